@@ -1,0 +1,56 @@
+"""Kesler: multiclass learning in one frame, from a stream whose classes are revealed as it runs.
+
+Every learner is a choice of who shares which hypothesis over which view of an example
+(:mod:`kesler.hypotheses`, :mod:`kesler.maps`), which class must outscore which
+(:mod:`kesler.constraints`) and how far to move (:mod:`kesler.updates`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kesler.errors import KeslerError
+    from kesler.estimators.online import OnlineClassifier, load
+    from kesler.hypotheses import Grouped, PerClass, Shared
+    from kesler.maps.feature_map import feature_map
+    from kesler.progressive import progressive_validate
+    from kesler.updates.rule import update_rule
+
+__version__ = "0.1.0"
+
+# What is imported on first use, and where it stands: `import kesler` stays cheap.
+_HOMES = {
+    "Grouped": "kesler.hypotheses",
+    "KeslerError": "kesler.errors",
+    "OnlineClassifier": "kesler.estimators.online",
+    "PerClass": "kesler.hypotheses",
+    "Shared": "kesler.hypotheses",
+    "feature_map": "kesler.maps.feature_map",
+    "load": "kesler.estimators.online",
+    "progressive_validate": "kesler.progressive",
+    "update_rule": "kesler.updates.rule",
+}
+
+__all__ = [
+    "Grouped",
+    "KeslerError",
+    "OnlineClassifier",
+    "PerClass",
+    "Shared",
+    "feature_map",
+    "load",
+    "progressive_validate",
+    "update_rule",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'kesler' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,160 @@
+"""How plain Python functions become machine code that the next process finds again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, config, njit, types
+from numba.extending import intrinsic
+
+from kesler.errors import KeslerError
+
+Function = Callable[..., Any]
+
+INT = types.int64
+INDICES = types.Array(types.int32, 1, "C")
+INTS = types.Array(types.int64, 1, "C")
+INT_TABLE = types.Array(types.int64, 2, "C")
+FLOATS = types.Array(types.float32, 1, "C")
+FLOAT_TABLE = types.Array(types.float32, 2, "C")
+FLOAT_STACK = types.Array(types.float32, 3, "C")
+DOUBLES = types.Array(types.float64, 1, "C")
+DOUBLE_TABLE = types.Array(types.float64, 2, "C")
+
+# What a function called by its address runs as when Numba is switched off (NUMBA_DISABLE_JIT=1).
+_python_functions: dict[int, Function] = {}
+
+
+def kernel(signature: Any) -> Callable[[Function], Function]:
+    """Compile a loop for one signature, without the GIL, kept in the cache where one can be.
+
+    Numba looks at a function's own file alone when it asks whether its cache still holds, not at
+    the files of what it calls. So the name of a kernel ends with a digest of this whole package.
+    """
+
+    def decorate(function: Function) -> Function:
+        function.__qualname__ += f"_{_package_digest():x}"
+        return _cached(njit, function, signature, nogil=True, error_model="numpy")
+
+    return decorate
+
+
+def inlined(function: Function) -> Function:
+    """Compile a helper that kernels of the same file call.
+
+    It has no cache of its own, since it becomes part of the kernel that calls it, and no wrapper
+    for calls from Python, which would take longer to compile than the helper.
+    """
+    return njit(
+        function,
+        nogil=True,
+        error_model="numpy",
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        _nrt=False,
+    )
+
+
+def allocating(function: Function) -> Function:
+    """Compile a helper as `inlined` does, one that makes arrays."""
+    return njit(
+        function,
+        nogil=True,
+        error_model="numpy",
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )
+
+
+def callback_address(function: Function, signature: Any) -> int:
+    """Return the address of `function`, compiled for `signature` and cached in its own file."""
+    if config.DISABLE_JIT:
+        _python_functions[id(function)] = function
+        return id(function)
+    return _callback(function, signature).address
+
+
+@cache
+def _callback(function: Function, signature: Any) -> Any:
+    try:
+        return _cached(cfunc, function, signature, error_model="numpy")
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise KeslerError(
+            f"{function.__module__}.{function.__qualname__} cannot be compiled ({reason}): use "
+            "arithmetic, comparisons and indexing only, with the arguments that its kind of part "
+            "is given"
+        ) from error
+
+
+def _cached(compiler: Function, function: Function, signature: Any, **options: Any) -> Any:
+    # A package on a read-only disk, a user without a home directory and a function typed at a
+    # prompt leave no place for a cache: Numba refuses, and we go on without.
+    try:
+        return compiler(signature, cache=True, **options)(function)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        return compiler(signature, **options)(function)
+
+
+def by_address(signature: Any) -> Function:
+    """Return a function ``call(address, *arguments)`` for use inside kernels.
+
+    Numba's own first-class functions cost 8 us each time one is handed to a kernel; an integer
+    costs nothing.
+    """
+    if config.DISABLE_JIT:
+        return lambda address, *arguments: _python_functions[address](*arguments)
+
+    @intrinsic
+    def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            llvm_types = [context.get_value_type(each) for each in signature.args]
+            function_type = ir.FunctionType(ir.VoidType(), llvm_types)
+            function = builder.inttoptr(values[0], function_type.as_pointer())
+            unpacked = [builder.extract_value(values[1], i) for i in range(len(llvm_types))]
+            builder.call(function, unpacked)
+            return context.get_dummy_value()
+
+        return types.void(INT, types.StarArgTuple(signature.args)), generate
+
+    return call
+
+
+def instantiate(template: Function, name: str, function: Function) -> Function:
+    """Return a copy of `template` in which the global `name` is `function`, inlined.
+
+    The copy carries the file, the line and the name of `function`, so that Numba caches it beside
+    `function` and compiles it again when that file changes. (Closures over compiled functions
+    would compile again in every process.) Its name ends with a digest of the template, so that a
+    new template is not served by an old cache.
+    """
+    code = template.__code__.replace(
+        co_filename=function.__code__.co_filename,
+        co_firstlineno=function.__code__.co_firstlineno,
+    )
+    globals_ = dict(template.__globals__)
+    globals_[name] = function if config.DISABLE_JIT else njit(function, error_model="numpy")
+    digest = f"{_digest(template.__code__):x}"
+    copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
+    copy.__qualname__ = f"{function.__qualname__}_{digest}"
+    copy.__module__ = function.__module__
+    return copy
+
+
+@cache
+def _package_digest() -> int:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return zlib.crc32(b"".join(file.read_bytes() for file in files))
+
+
+def _digest(code: CodeType) -> int:
+    text = repr((code.co_code, code.co_names, [c for c in code.co_consts if c is not code]))
+    return zlib.crc32(text.encode())

@@ -1,0 +1,43 @@
+"""Constraints: which class must outscore which, and which of these a rule is handed.
+
+The answer y to an instance demands score(x, y) >= score(x, s) + 1 of every other known class s.
+The loss of such a constraint is 1 - (score(x, y) - score(x, s)).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from kesler.errors import KeslerError
+
+Selection = Literal["predicted", "worst", "mistaken", "violated", "all", "growing"]
+"""Which constraints of a trial a rule is handed.
+
+predicted : the class predicted, if it is not y.
+worst : the class of highest score but y, if its loss is above 0.
+mistaken : each class that would be predicted before y.
+violated : each class whose loss is above 0.
+all : every other class, if any loss is above 0.
+growing : first the worst; then, call after call, the one that the steps so far leave most violated,
+    until none is: for rules that solve the trial's problem exactly.
+"""
+
+Sight = Literal["losses", "norms", "gram"]
+"""What a rule sees of its constraints: losses; also ||d_s||^2; also all products <d_s, d_s'>,
+with d_s = phi(x, y) - phi(x, s) over all hypotheses."""
+
+
+def selection_code(name: str) -> int:
+    """Return the number by which the compiled trial knows a selection."""
+    return _code(name, get_args(Selection), "constraints")
+
+
+def sight_code(name: str) -> int:
+    """Return the number by which the compiled trial knows what a rule sees."""
+    return _code(name, get_args(Sight), "sees")
+
+
+def _code(name: str, names: tuple[str, ...], parameter: str) -> int:
+    if name not in names:
+        raise KeslerError(f"{parameter}={name!r} is not known: choose one of {', '.join(names)}")
+    return names.index(name)

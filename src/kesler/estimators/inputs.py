@@ -1,0 +1,177 @@
+"""What users hand to an estimator, turned into rows and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from kesler.errors import KeslerError
+from kesler.rows import Rows, Vocabulary, as_float32
+
+BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 MB
+
+
+def holds_names(X: Any) -> bool:
+    """Return whether X is one mapping of feature names to values, or a list of them."""
+    if sparse.issparse(X):  # one of scipy's formats is a dict
+        return False
+    return isinstance(X, Mapping) or (
+        isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+    )
+
+
+def array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
+    """Validate an array, a sparse matrix or a data frame: rows if sparse, else a float32 array."""
+    checked = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr",
+        dtype="numeric",
+        ensure_all_finite=False,
+        reset=reset,
+    )
+    if sparse.issparse(checked):
+        rows = Rows.from_sparse(checked)
+        rows.require_finite()
+        return rows
+    array = as_float32(checked)
+    _require_finite(array)
+    return array
+
+
+def is_dense(data: Rows | npt.NDArray[np.float32]) -> bool:
+    """Whether the rows list every feature."""
+    return data.dense if isinstance(data, Rows) else True
+
+
+def blocks(data: Rows | npt.NDArray[np.float32]) -> Iterator[Rows]:
+    """Yield the rows a block at a time, in order."""
+    if isinstance(data, Rows):
+        yield data
+        return
+    step = max(1, BLOCK_ENTRIES // max(1, data.shape[1]))
+    for start in range(0, len(data), step):
+        yield Rows.from_dense(data[start : start + step])
+
+
+def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
+    """Return rows of mappings {feature name: value}; new names join if `learn`, else count as 0."""
+    entries = [X] if isinstance(X, Mapping) else X
+    convert = vocabulary.learnt if learn else vocabulary.known
+    n_before = len(vocabulary)
+    try:
+        rows = Rows.from_entries((convert(entry) for entry in entries), 0)
+        rows = Rows(rows.indptr, rows.indices, rows.values, len(vocabulary), dense=False)
+        rows.require_finite()
+    except (TypeError, ValueError, AttributeError) as error:
+        vocabulary.forget_from(n_before)
+        if isinstance(error, KeslerError):
+            raise
+        raise KeslerError(
+            f"a row of named features must map names to numbers ({error}): turn text and "
+            "categories into indicator features such as {'colour=red': 1}"
+        ) from error
+    return rows
+
+
+def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
+    """Return rows of mappings whose names are the columns of the data frame learnt from."""
+    entries = [X] if isinstance(X, Mapping) else X
+    array = np.zeros((len(entries), len(vocabulary)), dtype=np.float32)
+    for row, entry in enumerate(entries):
+        unknown = next((name for name in entry if name not in vocabulary.indices), None)
+        if unknown is not None:
+            raise KeslerError(
+                f"row {row} names the feature {unknown!r}, which is not a column of the data frame "
+                "that this model learnt from"
+            )
+        array[row, list(vocabulary.known(entry))] = list(entry.values())
+    _require_finite(array)
+    return Rows.from_dense(array)
+
+
+def positional_row(estimator: Any, x: Any) -> Rows:
+    """Return one row from an array of shape (n_features,); the first one sets the width."""
+    array = as_float32(x)
+    if array.ndim != 1:
+        raise KeslerError(
+            f"one row must be a mapping or an array of shape (n_features,), not {array.shape}: for "
+            "several rows use partial_fit and predict"
+        )
+    width = estimator.__dict__.setdefault("n_features_in_", len(array))
+    if len(array) != width:
+        raise KeslerError(
+            f"the row has {len(array)} features, but this model expects {width} features as input"
+        )
+    _require_finite(array[None])
+    return Rows.from_dense(array[None])
+
+
+def label_list(y: Any) -> list[Any]:
+    """Return labels as a list of Python objects; a column is flattened with scikit-learn's warning."""
+    if isinstance(y, (list, tuple)) and any(isinstance(label, tuple) for label in y):
+        return list(y)
+    if y is None:
+        raise KeslerError(
+            "requires y to be passed, but the target y is None: give one label for each row"
+        )
+    array = column_or_1d(y, warn=True)
+    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array % 1 == 0).all()):
+        raise KeslerError(
+            "Unknown label type: y holds NaN, infinity or continuous numbers, and a class needs a "
+            "name: round or bin them, or use a regressor"
+        )
+    return list(array.tolist())
+
+
+def require_lengths(n_rows: int, labels: Sequence[Any]) -> None:
+    """Raise unless there is one label for each row."""
+    if n_rows != len(labels):
+        raise KeslerError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and "
+            f"y {len(labels)} labels"
+        )
+
+
+def require_width(rows: Rows, width: int | None, *, more: bool) -> None:
+    """Raise unless rows fit a model of so many features, None being any number.
+
+    Dense rows have just that many; sparse ones have no more, unless `more` may be passed over.
+    """
+    too_many = rows.n_features > (width or 0) and not more
+    if width is not None and (too_many or (rows.dense and rows.n_features != width)):
+        raise KeslerError(
+            f"the rows have {rows.n_features} features, but this model expects {width}: give rows "
+            "of that width"
+        )
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
+    """Return the weights as float64, None if there are none; refuse negative ones."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise KeslerError(
+            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0 or more"
+        )
+    return weights
+
+
+def _require_finite(array: npt.NDArray[np.float32]) -> None:
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    raise KeslerError(
+        f"row {row}, feature {column} is NaN, infinity or too large for float32: fill, drop or "
+        "rescale such values before learning"
+    )

@@ -1,0 +1,254 @@
+"""Hypotheses: which classes share which weight vector, over which view of an instance.
+
+A learner holds a list of parts, and the score of a class is the sum over the hypotheses it belongs
+to (Fink et al. 2006, Eq. 7):
+
+    h(x, r) = sum over t with r in t of <w^t, phi^t(x, r)>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kesler.errors import KeslerError
+from kesler.maps import MAPS, FeatureMap
+from kesler.parts import restore
+
+Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]]
+
+
+@dataclass(frozen=True)
+class PerClass:
+    r"""One hypothesis for each class: the multi-vector construction.
+
+    .. math:: h(x, r) = \langle w^r, \phi(x, r) \rangle, \quad \phi(x, r) = x \text{ unless given}
+
+    Parameters
+    ----------
+    feature_map : FeatureMap or None, default None
+        A view of x for each class; None is x itself.
+
+    Notes
+    -----
+    n_features weights a class.
+
+    References
+    ----------
+    Duda and Hart (1973); Fink et al. (2006), Section 2.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier, PerClass
+    >>> OnlineClassifier(hypotheses=[PerClass()]).hypotheses
+    [PerClass(feature_map=None)]
+    """
+
+    feature_map: FeatureMap | None = None
+
+
+@dataclass(frozen=True)
+class Shared:
+    r"""One hypothesis for all classes, over a view of x that depends on the class: single-vector.
+
+    .. math:: h(x, r) = \langle w, \phi(x, r) \rangle
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+        The view of x for each class.
+
+    Raises
+    ------
+    KeslerError
+        If there is no map: all classes would score the same.
+
+    Notes
+    -----
+    n_features weights, whatever the number of classes.
+
+    References
+    ----------
+    Collins (2002); Fink et al. (2006), Section 2 and Eq. 5.
+
+    Examples
+    --------
+    >>> from kesler import Shared
+    >>> from kesler.maps import Frequency
+    >>> Shared(Frequency()).feature_map.common
+    0.2
+    """
+
+    feature_map: FeatureMap
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.feature_map, FeatureMap):
+            raise KeslerError(
+                f"Shared(feature_map={self.feature_map!r}): one hypothesis for all classes needs a "
+                "map of kesler.maps, or every class would score the same"
+            )
+
+
+@dataclass(frozen=True)
+class Grouped:
+    r"""One hypothesis for each set of classes, of any family of sets.
+
+    .. math:: h(x, r) = \sum_{t \,:\, r \in S^t} \langle w^t, \phi(x, r) \rangle
+
+    Sets may overlap, and a class may be in none. With the nodes of a tree as sets, each holding
+    the classes below it, this is Dekel's hierarchical classifier.
+
+    Parameters
+    ----------
+    groups : mapping {group: labels} or callable label -> groups
+        Who is in which set. Labels need not have been met yet, and a callable is asked when a
+        class appears, so that groups can be born with their classes. Classes can join further
+        groups at any time through `OnlineClassifier.join_group`.
+    feature_map : FeatureMap or None, default None
+        A view of x for each class; None is x itself.
+
+    Raises
+    ------
+    KeslerError
+        If groups is neither a mapping to collections of labels nor a callable.
+
+    Notes
+    -----
+    n_features weights a group. Without a map a row costs O(nnz groups + memberships), with one
+    O(nnz memberships).
+
+    References
+    ----------
+    Fink et al. (2006), Section 4, Eq. 7; Dekel, Keshet and Singer (2004).
+
+    Examples
+    --------
+    >>> from kesler import Grouped
+    >>> kinds = Grouped({"desert": ["scarab", "darkling"], "water": ["diving"]})
+    >>> kinds.groups_of("scarab")
+    ['desert']
+    >>> path = Grouped(lambda label: [label[:end] for end in range(1, len(label) + 1)])
+    >>> path.groups_of("ab")
+    ['a', 'ab']
+    """
+
+    groups: Groups
+    feature_map: FeatureMap | None = None
+    _lookup: dict[Any, list[Any]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        lookup: dict[Any, list[Any]] = {}
+        if isinstance(self.groups, Mapping):
+            for group, labels in self.groups.items():
+                if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+                    raise KeslerError(
+                        f"group {group!r} must be a collection of labels, not {labels!r}"
+                    )
+                for label in labels:
+                    lookup.setdefault(label, []).append(group)
+        elif not callable(self.groups):
+            raise KeslerError(
+                "Grouped takes a mapping {group: labels} or a function from a label to its "
+                f"groups, not {type(self.groups).__name__}"
+            )
+        object.__setattr__(self, "_lookup", lookup)
+
+    def groups_of(self, label: Any) -> list[Hashable]:
+        """Return the groups of a label, each once; a callable is asked."""
+        groups = self.groups(label) if callable(self.groups) else self._lookup.get(label, ())
+        if isinstance(groups, (str, bytes)):
+            raise KeslerError(
+                f"the groups of label {label!r} must be a list of groups, not the text {groups!r}"
+            )
+        return list(dict.fromkeys(groups))
+
+
+Part = PerClass | Shared | Grouped
+
+
+def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -> list[Part]:
+    """Return the parts behind a name, or the parts themselves.
+
+    Parameters
+    ----------
+    hypotheses : "multi", "single", "hybrid" or a part or a non-empty list of parts.
+    feature_map : returns the map of the named ones; asked only if it is used.
+
+    Raises
+    ------
+    KeslerError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> from kesler.maps import Product
+    >>> resolve_hypotheses("hybrid", Product)
+    [PerClass(feature_map=None), Shared(feature_map=Product())]
+    """
+    if isinstance(hypotheses, str) and hypotheses == "multi":
+        return [PerClass()]
+    if isinstance(hypotheses, str) and hypotheses == "single":
+        return [Shared(feature_map())]
+    if isinstance(hypotheses, str) and hypotheses == "hybrid":
+        return [PerClass(), Shared(feature_map())]
+    parts = [hypotheses] if isinstance(hypotheses, Part) else hypotheses
+    if isinstance(parts, (list, tuple)) and parts and all(isinstance(p, Part) for p in parts):
+        return list(parts)
+    raise KeslerError(
+        f"hypotheses={hypotheses!r} is not known: choose multi, single or hybrid, or give a list "
+        "of PerClass, Shared and Grouped parts"
+    )
+
+
+def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
+    """Return the parts as a model file keeps them; functions by name only.
+
+    Examples
+    --------
+    >>> describe_parts([PerClass()])
+    [{'kind': 'PerClass', 'map': None}]
+    """
+    described = []
+    for part in parts:
+        view = part.feature_map
+        entry: dict[str, Any] = {"kind": type(part).__name__, "map": view and view.describe()}
+        if isinstance(part, Grouped):
+            entry["groups"] = (
+                _name_of(part.groups)
+                if callable(part.groups)
+                else [[group, list(labels)] for group, labels in part.groups.items()]
+            )
+        described.append(entry)
+    return described
+
+
+def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) -> list[Part]:
+    """Return the parts that `describe_parts` described; users' functions are found in `custom`."""
+    maps = [each for each in custom if isinstance(each, FeatureMap)]
+    parts: list[Part] = []
+    for entry in descriptions:
+        view = entry["map"] and restore(entry["map"], "feature map", MAPS.values(), maps)
+        if entry["kind"] == "PerClass":
+            parts.append(PerClass(view))
+        elif entry["kind"] == "Shared":
+            parts.append(Shared(view))
+        else:
+            parts.append(Grouped(_restore_groups(entry["groups"], custom), view))
+    return parts
+
+
+def _restore_groups(groups: Any, custom: list[Any]) -> Groups:
+    if isinstance(groups, list):
+        return dict(groups)
+    for function in custom:
+        if hasattr(function, "__qualname__") and _name_of(function) == groups:
+            return function  # type: ignore[no-any-return]
+    raise KeslerError(
+        f"the model was learnt with groups from the function {groups}, which a model file does not "
+        "hold: import it and pass it in custom=[...]"
+    )
+
+
+def _name_of(function: Any) -> str:
+    return f"{function.__module__}.{function.__qualname__}"

@@ -1,0 +1,362 @@
+"""The machine: where hypotheses, maps, rule and classes meet in one compiled trial."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.classes import ClassTable, Label
+from kesler.constraints import selection_code, sight_code
+from kesler.errors import KeslerError
+from kesler.hypotheses import Grouped, Part, PerClass, Shared
+from kesler.maps import FeatureMap
+from kesler.maps.feature_map import Statistic
+from kesler.rows import Rows
+from kesler.updates import UpdateRule
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+STATISTICS: tuple[Statistic, ...] = ("first", "mean", "frequency")
+LANES = 16  # float32 numbers in a 64-byte cache line
+
+
+class Machine:
+    """One learner: its parts, the classes it has met and the arrays that its trials move.
+
+    Parameters
+    ----------
+    parts : the hypotheses, whose scores add up.
+    rule : how far to move.
+    classes : the classes known from the start.
+
+    Notes
+    -----
+    Memory: 4 bytes for each feature and hypothesis, and as many for each feature, class and
+    statistic kept (one for every kind that a map asks for). Room for classes and features doubles
+    when it is full, so that growing costs O(1) amortised.
+    """
+
+    def __init__(self, parts: Sequence[Part], rule: UpdateRule, classes: ClassTable) -> None:
+        self.parts = list(parts)
+        self.one_per_class = self.parts == [PerClass()]
+        self.rule = rule.for_hypotheses(one_per_class=self.one_per_class)
+        self.classes = classes
+        self.n_features = 0
+        self.statistics = [
+            name for name in STATISTICS if any(m.statistic == name for m in self._maps)
+        ]
+        self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
+        self.memberships: list[list[list[int]]] = [[] for _ in self.parts]
+        self.counters = np.zeros(4, dtype=np.int64)
+        self._class_room, self._feature_room = 0, 0
+        self._group_room = [0] * len(self.parts)
+        self._allocate(LANES, 0)
+
+    # ---- trials -----------------------------------------------------------------------------
+
+    def learn(
+        self,
+        rows: Rows,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Run one trial a row; return the class number predicted in each and that of its label.
+
+        -1 is predicted while no class is known.
+
+        Either every row is learnt or, if a row or a label is refused, none.
+        """
+        rows = self._prepare(rows)
+        n_before = len(self.classes)
+        try:
+            codes = self.classes.encode(labels)
+            self.make_room(len(self.classes), rows.n_features)
+            self._join_new_classes(n_before)
+        except BaseException:
+            self.classes.forget_from(n_before)
+            raise
+        predictions = np.empty(len(rows), dtype=np.int32)
+        self._kernels.learn(
+            self._learner,
+            rows.indptr,
+            rows.indices,
+            rows.values,
+            codes,
+            np.empty(0) if weights is None else weights,
+            predictions,
+        )
+        self._require_finite_steps()
+        return predictions, codes
+
+    def predict(self, rows: Rows) -> npt.NDArray[np.int32]:
+        """Return the class number of highest score of each row, changing nothing."""
+        return self._predict(rows, np.empty((0, 0), dtype=np.float32))
+
+    def scores(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """Return the score of each known class, by number, shape (n_rows, n_classes)."""
+        scores = np.empty((len(rows), self.n_known), dtype=np.float32)
+        self._predict(rows, scores)
+        return scores
+
+    def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
+        rows = self._prepare(rows).below(self.n_features)
+        predictions = np.empty(len(rows), dtype=np.int32)
+        self._kernels.predict(
+            self._learner, rows.indptr, rows.indices, rows.values, scores, predictions
+        )
+        return predictions
+
+    def _prepare(self, rows: Rows) -> Rows:
+        """Return the rows as the kernels read them: zeros listed only where a map looks at them."""
+        looking = next((m for m in self._maps if not m.zero_at_zero), None)
+        if looking is None:
+            return rows.without_zeros()
+        if not rows.dense:
+            raise KeslerError(
+                f"the feature map {looking!r} is not zero at zero, so it cannot be used with "
+                "sparse rows, whose zeros are not listed: give dense rows or choose another map, "
+                "'frequency' for instance"
+            )
+        return rows
+
+    def _require_finite_steps(self) -> None:
+        if self.counters[3]:
+            self.counters[3] = 0
+            raise KeslerError(
+                f"the rule {self.rule!r} asked for a step that is not a finite number, and that "
+                "step was not taken: use a capped rule such as pa1, or rescale the features"
+            )
+
+    # ---- what has been seen -----------------------------------------------------------------
+
+    @property
+    def n_trials(self) -> int:
+        """Rows learnt from."""
+        return int(self.counters[0])
+
+    @property
+    def n_mistakes(self) -> int:
+        """Trials in which a class already known was not predicted."""
+        return int(self.counters[1])
+
+    @property
+    def n_known(self) -> int:
+        """Classes met so far."""
+        return int(self.counters[2])
+
+    @property
+    def _maps(self) -> list[FeatureMap]:
+        return [part.feature_map for part in self.parts if part.feature_map is not None]
+
+    # ---- groups -----------------------------------------------------------------------------
+
+    def join_group(self, label: Label, group: Hashable) -> None:
+        """Let a class, met or not, take part in one more group of every grouped part."""
+        code = self.classes.code(label)
+        if code is None:
+            raise KeslerError(
+                f"label {label!r} has not been met: name it in the groups, or let it join later"
+            )
+        grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
+        if not grouped:
+            raise KeslerError("no part of this learner is Grouped, so there is no group to join")
+        for i in grouped:
+            columns = self.memberships[i][code]
+            column = self.groups[i].setdefault(group, len(self.groups[i]))
+            if column not in columns:
+                self.memberships[i][code] = sorted([*columns, column])
+        self.make_room(len(self.classes), self.n_features)
+        self._bind()
+
+    def _join_new_classes(self, n_before: int) -> None:
+        """Give the classes from number `n_before` on their groups."""
+        new = self.classes.labels[n_before:]
+        if not new:
+            return
+        for i, part in enumerate(self.parts):
+            wanted = [part.groups_of(x) if isinstance(part, Grouped) else [] for x in new]
+            del self.memberships[i][n_before:]
+            for names in wanted:
+                columns = [self.groups[i].setdefault(n, len(self.groups[i])) for n in names]
+                self.memberships[i].append(sorted(columns))
+        self.make_room(len(self.classes), self.n_features)
+        self._bind()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what holds only in this process: modules and addresses."""
+        return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_learner")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the arrays as our own: they may come as a read-only memory map."""
+        vars(self).update(state)
+        for name in ("weights", "_sums", "_totals", "counters"):
+            setattr(self, name, getattr(self, name).copy())
+
+    # ---- room -------------------------------------------------------------------------------
+
+    def make_room(self, n_classes: int, n_features: int) -> None:
+        """Make room for so many classes, features and the groups there are."""
+        self.n_features = max(self.n_features, n_features)
+        class_room = _doubled(self._class_room, n_classes)
+        feature_room = _doubled(self._feature_room, self.n_features)
+        group_room = [
+            _doubled(room, len(groups))
+            for room, groups in zip(self._group_room, self.groups, strict=True)
+        ]
+        if (class_room, feature_room, group_room) == (
+            self._class_room,
+            self._feature_room,
+            self._group_room,
+        ):
+            return
+        old_weights, old_offsets = self.weights, self._offsets
+        old_statistics, old_totals = self._sums, self._totals
+        widths = [self._width(i) for i in range(len(self.parts))]
+        self._group_room = group_room
+        self._allocate(class_room, feature_room)
+        for old, new, width in zip(old_offsets, self._offsets, widths, strict=True):
+            self.weights[: len(old_weights), new : new + width] = old_weights[:, old : old + width]
+        _, n_rows, n_columns = old_statistics.shape
+        self._sums[:, :n_rows, :n_columns] = old_statistics
+        self._totals[:, :n_columns] = old_totals
+        self._bind()
+
+    def _allocate(self, class_room: int, feature_room: int) -> None:
+        """Make zeroed arrays; NumPy's zeros touch no memory before it is written."""
+        self._class_room, self._feature_room = class_room, feature_room
+        ends = np.cumsum([0, *(self._room(i) for i in range(len(self.parts)))])
+        self._offsets = [int(end) for end in ends[:-1]]
+        self.weights = _aligned_zeros(feature_room, _round_up(int(ends[-1])))
+        n_statistics = len(self.statistics)
+        self._sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
+        self._totals = np.zeros((n_statistics, class_room), dtype=np.float32)
+        self._bind()
+
+    def _room(self, i: int) -> int:
+        part = self.parts[i]
+        if isinstance(part, PerClass):
+            return self._class_room
+        return self._group_room[i] if isinstance(part, Grouped) else 1
+
+    def _width(self, i: int) -> int:
+        """Return how many hypotheses part i has by now."""
+        part = self.parts[i]
+        if isinstance(part, PerClass):
+            return min(len(self.classes), self._class_room)
+        return min(len(self.groups[i]), self._group_room[i]) if isinstance(part, Grouped) else 1
+
+    # ---- binding to the kernels -------------------------------------------------------------
+
+    def _bind(self) -> None:
+        """Forget the tuple that the kernels were given: arrays have changed."""
+        self.__dict__.pop("_learner", None)
+
+    @cached_property
+    def _kernels(self) -> ModuleType:
+        # Imported on first use: Numba takes longer to import than the rest of Kesler.
+        from kesler.compiled import trial
+
+        return trial
+
+    @cached_property
+    def _learner(self) -> Any:
+        from kesler.compiled.rules import rule_address
+
+        rule = self.rule
+        selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
+        starts, members = self._member_lists()
+        return self._kernels.Learner(
+            weights=self.weights,
+            statistics=self._sums,
+            totals=self._totals,
+            kinds=np.array([STATISTICS.index(s) for s in self.statistics], dtype=np.int64),
+            parts=np.array([self._describe_part(i) for i in range(len(self.parts))]),
+            map_parameters=np.array([_map_parameters(p) for p in self.parts], dtype=np.float32),
+            member_starts=starts,
+            members=members,
+            rule=np.array([rule_address(rule.steps), selection, sight]),
+            rule_parameters=np.array(rule.parameters, dtype=np.float64),
+            counters=self.counters,
+        )
+
+    def _describe_part(self, i: int) -> list[int]:
+        """Return kind, address of the map (0 for x itself), statistic, first column, columns."""
+        from kesler.compiled.maps import map_address
+
+        part = self.parts[i]
+        kind = [PerClass, Shared, Grouped].index(type(part))
+        if part.feature_map is None:
+            return [kind, 0, 0, self._offsets[i], self._width(i)]
+        statistic = self.statistics.index(part.feature_map.statistic)
+        address = map_address(part.feature_map.g)
+        return [kind, address, statistic, self._offsets[i], self._width(i)]
+
+    def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return where each class's groups begin in one list, for each part, and that list."""
+        starts = np.zeros((len(self.parts), self._class_room + 1), dtype=np.int64)
+        members: list[int] = []
+        for i, classes in enumerate(self.memberships):
+            starts[i, 0] = len(members)
+            for code, columns in enumerate(classes):
+                members.extend(columns)
+                starts[i, code + 1] = len(members)
+            starts[i, len(classes) + 1 :] = len(members)
+        return starts, np.array(members, dtype=np.int64)
+
+    # ---- saving -----------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that was learnt, cut to what is in use, as a model file keeps it."""
+        n, k = self.n_features, self.n_known
+        arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
+        for i, offset in enumerate(self._offsets):
+            arrays[f"weights.{i}"] = self.weights[:n, offset : offset + self._width(i)]
+        for i, name in enumerate(self.statistics):
+            arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
+            arrays[f"totals.{name}"] = self._totals[i, :k]
+        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+    def restore(
+        self,
+        arrays: dict[str, npt.NDArray[Any]],
+        n_features: int,
+        groups: list[dict[Hashable, int]],
+        memberships: list[list[list[int]]],
+    ) -> None:
+        """Take over what `arrays` returned, with the groups; the classes must be there already."""
+        self.groups, self.memberships = groups, memberships
+        self.make_room(len(self.classes), n_features)
+        self.counters[:] = arrays["counters"]
+        for i, offset in enumerate(self._offsets):
+            width = self._width(i)
+            self.weights[:n_features, offset : offset + width] = arrays[f"weights.{i}"]
+        for i, name in enumerate(self.statistics):
+            self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
+            self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
+        self._bind()
+
+
+def _map_parameters(part: Part) -> list[float]:
+    parameters = part.feature_map.parameters if part.feature_map is not None else ()
+    return [*parameters, 0.0, 0.0, 0.0, 0.0][:4]
+
+
+def _doubled(room: int, needed: int) -> int:
+    """Return room for `needed`: as it is if it suffices, else at least twice as much."""
+    return room if needed <= room else _round_up(max(needed, 2 * room))
+
+
+def _round_up(n: int) -> int:
+    return -(-n // LANES) * LANES
+
+
+def _aligned_zeros(n_rows: int, n_columns: int) -> npt.NDArray[np.float32]:
+    """Return zeros whose rows begin on cache lines, so that a row touches as few as can be."""
+    flat = np.zeros(n_rows * n_columns + LANES, dtype=np.float32)
+    start = (-flat.ctypes.data // 4) % LANES
+    return flat[start : start + n_rows * n_columns].reshape(n_rows, n_columns)

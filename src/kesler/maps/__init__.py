@@ -1,0 +1,52 @@
+"""Feature maps: a class's own view of an instance. One file a map, one row here for each name."""
+
+from __future__ import annotations
+
+from kesler.errors import KeslerError
+from kesler.maps.distance import Distance
+from kesler.maps.feature_map import CustomMap, FeatureMap, feature_map
+from kesler.maps.frequency import Frequency
+from kesler.maps.product import Product, ProductMean
+
+__all__ = [
+    "MAPS",
+    "CustomMap",
+    "Distance",
+    "FeatureMap",
+    "Frequency",
+    "Product",
+    "ProductMean",
+    "feature_map",
+    "resolve_map",
+]
+
+MAPS: dict[str, type[FeatureMap]] = {
+    "product": Product,
+    "product-mean": ProductMean,
+    "frequency": Frequency,
+    "distance": Distance,
+}
+"""The maps by the names that `OnlineClassifier` and the command line take."""
+
+
+def resolve_map(choice: str | FeatureMap, *, dense: bool) -> FeatureMap:
+    """Return the map for a name, or the map itself; "auto" looks at the kind of the rows.
+
+    "auto" is :class:`Frequency` for rows of which only non-zeros are listed (text, counts), and
+    :class:`Distance` for rows that list every feature.
+
+    Examples
+    --------
+    >>> resolve_map("auto", dense=True), resolve_map("product", dense=True)
+    (Distance(), Product())
+    """
+    if isinstance(choice, FeatureMap):
+        return choice
+    if isinstance(choice, str) and choice == "auto":
+        return Distance() if dense else Frequency()
+    if isinstance(choice, str) and choice in MAPS:
+        return MAPS[choice]()
+    raise KeslerError(
+        f"feature_map={choice!r} is not known: choose one of auto, {', '.join(MAPS)}, a map of "
+        "kesler.maps, or a function decorated with kesler.feature_map"
+    )

@@ -1,0 +1,41 @@
+"""The distance of each feature to its class's mean."""
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kesler.maps.feature_map import FeatureMap
+
+
+def distance(x, p, q):
+    """Return |x - p|."""
+    return abs(x - p)
+
+
+@dataclass(frozen=True)
+class Distance(FeatureMap):
+    r"""The absolute distance to the mean of the class's instances so far.
+
+    .. math:: \phi_i(x, r) = |x_i - p_i^r|, \quad
+        p^r = \frac{1}{|I^r|} \sum_{t \in I^r} x_t, \; I^r = \{t : y_t = r\}
+
+    Notes
+    -----
+    Costs one division and one subtraction a feature and class. Not zero at zero: for dense rows
+    only.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006), Section 5 (Yale B) and Eq. 9.
+
+    Examples
+    --------
+    >>> from kesler.maps import Distance
+    >>> Distance().zero_at_zero
+    False
+    """
+
+    statistic = "mean"
+    zero_at_zero = False
+    g = staticmethod(distance)

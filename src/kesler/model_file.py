@@ -1,0 +1,107 @@
+"""Model files: arrays and JSON in one safetensors file, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+
+FORMAT = "kesler"
+VERSION = 1
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any]) -> None:
+    """Write arrays and metadata; a reader sees the old file or the new one, never a half.
+
+    Parameters
+    ----------
+    path : where to; a file there is replaced.
+    arrays : name to array, of numbers.
+    metadata : what JSON can hold. Its long lists of text are kept as arrays of bytes, since the
+        header of the file is limited.
+
+    Raises
+    ------
+    KeslerError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> path = tempfile.mkdtemp() + "/model.kesler"
+    >>> save(path, {"w": np.ones(2)}, {"names": ["a", "b"]})
+    >>> arrays, metadata = load(path)
+    >>> arrays["w"].tolist(), metadata
+    ([1.0, 1.0], {'names': ['a', 'b']})
+    """
+    from safetensors.numpy import save as to_bytes
+
+    text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode()
+    contents = {**arrays, "metadata": np.frombuffer(text, dtype=np.uint8)}
+    header = {"format": FORMAT, "version": str(VERSION)}
+    _write_whole(Path(path), to_bytes(contents, metadata=header))
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
+    """Read back what `save` wrote.
+
+    Raises
+    ------
+    KeslerError
+        If there is no such file, it is no model file, it is cut off or damaged, or it was written
+        by a newer version of Kesler.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise KeslerError(f"{path}: there is no such model file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            _require_readable(path, file.metadata() or {})
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
+    except SafetensorError as error:
+        raise KeslerError(
+            f"{path}: not a model file, or one that is cut off or damaged ({error}): take an "
+            "earlier copy or learn again"
+        ) from error
+    except OSError as error:
+        raise KeslerError(f"{path}: cannot be read ({error.strerror})") from error
+    return arrays, json.loads(arrays.pop("metadata").tobytes())
+
+
+def _require_readable(path: object, header: dict[str, str]) -> None:
+    if header.get("format") != FORMAT:
+        raise KeslerError(f"{path}: a safetensors file, but not a model of Kesler")
+    if int(header["version"]) > VERSION:
+        raise KeslerError(
+            f"{path}: written by a newer Kesler (format {header['version']}, this one reads up to "
+            f"{VERSION}): update Kesler"
+        )
+
+
+def _write_whole(path: Path, contents: bytes) -> None:
+    """Write beside the target and rename: a process killed in between leaves the old file."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    except OSError as error:
+        raise KeslerError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        raise KeslerError(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        Path(name).unlink(missing_ok=True)

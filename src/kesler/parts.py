@@ -1,0 +1,64 @@
+"""Parts described in a model file, and found again: rules and maps, ours and the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from kesler.errors import KeslerError
+
+
+def describe(part: Any) -> dict[str, Any]:
+    """Return the name and the fields of one of our own parts, a dataclass.
+
+    Examples
+    --------
+    >>> from kesler.updates import MIRA
+    >>> describe(MIRA(C=0.5))
+    {'name': 'MIRA', 'fields': {'C': 0.5}}
+    """
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    return {"name": type(part).__name__, "fields": values}
+
+
+def describe_custom(function: Callable[..., Any], parameters: tuple[float, ...]) -> dict[str, Any]:
+    """Return where a user's function stands and its numbers: the code itself is never kept."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    return {"custom": name, "parameters": list(parameters)}
+
+
+def restore(
+    description: Mapping[str, Any],
+    kind: str,
+    ours: Iterable[type[Any]],
+    custom: Iterable[Any],
+) -> Any:
+    """Return the part that was described.
+
+    Parameters
+    ----------
+    description : what `describe` or `describe_custom` returned.
+    kind : the word for such a part in messages.
+    ours : our own parts of this kind.
+    custom : the user's own parts, handed over by the user: a model file holds no code.
+
+    Raises
+    ------
+    KeslerError
+        If the part is not among them.
+    """
+    if "custom" in description:
+        for part in custom:
+            if part.describe().get("custom") == description["custom"]:
+                return part.with_parameters(*description["parameters"])
+        raise KeslerError(
+            f"the model was learnt with the {kind} {description['custom']}, which a model file "
+            "does not hold: import it and pass it in custom=[...]"
+        )
+    for part in ours:
+        if part.__name__ == description["name"]:
+            return part(**description["fields"])
+    raise KeslerError(
+        f"the {kind} {description['name']} is not known to this version of Kesler: update Kesler"
+    )

@@ -1,0 +1,127 @@
+"""Progressive validation of one learner: predict each row, then learn it, and keep the score."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+from kesler.estimators.online import OnlineClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressiveResult:
+    """The record of a run in which each row was predicted before it was learnt.
+
+    Attributes
+    ----------
+    n_trials : int
+        Rows.
+    n_mistakes : int
+        Rows of a known class for which another one was predicted.
+    n_first_seen : int
+        Rows whose class had not been met before; they are trials, but no mistakes.
+    curve : int64 array of shape (n_trials,)
+        Mistakes so far, after each trial.
+    predictions : object array of shape (n_trials,)
+        The label predicted in each trial, None while no class was known.
+    seconds : float
+        Time that the run took.
+    """
+
+    n_trials: int
+    n_mistakes: int
+    n_first_seen: int
+    curve: npt.NDArray[np.int64]
+    predictions: npt.NDArray[Any]
+    seconds: float
+
+    @property
+    def trials(self) -> npt.NDArray[np.int64]:
+        """The trials of the points of `curve`, counted from 1."""
+        return np.arange(1, self.n_trials + 1, dtype=np.int64)
+
+    @property
+    def error(self) -> float:
+        """Mistakes over trials (Fink et al. 2006, Section 2)."""
+        return self.n_mistakes / self.n_trials
+
+
+def progressive_validate(
+    estimator: OnlineClassifier, X: Any, y: Any, sample_weight: Any = None
+) -> ProgressiveResult:
+    r"""Let an estimator predict each row, then learn it; return the record.
+
+    .. math:: \text{error} = \frac1T \sum_t 1[\hat y_t \ne y_t, \; y_t \in \{y_1 \dots y_{t-1}\}]
+
+    Parameters
+    ----------
+    estimator : OnlineClassifier
+        Learns in place and goes on from what it knows already.
+    X, y, sample_weight : as in :meth:`OnlineClassifier.partial_fit`
+        The stream, in its order.
+
+    Returns
+    -------
+    ProgressiveResult
+
+    Raises
+    ------
+    KeslerError
+        If the estimator is no online learner, or refuses the rows.
+
+    Notes
+    -----
+    Costs no more than learning, which predicts anyway. Each row is judged by a model that has not
+    seen it, so one pass is an honest test (Blum, Kalai and Langford 1999). Rows of weight 0 are
+    left out and count for nothing.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier, progressive_validate
+    >>> X, y = [[1, 0], [0, 1], [0, 1], [1, 0]], ["a", "b", "b", "a"]
+    >>> result = progressive_validate(OnlineClassifier("multi", update="perceptron"), X, y)
+    >>> result.n_mistakes, result.n_first_seen, result.error, result.curve.tolist()
+    (1, 2, 0.25, [0, 0, 1, 1])
+    """
+    if not isinstance(estimator, OnlineClassifier):
+        raise KeslerError(
+            f"progressive_validate needs a learner that predicts before it learns, not "
+            f"{type(estimator).__name__}: use a kesler.OnlineClassifier"
+        )
+    n_known = estimator.n_known_
+    start = time.perf_counter()
+    predicted, answers = estimator.run_trials(X, y, sample_weight)
+    seconds = time.perf_counter() - start
+    wrong = mistakes(predicted, answers, n_known)
+    labels = np.array([*estimator.classes_by_code_.tolist(), None], dtype=object)
+    return ProgressiveResult(
+        n_trials=len(answers),
+        n_mistakes=int(wrong.sum()),
+        n_first_seen=estimator.n_known_ - n_known,
+        curve=np.cumsum(wrong, dtype=np.int64),
+        predictions=labels[predicted],
+        seconds=seconds,
+    )
+
+
+def mistakes(
+    predicted: npt.NDArray[np.int32], answers: npt.NDArray[np.int32], n_known: int
+) -> npt.NDArray[np.bool_]:
+    """Return which trials were mistakes, of a run that began with `n_known` classes.
+
+    The first instance of a class is no mistake, whatever was predicted.
+
+    Examples
+    --------
+    >>> mistakes(np.array([-1, 0, 0, 1]), np.array([0, 1, 1, 1]), 0).tolist()
+    [False, False, True, False]
+    """
+    wrong: npt.NDArray[np.bool_] = predicted != answers
+    classes, first = np.unique(answers, return_index=True)
+    wrong[first[classes >= n_known]] = False
+    return wrong

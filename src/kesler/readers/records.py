@@ -1,0 +1,184 @@
+"""Records: how named fields become features, be they from CSV, Parquet or JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kesler.errors import KeslerError
+from kesler.readers.faults import BadRow
+from kesler.readers.features import Names, finite
+from kesler.readers.reader import Example
+from kesler.readers.tokens import presence
+from kesler.rows import Rows
+
+DENSE = "the first record, of numbers only, makes the table dense"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which fields of a record hold what.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the source of the records.
+    label : str or None
+        The field of the label.
+    text : sequence of str
+        The fields that are text, all others being passed over; empty if none is named.
+    require_labels : bool
+        If True, a table must have a column of labels.
+    """
+
+    source: str
+    label: str | None
+    text: Sequence[str]
+    require_labels: bool
+
+    def require_columns(self, columns: Sequence[str]) -> None:
+        """Raise KeslerError if the columns of a table are not distinct, or a wanted one lacks."""
+        twice = [name for name in columns if columns.count(name) > 1]
+        if twice:
+            raise KeslerError(
+                f"{self.source} has more than one column {twice[0]!r}: give each its own name"
+            )
+        if self.label is None and self.require_labels:
+            raise KeslerError(
+                f"say which column of {self.source} holds the labels with label=...: "
+                f"it has {listed(columns)}"
+            )
+        wanted = [self.label] if self.require_labels else []
+        missing = [name for name in [*wanted, *self.text] if name not in columns]
+        if missing:
+            raise KeslerError(
+                f"{self.source} has no column {missing[0]!r}: it has {listed(columns)}"
+            )
+
+
+class Records:
+    """Records {field: value} as examples.
+
+    With text fields, a record is the tokens of these and nothing else. Without, it is a row of a
+    table: a number is the feature ``field``, a string the feature ``field=value``, a boolean is 0
+    or 1, and what is empty or None is absent. If the first record holds only numbers, the table
+    is dense: every record must hold a number in each field of the first, and in no other.
+
+    Parameters
+    ----------
+    fields : Fields
+        Which fields hold what.
+    names : Names
+        Where the features get their numbers.
+    default_text : str or None
+        The text field if none is named and the first record has it.
+
+    Examples
+    --------
+    >>> from kesler.rows import Vocabulary
+    >>> table = Fields("a table", label="kind", text=(), require_labels=True)
+    >>> Records(table, Names(Vocabulary(), grow=True)).example(
+    ...     {"kind": "A", "size": 2, "colour": "red"}
+    ... )
+    Example(label='A', entry={'size': 2.0, 'colour=red': 1.0}, weight=1.0)
+    """
+
+    def __init__(self, fields: Fields, names: Names, default_text: str | None = None) -> None:
+        self._fields = fields
+        self._names = names
+        self._default_text = default_text
+        self._entry: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
+        self._dense = False
+
+    def example(self, record: dict[str, Any]) -> Example:
+        """Take the label out of a record and make the rest features; the first settles how."""
+        label = record.pop(self._fields.label, None) if self._fields.label is not None else None
+        if self._entry is None:
+            self._entry = self._settled(record)
+        return Example(label, finite(self._entry(record)))
+
+    def gather(self, entries: Sequence[Mapping[str, float]]) -> Rows:
+        """Rows of consecutive entries."""
+        return self._names.gather(entries, dense=self._dense)
+
+    def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
+        text = self._fields.text or [name for name in first if name == self._default_text]
+        if text:
+            return partial(_text_entry, fields=text)
+        self._dense = self._is_dense(first)
+        return partial(_dense_entry, columns=self._columns(first)) if self._dense else _sparse_entry
+
+    def _is_dense(self, first: Mapping[str, Any]) -> bool:
+        # A vocabulary with indicators comes from a sparse table: this is more of it.
+        known = self._names.vocabulary.indices
+        goes_on_sparse = any("=" in name and name not in first for name in known)
+        is_numeric = all(isinstance(value, int | float) for value in first.values())
+        return bool(first) and is_numeric and not goes_on_sparse
+
+    def _columns(self, first: Mapping[str, Any]) -> dict[str, None]:
+        """Return the columns of a dense table in the order of their numbers."""
+        known = self._names.vocabulary.indices
+        missing = [name for name in known if name not in first]
+        if missing:
+            raise KeslerError(
+                f"{self._fields.source} lacks {listed(missing)}, which the vocabulary holds: "
+                f"give it the columns that were learnt from (it has {listed(first)})"
+            )
+        return dict.fromkeys(sorted(first, key=lambda name: known.get(name, len(known))))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a message lists them, the first twenty of them.
+
+    Examples
+    --------
+    >>> listed(["price", "size"])
+    "'price', 'size'"
+    """
+    quoted = [repr(name) for name in names]
+    more = [f"{len(quoted) - 20} more"] if len(quoted) > 20 else []
+    return ", ".join(quoted[:20] + more) or "none"
+
+
+def _text_entry(record: Mapping[str, Any], fields: Sequence[str]) -> dict[str, float]:
+    if not any(field in record for field in fields):
+        raise BadRow(f"there is no text field {listed(fields)}, only {listed(record)}")
+    strings = list[str]()
+    for field in fields:
+        value = record.get(field)
+        texts = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise BadRow(f"the text field {field!r} holds neither a string nor a list of strings")
+        strings.extend(texts)
+    return presence(strings)
+
+
+def _dense_entry(record: Mapping[str, Any], columns: dict[str, None]) -> dict[str, float]:
+    odd = sorted(record.keys() ^ columns.keys())
+    if odd:
+        raise BadRow(f"{odd[0]!r} stands either here or in the first record, not in both: {DENSE}")
+    for column in columns:
+        if not isinstance(record[column], int | float):
+            raise BadRow(f"{column!r} holds {record[column]!r}, which is no number: {DENSE}")
+    return {column: _as_float(column, record[column]) for column in columns}
+
+
+def _sparse_entry(record: Mapping[str, Any]) -> dict[str, float]:
+    entry = dict[str, float]()
+    for field, value in record.items():
+        if isinstance(value, int | float):
+            entry[field] = _as_float(field, value)
+        elif isinstance(value, str):
+            entry.update({f"{field}={value}": 1.0} if value else {})
+        elif value is not None:
+            raise BadRow(f"{field!r} holds a {type(value).__name__}, not a number or a string")
+    return entry
+
+
+def _as_float(field: str, value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadRow(f"{field!r} holds an integer too large for a number") from None

@@ -1,0 +1,67 @@
+"""The svmlight (LIBSVM) format: one row a line, ``label index:value index:value ...``."""
+
+from __future__ import annotations
+
+import re
+
+from kesler.readers.faults import BadRow
+from kesler.readers.features import Positions, finite
+from kesler.readers.labels import parse_label
+from kesler.readers.lines import Lines, decode
+from kesler.readers.reader import Example, Reader
+from kesler.rows import MAX_FEATURES
+
+FEATURE = re.compile(r"-?[0-9]+:")
+
+
+def svmlight_reader(lines: Lines) -> Reader:
+    """Read svmlight rows; an index is a column as it is written, from 0 or from 1 on.
+
+    What follows a ``#`` is a comment, ``qid:`` is passed over, and a line that begins with
+    ``index:value`` is a row without a label.
+    """
+    rows = ((number, line) for number, line in lines if line.partition(b"#")[0].strip())
+    return Reader("line", rows, parse_row, Positions().gather)
+
+
+def parse_row(line: bytes) -> Example:
+    """Read one line.
+
+    Examples
+    --------
+    >>> parse_row(b"+1 3:0.5 7:2 # a comment")
+    Example(label=1, entry={3: 0.5, 7: 2.0}, weight=1.0)
+    """
+    label, *tokens = decode(line).partition("#")[0].split() or [""]
+    if not label:
+        return Example(None, {})
+    if FEATURE.match(label):
+        return Example(None, _entry([label, *tokens]))
+    if tokens and tokens[0].startswith("qid:"):
+        del tokens[0]
+    return Example(parse_label(label), _entry(tokens))
+
+
+def _entry(tokens: list[str]) -> dict[int, float]:
+    if "_" in "".join(tokens):
+        raise BadRow("a feature holds '_', which Python takes in numbers and svmlight does not")
+    try:
+        # One comprehension for all tokens: this is where the time of reading goes.
+        entry = {int(index): float(value) for index, value in [t.split(":") for t in tokens]}
+    except ValueError:
+        raise BadRow(f"{_fault(tokens)!r} is not index:value") from None
+    if len(entry) < len(tokens):
+        raise BadRow("an index stands twice")
+    if entry and not 0 <= min(entry) <= max(entry) < MAX_FEATURES:
+        raise BadRow(f"an index is not from 0 to {MAX_FEATURES - 1}")
+    return finite(entry)
+
+
+def _fault(tokens: list[str]) -> str:
+    for token in tokens:
+        index, _, value = token.partition(":")
+        try:
+            int(index), float(value)
+        except ValueError:
+            break
+    return token

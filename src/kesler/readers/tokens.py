@@ -1,0 +1,30 @@
+"""Tokens: what a text is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+TOKEN = re.compile(r"[a-z0-9']+")
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a text into its runs of letters a-z, digits and apostrophes, in lower case.
+
+    Examples
+    --------
+    >>> tokenize("Don't panic: 42!")
+    ["don't", 'panic', '42']
+    """
+    return TOKEN.findall(text.lower())
+
+
+def presence(texts: Iterable[str]) -> dict[str, float]:
+    """Binary features of some texts taken together: each token that occurs, with the value 1.
+
+    Examples
+    --------
+    >>> presence(["To be", "or not to be"])
+    {'to': 1.0, 'be': 1.0, 'or': 1.0, 'not': 1.0}
+    """
+    return dict.fromkeys(tokenize(" ".join(texts)), 1.0)

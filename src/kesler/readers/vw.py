@@ -1,0 +1,76 @@
+"""Vowpal Wabbit's text format: ``label [importance] ['tag]|namespace[:scale] name[:value] ...``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from kesler.readers.faults import BadRow
+from kesler.readers.features import LARGEST, Names, finite
+from kesler.readers.labels import parse_label, parse_number
+from kesler.readers.lines import Lines, decode
+from kesler.readers.reader import Example, Reader
+
+
+def vw_reader(lines: Lines, names: Names) -> Reader:
+    """Read Vowpal Wabbit rows, their features named ``namespace^name``.
+
+    A feature that stands twice counts twice. As in Vowpal Wabbit, a token that touches the first
+    ``|`` is a tag, not a label.
+    """
+    return Reader("line", lines.filled(), parse_row, names.gather, names.vocabulary)
+
+
+def parse_row(line: bytes) -> Example:
+    """Read one line.
+
+    Examples
+    --------
+    >>> parse_row(b"spam 2 'mail7|body:0.5 free win:3 |from bob")
+    Example(label='spam', entry={'body^free': 0.5, 'body^win': 1.5, 'from^bob': 1.0}, weight=2.0)
+    """
+    head, *namespaces = decode(line).split("|")
+    if not namespaces:
+        raise BadRow("there is no '|' before the features")
+    label, weight = _label_and_weight(head)
+    entry: dict[str, float] = defaultdict(float)
+    for namespace in namespaces:
+        for name, value in _features(namespace):
+            entry[name] += value
+    return Example(label, finite(dict(entry)), weight)
+
+
+def _label_and_weight(head: str) -> tuple[str | int | float | None, float]:
+    tokens = head.split()
+    if tokens and (tokens[-1].startswith("'") or not head[-1].isspace()):
+        del tokens[-1]
+    if not tokens:
+        return None, 1.0
+    label, *importance = tokens
+    if len(importance) > 1:
+        raise BadRow(f"{head!r} holds more than a label, an importance and a tag")
+    return parse_label(label), _weight(*importance)
+
+
+def _weight(token: str = "1") -> float:
+    weight = parse_number(token)
+    if weight is None or not 0 <= weight <= LARGEST:
+        raise BadRow(f"the importance {token!r} is not a finite number from 0 on")
+    return weight
+
+
+def _features(namespace: str) -> Iterator[tuple[str, float]]:
+    tokens = namespace.split()
+    anonymous = not tokens or namespace[0].isspace()
+    prefix, scale = ("", 1.0) if anonymous else _named_value(tokens.pop(0))
+    for token in tokens:
+        name, value = _named_value(token)
+        yield f"{prefix}^{name}", scale * value
+
+
+def _named_value(token: str) -> tuple[str, float]:
+    name, colon, value = token.partition(":")
+    number = parse_number(value) if colon else 1.0
+    if not name or number is None:
+        raise BadRow(f"{token!r} is not name or name:value")
+    return name, number

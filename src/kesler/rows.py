@@ -1,0 +1,244 @@
+"""Rows: what every reader yields and every kernel reads, and the names of their features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from kesler.errors import KeslerError
+
+MAX_FEATURES = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A block of rows in compressed form: row i holds entries indptr[i] to indptr[i + 1].
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_rows + 1,)
+        Where each row begins and ends.
+    indices : int32 array of shape (n_entries,)
+        The feature of each entry, each at most once in a row.
+    values : float32 array of shape (n_entries,)
+        Its value; finite.
+    n_features : int
+        Number of features known; every index is below it.
+    dense : bool
+        True if each row lists every feature, zeros included (an array or a numeric table); False
+        if what is not listed is zero (text, counts).
+
+    Examples
+    --------
+    >>> rows = Rows.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> len(rows), rows.n_features, rows.without_zeros().indices.tolist()
+    (2, 2, [1, 0])
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    n_features: int
+    dense: bool
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return len(self), self.n_features
+
+    def __getitem__(self, rows: slice) -> Rows:
+        """Return a run of consecutive rows, as views."""
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            raise KeslerError(f"rows can be sliced with a step of 1 only, not {step}")
+        indptr = self.indptr[start : max(start, stop) + 1]
+        low, high = indptr[0], indptr[-1]
+        return Rows(
+            indptr - low, self.indices[low:high], self.values[low:high], self.n_features, self.dense
+        )
+
+    @staticmethod
+    def from_dense(values: npt.ArrayLike) -> Rows:
+        """Rows of a 2-D array (n_rows, n_features), zeros listed; the values as float32."""
+        array = _own(np.ascontiguousarray(values, dtype=np.float32))
+        n_rows, n_features = array.shape
+        indices = np.tile(np.arange(n_features, dtype=np.int32), n_rows)
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * n_features
+        return Rows(indptr, indices, array.reshape(-1), n_features, dense=True)
+
+    @staticmethod
+    def from_sparse(matrix: Any) -> Rows:
+        """Rows of a scipy sparse matrix (n_rows, n_features), columns in order within each row."""
+        csr = sparse.csr_array(matrix)
+        if csr.shape[1] > MAX_FEATURES:
+            raise KeslerError(f"X has {csr.shape[1]} columns; Kesler takes at most {MAX_FEATURES}")
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        return Rows(
+            _own(csr.indptr.astype(np.int64, copy=False)),
+            _own(csr.indices.astype(np.int32, copy=False)),
+            _own(as_float32(csr.data)),
+            int(csr.shape[1]),
+            dense=False,
+        )
+
+    @staticmethod
+    def from_entries(
+        entries: Iterable[Mapping[int, float]], n_features: int, *, dense: bool = False
+    ) -> Rows:
+        """Rows from one mapping {feature index: value} a row."""
+        lengths, indices, values = [0], list[int](), list[float]()
+        for entry in entries:
+            indices.extend(entry)
+            values.extend(entry.values())
+            lengths.append(len(entry))
+        return Rows(
+            np.cumsum(lengths, dtype=np.int64),
+            np.array(indices, dtype=np.int32),
+            as_float32(values),
+            n_features,
+            dense,
+        )
+
+    @staticmethod
+    def concatenate(pieces: Sequence[Rows]) -> Rows:
+        """Rows of all the pieces, of which there is at least one, copied."""
+        starts = np.cumsum([0, *(len(piece.indices) for piece in pieces)])
+        ends = [p.indptr[1:] + start for p, start in zip(pieces, starts[:-1], strict=True)]
+        return Rows(
+            np.concatenate([np.zeros(1, dtype=np.int64), *ends]),
+            np.concatenate([piece.indices for piece in pieces]),
+            np.concatenate([piece.values for piece in pieces]),
+            max(piece.n_features for piece in pieces),
+            pieces[0].dense,
+        )
+
+    def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
+        """Rows of these numbers, in this order, copied."""
+        lengths = np.diff(self.indptr)[numbers]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return Rows(
+            indptr.astype(np.int64),
+            self.indices[entries],
+            self.values[entries],
+            self.n_features,
+            self.dense,
+        )
+
+    def without_zeros(self) -> Rows:
+        """Rows without their zero entries: itself if there are none."""
+        kept = self.values != 0
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Rows(
+            before[self.indptr].astype(np.int64),
+            self.indices[kept],
+            self.values[kept],
+            self.n_features,
+            self.dense,
+        )
+
+    def below(self, n_features: int) -> Rows:
+        """Rows without the entries of features from `n_features` on."""
+        if self.n_features <= n_features:
+            return self
+        kept = self.indices < n_features
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Rows(
+            before[self.indptr].astype(np.int64),
+            self.indices[kept],
+            self.values[kept],
+            n_features,
+            self.dense,
+        )
+
+    def require_finite(self, first_row: int = 0) -> None:
+        """Raise a sentence that names the first row with NaN or infinity, if there is one."""
+        if np.isfinite(self.values).all():
+            return
+        entry = int(np.flatnonzero(~np.isfinite(self.values))[0])
+        row = int(np.searchsorted(self.indptr, entry, side="right")) - 1
+        raise KeslerError(
+            f"row {first_row + row}, feature {self.indices[entry]} is NaN, infinity or too large "
+            "for float32: fill, drop or rescale such values before learning"
+        )
+
+    def blocks(self, n_rows: int) -> Iterator[Rows]:
+        """Consecutive blocks of at most `n_rows` rows."""
+        for start in range(0, len(self), n_rows):
+            yield self[start : start + n_rows]
+
+
+def as_float32(values: Any) -> npt.NDArray[np.float32]:
+    """Return the values as float32; what float32 can't hold becomes infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values, dtype=np.float32)
+
+
+def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array, copied if it is read-only (a memory map): kernels take writable ones."""
+    return array if array.flags.writeable else array.copy()
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The names of the features, numbered in the order in which they are met.
+
+    Parameters
+    ----------
+    indices : dict of str to int
+        The number of each name; iterating it gives the names in order.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.add("price"), vocabulary.add("free"), vocabulary.add("price")
+    (0, 1, 0)
+    >>> vocabulary.names
+    ['price', 'free']
+    """
+
+    indices: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Vocabulary:
+        """Return a vocabulary of the names, in order."""
+        return cls({name: index for index, name in enumerate(names)})
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def names(self) -> list[str]:
+        """The names, by number."""
+        return list(self.indices)
+
+    def add(self, name: str) -> int:
+        """Return the number of a name, which joins the vocabulary if it is new."""
+        return self.indices.setdefault(name, len(self.indices))
+
+    def known(self, entry: Mapping[str, float]) -> dict[int, float]:
+        """Return the entry by number, without the names that are not in the vocabulary."""
+        indices = self.indices
+        return {indices[name]: value for name, value in entry.items() if name in indices}
+
+    def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
+        """Return the entry by number; new names join the vocabulary."""
+        indices = self.indices
+        return {indices.setdefault(name, len(indices)): value for name, value in entry.items()}
+
+    def forget_from(self, n_names: int) -> None:
+        """Take back the names from number `n_names` on."""
+        for name in self.names[n_names:]:
+            del self.indices[name]

@@ -1,0 +1,67 @@
+"""Update rules: how far to move. One file a family, one row here for each name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kesler.errors import KeslerError
+from kesler.updates.mira import MIRA
+from kesler.updates.passive_aggressive import PassiveAggressive
+from kesler.updates.perceptron import Perceptron
+from kesler.updates.rule import CustomRule, UpdateRule, update_rule
+from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
+
+__all__ = [
+    "MIRA",
+    "OURS",
+    "RULES",
+    "ConProj",
+    "CustomRule",
+    "PassiveAggressive",
+    "Perceptron",
+    "SimPerc",
+    "SimProj",
+    "UpdateRule",
+    "resolve_rule",
+    "update_rule",
+]
+
+RULES: dict[str, Callable[..., UpdateRule]] = {
+    "perceptron": Perceptron,
+    "pa": lambda C=1.0: PassiveAggressive(C, variant=0),
+    "pa1": lambda C=1.0: PassiveAggressive(C, variant=1),
+    "pa2": lambda C=1.0: PassiveAggressive(C, variant=2),
+    "simperc": SimPerc,
+    "conproj": ConProj,
+    "simproj": SimProj,
+    "mira": MIRA,
+}
+"""The rules by the names that `OnlineClassifier` and the command line take."""
+
+OURS: tuple[type[UpdateRule], ...] = (
+    Perceptron,
+    PassiveAggressive,
+    SimPerc,
+    ConProj,
+    SimProj,
+    MIRA,
+)
+"""The classes behind the names."""
+
+
+def resolve_rule(update: str | UpdateRule) -> UpdateRule:
+    """Return the rule for a name, or the rule itself.
+
+    Examples
+    --------
+    >>> resolve_rule("pa2")
+    PassiveAggressive(C=1.0, variant=2)
+    """
+    if isinstance(update, UpdateRule):
+        return update
+    if isinstance(update, str) and update in RULES:
+        return RULES[update]()
+    raise KeslerError(
+        f"update={update!r} is not known: choose one of {', '.join(RULES)}, a rule object of "
+        "kesler.updates, or a function decorated with kesler.update_rule"
+    )

@@ -1,0 +1,149 @@
+"""What an update rule is, and how a user makes one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from kesler.constraints import Selection, Sight, selection_code, sight_code
+from kesler.errors import KeslerError
+from kesler.parts import describe, describe_custom
+
+Steps = Callable[..., None]
+"""steps(parameters, weight, losses, squared_norms, gram, steps): fills the last argument."""
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """How far to move along each constraint of a trial.
+
+    The trial hands a rule some constraints "y must outscore s by 1" and it answers with one step
+    alpha_s >= 0 for each; every hypothesis then moves by
+
+        w += sum_s alpha_s (phi(x, y) - phi(x, s)).
+
+    A rule never sees features or labels. To write one, see :func:`update_rule`.
+
+    Attributes
+    ----------
+    constraints : which constraints it is handed; see :data:`kesler.constraints.Selection`.
+    sees : what it sees of them; see :data:`kesler.constraints.Sight`.
+    steps : the compiled part, a plain function of arrays.
+    """
+
+    constraints: ClassVar[Selection]
+    sees: ClassVar[Sight]
+    steps: ClassVar[Steps]
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers that `steps` is given."""
+        return ()
+
+    def for_hypotheses(self, *, one_per_class: bool) -> UpdateRule:
+        """Return the rule to run where every class has one hypothesis of its own over x itself."""
+        return self
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the parameters, as a model file keeps them."""
+        return describe(self)
+
+
+@dataclass(frozen=True)
+class AggressiveRule(UpdateRule):
+    """A rule with an aggressiveness C."""
+
+    C: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.C, (int, float)) and math.isfinite(self.C) and self.C > 0):
+            raise KeslerError(
+                f"{type(self).__name__}(C={self.C!r}): C must be a finite number above 0, since it "
+                "is the longest step that one trial may take"
+            )
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The aggressiveness."""
+        return (float(self.C),)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CustomRule(UpdateRule):
+    """A user's own rule, made by :func:`update_rule`; pass it as ``update=``."""
+
+    steps: Steps  # type: ignore[misc]
+    constraints: Selection = "worst"  # type: ignore[misc]
+    sees: Sight = "norms"  # type: ignore[misc]
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        selection_code(self.constraints)
+        sight_code(self.sees)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers given by :meth:`with_parameters`."""
+        return self.values
+
+    def with_parameters(self, *values: float) -> CustomRule:
+        """Return the same rule with other numbers in `parameters`."""
+        return replace(self, values=tuple(float(value) for value in values))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the function and the parameters."""
+        return describe_custom(self.steps, self.values)
+
+    def __repr__(self) -> str:
+        return f"{self.steps.__qualname__}{self.values or ''}"
+
+
+def update_rule(
+    *, constraints: Selection = "worst", sees: Sight = "norms", parameters: tuple[float, ...] = ()
+) -> Callable[[Steps], CustomRule]:
+    r"""Make an update rule of a plain Python function; it runs compiled, cached in its own file.
+
+    The function fills `steps`, one alpha_s for each constraint that it is handed:
+    :math:`w \mathrel{+}= \sum_s \alpha_s (\phi(x, y) - \phi(x, s))`.
+
+    Parameters
+    ----------
+    constraints : which constraints the function is handed, "predicted", "worst", "mistaken",
+        "violated", "all" or "growing"; see :data:`kesler.constraints.Selection`.
+    sees : "losses" (cheapest), "norms" or "gram" (dearest); what is not asked for is unset.
+    parameters : numbers handed to the function as an array.
+
+    Returns
+    -------
+    A decorator that turns ``function(parameters, weight, losses, squared_norms, gram, steps)``
+    into a rule. `weight` is the row's `sample_weight` (1 unless given); the other arguments are
+    float64 arrays: losses, squared_norms and steps of shape (m,), gram of shape (m, >= m).
+    `steps` starts at zero, or for "growing" at the steps of the call before.
+
+    Raises
+    ------
+    KeslerError
+        If a name is unknown; on first use, if Numba cannot compile the function.
+
+    Notes
+    -----
+    Called once a trial that has constraints; O(m) for most rules. With "norms" a trial costs
+    O(nnz) more for one constraint and O(nnz k) for several, with "gram" O(nnz k m).
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier, update_rule
+    >>> @update_rule(constraints="worst", sees="norms", parameters=(0.5,))
+    ... def half_way(parameters, weight, losses, squared_norms, gram, steps):
+    ...     steps[0] = weight * parameters[0] * losses[0] / (squared_norms[0] + 1e-12)
+    >>> OnlineClassifier(update=half_way.with_parameters(0.1)).update
+    half_way(0.1,)
+    """
+
+    def decorate(function: Steps) -> CustomRule:
+        values = tuple(float(p) for p in parameters)
+        return CustomRule(steps=function, constraints=constraints, sees=sees, values=values)
+
+    return decorate

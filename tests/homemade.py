@@ -1,0 +1,40 @@
+"""A rule, two maps and a family of groups as users write them: plain Python in a file of theirs."""
+
+from kesler import feature_map, update_rule
+
+
+@update_rule(constraints="worst", sees="norms", parameters=(0.5,))
+def part_way(parameters, weight, losses, squared_norms, gram, steps):
+    """Go a given part of the way that would satisfy the constraint."""
+    if squared_norms[0] > 0:
+        steps[0] = weight * parameters[0] * losses[0] / squared_norms[0]
+
+
+@feature_map(statistic="mean", zero_at_zero=True, parameters=(0.25,))
+def damped(x, p, q):
+    """Return a product that grows less than its second factor."""
+    return x * p / (1 + q[0] * abs(p))
+
+
+@feature_map(statistic="first")
+def closeness(x, p):
+    """Fall from 1 as x leaves the class's first instance."""
+    return 1 / (1 + (x - p) * (x - p))
+
+
+def sets_of(code):
+    """Return the sets of a class that is named by its number; 5, 7 and 11 are in none."""
+    sets = {"even": code % 2 == 0, "third": code % 3 == 0, "low": code < 5}
+    return [name for name, holds in sets.items() if holds]
+
+
+@update_rule(constraints="predicted", sees="losses")
+def not_a_number(parameters, weight, losses, squared_norms, gram, steps):
+    """Ask for a step that nobody can take."""
+    steps[0] = losses[0] * float("nan")
+
+
+@update_rule()
+def not_arithmetic(parameters, weight, losses, squared_norms, gram, steps):
+    """Do what Numba cannot compile."""
+    steps[0] = len(open("steps.txt").read())

@@ -1,0 +1,143 @@
+"""Every learner of the product, one row each, made of the product's own tables.
+
+A new name in `RULES` or `MAPS` comes in by itself; one further row in `ROWS` buys all the laws of
+`test_laws.py`. Classes go by numbers here, in the order in which they are met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import homemade
+import numpy as np
+import reference
+
+from kesler import Grouped, OnlineClassifier, PerClass, Shared
+from kesler.maps import MAPS, FeatureMap
+from kesler.updates import RULES, UpdateRule
+
+MOST_CLASSES = 12
+SETS = {
+    name: [code for code in range(MOST_CLASSES) if name in homemade.sets_of(code)]
+    for name in ("even", "third", "low")
+}
+CUSTOM = [homemade.sets_of, homemade.damped, homemade.closeness, homemade.part_way]
+
+# ---- the same parts in the oracle's words -------------------------------------------------------
+
+ORACLE_MAPS: dict[str, dict[str, Any]] = {
+    **reference.MAPS,
+    "product": reference.MAPS["product_first"],
+    "product-mean": reference.MAPS["product_mean"],
+    "damped": {"g": lambda x, p: x * p / (1 + 0.25 * np.abs(p)), "statistic": "mean"},
+    "closeness": {"g": lambda x, p: 1 / (1 + (x - p) ** 2), "statistic": "first"},
+}
+reference.RULES["part_way"] = lambda losses, norms, gram, C: C * reference.pa(losses, norms, gram, C)
+reference.CHOICES["part_way"] = reference.most_violated
+
+# ---- families of hypotheses ---------------------------------------------------------------------
+
+Names = Sequence[Any]
+"""The label of each class, by its number."""
+
+
+def grouped(names: Names | None, view: FeatureMap | None = None) -> Grouped:
+    names = range(MOST_CLASSES) if names is None else names
+    return Grouped({s: [names[code] for code in codes] for s, codes in SETS.items()}, view)
+
+
+def born(names: Names | None, view: FeatureMap | None = None) -> Grouped:
+    """Return groups that a function tells when a class appears."""
+    if names is None:
+        return Grouped(homemade.sets_of, view)
+    return Grouped(lambda label: homemade.sets_of(names.index(label)), view)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which hypotheses there are: as the user asks for them, and as the oracle describes them."""
+
+    hypotheses: Callable[[Any, Any], Any]  # (names, view) -> what OnlineClassifier takes
+    kinds: tuple[tuple[str, bool], ...]  # the oracle's kind of each part, whether it has the map
+
+
+FAMILIES = {
+    "multi": Family(lambda names, view: "multi", (("per_class", False),)),
+    "single": Family(lambda names, view: "single", (("shared", True),)),
+    "hybrid": Family(lambda names, view: "hybrid", (("per_class", False), ("shared", True))),
+    "own-view": Family(lambda names, view: PerClass(view), (("per_class", True),)),
+    "grouped": Family(lambda names, view: [grouped(names)], (("grouped", False),)),
+    "grouped-view": Family(lambda names, view: [grouped(names, view)], (("grouped", True),)),
+    "born": Family(lambda names, view: [born(names)], (("grouped", False),)),
+    "born-view": Family(lambda names, view: born(names, view), (("grouped", True),)),
+    "all-three": Family(
+        lambda names, view: [PerClass(), Shared(view), grouped(names)],
+        (("per_class", False), ("shared", True), ("grouped", False)),
+    ),
+}
+WITH_MAP = [name for name, family in FAMILIES.items() if any(has for _, has in family.kinds)]
+WITHOUT_MAP = [name for name in FAMILIES if name not in WITH_MAP]
+
+# ---- rows ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One learner: its parts by name."""
+
+    rule: str
+    family: str
+    view: str | None
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.rule, self.family, *([self.view] if self.view else [])])
+
+    @property
+    def feature_map(self) -> FeatureMap | None:
+        if self.view is None:
+            return None
+        return MAPS[self.view]() if self.view in MAPS else getattr(homemade, self.view)
+
+    @property
+    def dense_only(self) -> bool:
+        return self.feature_map is not None and not self.feature_map.zero_at_zero
+
+    def update(self, C: float) -> UpdateRule:
+        if self.rule not in RULES:
+            return getattr(homemade, self.rule).with_parameters(C)
+        rule = RULES[self.rule]
+        return rule(C=C) if "C" in signature(rule).parameters else rule()
+
+    def learner(self, names: Names | None = None, C: float = 1.0) -> OnlineClassifier:
+        view = self.feature_map
+        hypotheses = FAMILIES[self.family].hypotheses(names, view)
+        return OnlineClassifier(hypotheses, "auto" if view is None else view, self.update(C))
+
+    def oracle(self) -> list[dict[str, Any]]:
+        view = None if self.view is None else ORACLE_MAPS[self.view]
+        return [
+            {"kind": kind, "map": view if mapped else None, "groups": list(SETS.values())}
+            for kind, mapped in FAMILIES[self.family].kinds
+        ]
+
+
+def _rows() -> list[Row]:
+    asked = [
+        # Every rule, over each way of sharing.
+        *product(RULES, ["multi", "single", "hybrid", "grouped-view"], ["product-mean"]),
+        # Every map, in each family that has one, and each family.
+        *product(["perceptron", "pa1"], FAMILIES, MAPS),
+        # A user's own.
+        *product(["part_way"], FAMILIES, ["damped"]),
+        *product(["pa1"], WITH_MAP, ["closeness"]),
+    ]
+    rows = [Row(rule, family, view if family in WITH_MAP else None) for rule, family, view in asked]
+    return list(dict.fromkeys(rows))
+
+
+ROWS = _rows()

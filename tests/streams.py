@@ -1,0 +1,106 @@
+"""Random streams of rows, and what two learners must have in common to be the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from kesler import OnlineClassifier
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows whose values float32 holds, with class numbers in the order of their appearance."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.y.max()) + 1
+
+    def __getitem__(self, rows: slice) -> Stream:
+        return Stream(self.X[rows], self.y[rows], self.weights[rows])
+
+
+def make_stream(
+    seed: int,
+    n_rows: int = 40,
+    n_classes: int = 5,
+    n_features: int = 7,
+    *,
+    density: float = 0.6,
+    whole: bool = False,
+) -> Stream:
+    """Rows around a centre for each class; whole numbers up to 5, or continuous ones."""
+    rng = np.random.default_rng(seed)
+    y = in_order_of_appearance(rng.integers(n_classes, size=n_rows))
+    centres = rng.normal(size=(n_classes, n_features))
+    X = centres[y] + rng.normal(size=(n_rows, n_features))
+    if whole:
+        X = np.clip(np.rint(2 * X), -5, 5)
+    X[rng.random(X.shape) > density] = 0
+    # Halves, ones and twos add up exactly in float32, so that shares of rows can be compared.
+    weights = rng.choice([0.5, 1.0, 2.0], size=n_rows)
+    return Stream(X.astype(np.float32).astype(np.float64), y, weights)
+
+
+def in_order_of_appearance(y: NDArray[np.int64]) -> NDArray[np.int64]:
+    _, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+@st.composite
+def streams(draw: Any, *, whole: bool = False, max_rows: int = 40) -> Stream:
+    """Streams of 2 to 12 classes."""
+    n_classes = draw(st.integers(2, 12))
+    return make_stream(
+        seed=draw(st.integers(0, 2**32 - 1)),
+        n_rows=draw(st.integers(max_rows // 2, max_rows)),
+        n_classes=n_classes,
+        n_features=draw(st.integers(1, 20)),
+        density=draw(st.sampled_from([0.3, 0.7, 1.0])),
+        whole=whole,
+    )
+
+
+# ---- what was learnt ----------------------------------------------------------------------------
+
+
+def learnt(model: OnlineClassifier) -> dict[str, Any]:
+    """Return all that a model has learnt: arrays as bytes, everything else as it is."""
+    machine = model._machine
+    return {
+        **{name: (a.shape, a.tobytes()) for name, a in machine.arrays().items()},
+        "labels": list(machine.classes.labels),
+        "types": [type(label) for label in machine.classes.labels],
+        "groups": [list(groups) for groups in machine.groups],
+        "memberships": [list(map(list, part)) for part in machine.memberships],
+        "n_features": machine.n_features,
+        "names": None if model._vocabulary is None else model._vocabulary.names,
+        "width": model.__dict__.get("n_features_in_"),
+    }
+
+
+def everything(model: OnlineClassifier) -> dict[str, Any]:
+    """Return what was learnt and the names of all attributes: what a refusal leaves unchanged."""
+    found: dict[str, Any] = {"attributes": sorted(model.__dict__), "parameters": repr(model)}
+    return found | (learnt(model) if "_machine" in model.__dict__ else {})
+
+
+def assert_same(one: OnlineClassifier, other: OnlineClassifier, probes: Any) -> None:
+    """Two models learnt the same, bit for bit, and say so."""
+    assert learnt(one) == learnt(other)
+    assert one.n_mistakes_ == other.n_mistakes_
+    assert one.classes_.tolist() == other.classes_.tolist()
+    scores, others = one.decision_function(probes), other.decision_function(probes)
+    np.testing.assert_array_equal(scores, others, strict=True)
+    assert one.predict(probes).tolist() == other.predict(probes).tolist()

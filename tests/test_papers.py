@@ -1,0 +1,70 @@
+"""What the scripts of papers/ must show, on the parts that run in seconds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "papers"))
+
+import amit2006
+import fink2006
+from enron import read_mail
+from kesler.updates import PassiveAggressive
+from report import spread, table
+
+
+def on_real_data(test):
+    absent = "KESLER_DATA" not in os.environ
+    skip = pytest.mark.skipif(absent, reason="KESLER_DATA names no folder of real data")
+    return pytest.mark.data(skip(test))
+
+
+@pytest.mark.parametrize("name", fink2006.SYNTHETIC)
+def test_synthetic_mistakes_are_within_a_tenth_of_the_trial_runs(name):
+    curves = fink2006.run_synthetic(name)
+    assert fink2006.mistakes(curves) == pytest.approx(fink2006.TRIAL[name], rel=0.1)
+
+
+@on_real_data
+def test_a_user_is_within_0_4_points_of_the_trial_runs():
+    errors = fink2006.errors(fink2006.run_user("sanders-r"))
+    assert errors == pytest.approx(fink2006.TRIAL["sanders-r"], abs=0.4)
+
+
+@on_real_data
+@pytest.mark.parametrize("c", [0.001, 0.01])
+def test_passive_aggressive_on_the_hybrid_beats_both_papers(c):
+    user = "sanders-r"
+    mail = read_mail(user)
+    hypotheses, _ = amit2006.ALGORITHMS[amit2006.HYBRID]
+    curve = amit2006.run(mail.binary, mail.folders, hypotheses, PassiveAggressive(c))
+    assert amit2006.error(curve) < min(*amit2006.PUBLISHED[user], *fink2006.PUBLISHED[user])
+
+
+@on_real_data
+def test_simproj_is_the_best_single_prototype_algorithm_within_a_point():
+    mail = read_mail("sanders-r")
+    errors = {
+        algorithm: amit2006.error(amit2006.run(mail.counts, mail.folders, parts, rule(0.01)))
+        for algorithm, (parts, rule) in amit2006.ALGORITHMS.items()
+        if algorithm in amit2006.SINGLE_PROTOTYPE
+    }
+    assert errors["SimProj"] <= min(errors.values()) + 1
+
+
+def test_tables_are_padded_to_read_as_text():
+    assert table(["", "ours"], [["a", "1"], ["bc", "23456"]]).splitlines() == [
+        "|    |  ours |",
+        "| :- | ----: |",
+        "| a  |     1 |",
+        "| bc | 23456 |",
+    ]
+
+
+def test_labels_are_spread_as_little_as_a_gap_asks():
+    assert spread([5.0, 0.0, 5.0], gap=1.0).tolist() == [4.5, 0.0, 5.5]
+    assert spread([3.0, 1.0], gap=1.0).tolist() == [3.0, 1.0]

@@ -1,0 +1,166 @@
+"""Every bad row of a text format is one sentence that names the source and the line."""
+
+import pytest
+
+from kesler.errors import KeslerError
+from kesler.readers import open_stream
+from test_readers import read, write
+
+BAD_ROWS = {
+    "svmlight": (
+        "rows.svm",
+        "1 0:1\n",
+        {},
+        [
+            ("1 0:x", "'0:x' is not index:value"),
+            ("1 a:1", "'a:1' is not index:value"),
+            ("1 0.5:1", "'0.5:1' is not index:value"),
+            ("1 0:1:2", "'0:1:2' is not index:value"),
+            ("1 0:1 7", "'7' is not index:value"),
+            ("1 0:1_0", "holds '_'"),
+            ("1 0:nan", "feature 0 is nan"),
+            ("1 0:1 3:inf", "feature 3 is inf"),
+            ("1 3:1e39", "feature 3 is 1e\\+39"),
+            ("1 4:1 4:2", "an index stands twice"),
+            ("1 -1:2", "an index is not from 0 to 2147483646"),
+            ("1 2147483647:2", "an index is not from 0 to 2147483646"),
+            ("0:1 1:1", "there is no label"),
+            (b"1 0:1 # \xff", "byte 9 is not UTF-8"),
+            ("\x1c", "there is no label"),
+        ],
+    ),
+    "vw": (
+        "rows.vw",
+        "1 |f a\n",
+        {},
+        [
+            ("1 a b", r"there is no '\|'"),
+            ("1 |f a:x", "'a:x' is not name or name:value"),
+            ("1 |f a:", "'a:' is not name or name:value"),
+            ("1 |f :2", "':2' is not name or name:value"),
+            ("1 |f a:b:1", "'a:b:1' is not name or name:value"),
+            ("1 |f:x a", "'f:x' is not name or name:value"),
+            ("1 |f a:nan", r"feature 'f\^a' is nan"),
+            ("1 |f a:3e38 a:3e38", r"feature 'f\^a' is 6e\+38"),
+            ("1 -1 |f a", "the importance '-1' is not a finite number from 0 on"),
+            ("1 inf |f a", "the importance 'inf' is not"),
+            ("1 x |f a", "the importance 'x' is not"),
+            ("1 2 3 |f a", "more than a label, an importance and a tag"),
+            ("1|f a", "there is no label"),
+            ("|f a", "there is no label"),
+            (b"1 |f \xff", "byte 6 is not UTF-8"),
+        ],
+    ),
+    "csv, dense": (
+        "rows.csv",
+        "y,a,b\n1,2,3\n",
+        {"label": "y"},
+        [
+            ("1,2", "it has 2 fields and the header 3"),
+            ("1,2,3,4", "it has 4 fields and the header 3"),
+            ("1,2,", "'b' holds None, which is no number: the first record"),
+            ("1,x,2", "'a' holds 'x', which is no number: the first record"),
+            ("1,2,nan", "feature 'b' is nan"),
+            ("1,-inf,2", "feature 'a' is -inf"),
+            ("1,1e99,2", "feature 'a' is 1e\\+99"),
+            (",2,3", "there is no label"),
+            ('1,2,"3', "it is not CSV"),
+            ('1,2,"3"4', "it is not CSV"),
+            (b"1,\xff,3", "not UTF-8"),
+            ("1,2\r3,4", "it is not CSV"),
+            ("1,2," + "3" * 140_000, "it is not CSV \\(field larger"),
+        ],
+    ),
+    "csv, sparse": (
+        "rows.csv",
+        "y,a,b\n1,2,x\n",
+        {"label": "y"},
+        [("1,nan,x", "feature 'a' is nan"), ("1,2,x,3", "it has 4 fields")],
+    ),
+    "jsonl, text": (
+        "rows.jsonl",
+        '{"label": 1, "text": "a"}\n',
+        {},
+        [
+            ("{", "it is not JSON"),
+            ("{'label': 1}", "it is not JSON"),
+            ("[1]", "it is a JSON list, not an object"),
+            ("3", "it is a JSON int, not an object"),
+            ("[" * 100_000, "it is not JSON"),
+            ("1" * 5000, "it is not JSON"),
+            ('{"text": "a", "x": 1}', "there is no label field 'label', only 'text', 'x'"),
+            ('{"label": null, "text": "a"}', "there is no label"),
+            ('{"label": NaN, "text": "a"}', "the label is nan"),
+            ('{"label": [1], "text": "a"}', "the label is a list"),
+            ('{"label": {}, "text": "a"}', "the label is a dict"),
+            ('{"label": 1}', "there is no text field 'text'"),
+            ('{"label": 1, "text": 3}', "the text field 'text' holds neither"),
+            ('{"label": 1, "text": ["a", 3]}', "the text field 'text' holds neither"),
+            (b'{"label": 1, "text": "\xff"}', "byte 23 is not UTF-8"),
+            ('{"label": "\\ud800", "text": "a"}', "not UTF-8"),
+        ],
+    ),
+    "jsonl, dense": (
+        "rows.jsonl",
+        '{"label": 1, "a": 1, "b": 2}\n',
+        {},
+        [
+            ('{"label": 1, "a": 1}', "'b' stands either here or in the first record"),
+            ('{"label": 1, "a": 1, "b": 2, "c": 3}', "'c' stands either here or in the first"),
+            ('{"label": 1, "a": 1, "b": "2"}', "'b' holds '2', which is no number"),
+            ('{"label": 1, "a": 1, "b": NaN}', "feature 'b' is nan"),
+            ('{"label": 1, "a": -Infinity, "b": 1}', "feature 'a' is -inf"),
+            ('{"label": 1, "a": 1' + "0" * 400 + ', "b": 1}', "'a' holds an integer too large"),
+        ],
+    ),
+    "jsonl, sparse": (
+        "rows.jsonl",
+        '{"label": 1, "a": "x"}\n',
+        {},
+        [
+            ('{"label": 1, "a": [1]}', "'a' holds a list"),
+            ('{"label": 1, "a": {"b": 1}}', "'a' holds a dict"),
+        ],
+    ),
+}
+CASES = [
+    pytest.param(name, good, options, bad, sentence, id=f"{kind}: {bad[:25]!r}")
+    for kind, (name, good, options, rows) in BAD_ROWS.items()
+    for bad, sentence in rows
+]
+
+
+@pytest.mark.parametrize("name, good, options, bad, sentence", CASES)
+def test_a_bad_row_is_a_sentence(tmp_path, name, good, options, bad, sentence):
+    lines = good.encode() + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n"
+    path = write(tmp_path, name, lines)
+    line = lines.count(b"\n")
+    with pytest.raises(KeslerError, match=rf"{name}, line {line}: .*{sentence}") as raised:
+        read(path, **options)
+    assert raised.value.__class__ is KeslerError
+    assert str(raised.value).endswith("; mend it, or skip such rows with skip_bad=True")
+    assert "\n" not in str(raised.value)
+    n_good = line - (2 if name == "rows.csv" else 1)
+    assert len(read(path, skip_bad=True, **options)) == n_good
+
+
+@pytest.mark.parametrize(
+    "content, options, sentence",
+    [
+        ("y,a\n1,2\n", {}, r"say which column of .*rows\.csv holds the labels .* 'y', 'a'"),
+        ("y,a\n1,2\n", {"label": "z"}, r"rows\.csv has no column 'z': it has 'y', 'a'"),
+        ("y,a\n1,2\n", {"label": "y", "text": "b"}, "has no column 'b': it has 'y', 'a'"),
+        ("y,a,a\n1,2,3\n", {"label": "y"}, "has more than one column 'a'"),
+        (b"y,\xff\n1,2\n", {"label": "y"}, r"rows\.csv, line 1: .*not UTF-8"),
+        ("y,a\rb\n1,2\n", {"label": "y"}, r"rows\.csv, line 1: it is not CSV"),
+    ],
+)
+def test_a_bad_header_is_a_sentence_before_any_row(tmp_path, content, options, sentence):
+    with pytest.raises(KeslerError, match=sentence):
+        open_stream(write(tmp_path, "rows.csv", content), **options)
+
+
+def test_many_columns_are_listed_in_short(tmp_path):
+    columns = ",".join(f"c{i}" for i in range(100))
+    with pytest.raises(KeslerError, match=r"'c19', 80 more$"):
+        read(write(tmp_path, "rows.csv", columns + "\n"), label="y")
