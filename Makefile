@@ -2,8 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DATA := $(wildcard ../shared/data)
-export KESLER_DATA ?= $(abspath $(DATA))
 
 .PHONY: help demo test lint types unit papers bench clean
 

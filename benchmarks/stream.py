@@ -19,8 +19,9 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from kesler import OnlineClassifier, progressive_validate
 from scipy import sparse
+
+from kesler import OnlineClassifier, progressive_validate
 from text_stream import make_text_stream
 
 TARGETS = {20: 5, 200: 8, 2000: 10}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.preprocessing import normalize
 
 import fink2006
 from enron import USERS, Mail, read_mail
@@ -61,7 +62,7 @@ ALGORITHMS: dict[str, tuple[list[Part], Callable[[float], UpdateRule]]] = {
     HYBRID: ([*PER_CLASS, *SHARED], PassiveAggressive),
 }
 
-# Crammer and Singer's own MIRA moves on mistakes alone, along the classes that outscored y.
+# As MIRA, but ultraconservative.
 MIRA_ON_MISTAKES = update_rule(constraints="mistaken", sees="norms", parameters=(1.0,))(
     mira_steps_per_class
 )
@@ -216,20 +217,34 @@ def _mean_distance(all_runs: dict[str, Runs], algorithm: str, features: str) -> 
     return float(np.mean([abs(ours[algorithm] - theirs[algorithm]) for ours, theirs in pairs]))
 
 
-def show_mira(report: Report, all_runs: dict[str, Runs], mails: dict[str, Mail]) -> None:
-    """Add a MIRA that moves on mistakes alone."""
-    rule = MIRA_ON_MISTAKES.with_parameters(C)
+def show_readings(report: Report, all_runs: dict[str, Runs], mails: dict[str, Mail]) -> None:
+    """Add two other readings of the paper that come nearer to it."""
     rows = []
     for user, mail in mails.items():
-        conservative = error(run(mail.counts, mail.folders, PER_CLASS, rule))
-        exact, paper = errors(all_runs[user], C)["Mira"], published(user)["Mira"]
-        rows.append([user, f"{exact:.1f}", f"{conservative:.1f}", f"{paper}"])
+        found = errors(all_runs[user], C)
+        others = {"Mira": run_conservative_mira(mail), "SimPerc": run_unit_length(mail)}
+        figures = [(found[a], error(other), published(user)[a]) for a, other in others.items()]
+        rows.append([user, *(f"{figure:.1f}" for triple in figures for figure in triple)])
     report.add(
-        "## Which MIRA?",
-        "Ours solves the paper's Eq. (1) in every trial with a loss. One that moves on mistakes "
-        f"alone, along the classes that outscored the right one, errs more. Counts, C = {C}.",
-        table(["", "ours", "on mistakes alone", "published"], rows),
+        "## Two other readings",
+        "Our MIRA solves the paper's Eq. (1) in every trial with a loss; Crammer and Singer's own "
+        "moves on mistakes alone, along the classes that outscored the right one. Our SimPerc "
+        "takes the counts as they are; the paper states its bound for messages of length 1. "
+        f"Counts, C = {C}.",
+        table(
+            ["", "Mira", "on mistakes", "published", "SimPerc", "unit length", "published"], rows
+        ),
     )
+
+
+def run_conservative_mira(mail: Mail) -> Curve:
+    """Return the curve of a MIRA that moves on mistakes alone."""
+    return run(mail.counts, mail.folders, PER_CLASS, MIRA_ON_MISTAKES.with_parameters(C))
+
+
+def run_unit_length(mail: Mail) -> Curve:
+    """Return the curve of SimPerc on messages scaled to length 1."""
+    return run(normalize(mail.counts), mail.folders, SHARED, SimPerc(C))
 
 
 def show_figure(report: Report, all_runs: dict[str, Runs]) -> None:
@@ -258,7 +273,7 @@ def main() -> int:
     show_hybrid(report, all_runs)
     show_every_c(report, all_runs)
     show_nearness(report, all_runs)
-    show_mira(report, all_runs, mails)
+    show_readings(report, all_runs, mails)
     return report.write()
 
 

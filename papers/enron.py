@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
 from kesler.datasets import load_enron
 from kesler.readers.tokens import tokenize
+from kesler.rows import Rows, Vocabulary
 
 USERS = ("beck-s", "farmer-d", "kaminski-v", "kitchen-l", "lokay-m", "sanders-r", "williams-w3")
 
@@ -43,9 +43,20 @@ class Mail:
 
 
 def read_mail(user: str, fields: Iterable[str] = FIELDS) -> Mail:
-    """Return the messages of a user; a word is a run of letters, digits and apostrophes."""
-    mail = load_enron(user)
-    fields = list(fields)
+    """Return the messages of a user, as words of some of their fields."""
+    mail, fields = load_enron(user), list(fields)
     texts = (" ".join(record[field] for field in fields) for record in mail.records)
-    words = CountVectorizer(analyzer=tokenize, dtype=np.float32)
-    return Mail(sparse.csr_array(words.fit_transform(texts)), mail.y)
+    return Mail(count_words(texts), mail.y)
+
+
+def count_words(texts: Iterable[str]) -> sparse.csr_array:
+    """Return how often each word, a run of letters, digits and apostrophes, stands in each text.
+
+    Examples
+    --------
+    >>> count_words(["To be", "or not to be or"]).toarray().tolist()
+    [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 2.0, 1.0]]
+    """
+    words = Vocabulary()
+    rows = Rows.from_entries([words.learnt(Counter(tokenize(text))) for text in texts], 0)
+    return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), len(words)))

@@ -29,17 +29,17 @@ RESULTS = Path(__file__).parent / "results"
 COLOURS = {
     "multi": "#0072B2",
     "single": "#D55E00",
-    "hybrid": "#00845A",
+    "hybrid": "#009E73",
     "SimProj": "#A63A88",
     "ConProj": "#D08C00",
     "SimPerc": "#707070",
     "Max-SP": "#D55E00",
     "Max-MP": "#0072B2",
     "Mira": "#3FA7E0",
-    "hybrid PA": "#00845A",
+    "hybrid PA": "#009E73",
 }
-"""One colour a method, after Okabe and Ito. One that runs on the multi-vector, single-vector or
-hybrid hypotheses of Fink in Amit's table has theirs."""
+"""One colour a method, after Okabe and Ito. Max-MP, Max-SP and the hybrid of Amit's table run on
+the hypotheses of Fink's three methods, and have their colours."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -190,8 +190,8 @@ def _draw_panel(ax: Axes, panel: Panel, gap: float) -> None:
     highest = [runs[:, -1].max() for runs in panel.curves.values()]
     top = 1.04 * max([*highest, *panel.published.values()])
     ax.set(title=panel.title, xlim=(0, n_trials), ylim=(0, top))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    for axis, n_steps in ((ax.xaxis, 3), (ax.yaxis, 4)):
+        axis.set_major_locator(MaxNLocator(n_steps, steps=[1, 2, 4, 5, 10]))
         axis.set_major_formatter("{x:,.0f}")
     for method, end in panel.published.items():
         ax.plot(n_trials, end, "o", ms=5, mfc="white", mec=COLOURS[method], clip_on=False)

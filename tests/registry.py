@@ -12,10 +12,10 @@ from inspect import signature
 from itertools import product
 from typing import Any
 
-import homemade
 import numpy as np
-import reference
 
+import homemade
+import reference
 from kesler import Grouped, OnlineClassifier, PerClass, Shared
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
@@ -36,7 +36,9 @@ ORACLE_MAPS: dict[str, dict[str, Any]] = {
     "damped": {"g": lambda x, p: x * p / (1 + 0.25 * np.abs(p)), "statistic": "mean"},
     "closeness": {"g": lambda x, p: 1 / (1 + (x - p) ** 2), "statistic": "first"},
 }
-reference.RULES["part_way"] = lambda losses, norms, gram, C: C * reference.pa(losses, norms, gram, C)
+reference.RULES["part_way"] = lambda losses, norms, gram, C: (
+    C * reference.pa(losses, norms, gram, C)
+)
 reference.CHOICES["part_way"] = reference.most_violated
 
 # ---- families of hypotheses ---------------------------------------------------------------------

@@ -19,6 +19,11 @@ class Stream:
     X: NDArray[np.float64]
     y: NDArray[np.int64]
     weights: NDArray[np.float64]
+    origin: str = ""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show how to make it again: what hypothesis prints of a failing case."""
+        printer.text(self.origin)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -28,7 +33,8 @@ class Stream:
         return int(self.y.max()) + 1
 
     def __getitem__(self, rows: slice) -> Stream:
-        return Stream(self.X[rows], self.y[rows], self.weights[rows])
+        origin = f"{self.origin}[{rows.start}:{rows.stop}]"
+        return Stream(self.X[rows], self.y[rows], self.weights[rows], origin)
 
 
 def make_stream(
@@ -50,7 +56,9 @@ def make_stream(
     X[rng.random(X.shape) > density] = 0
     # Halves, ones and twos add up exactly in float32, so that shares of rows can be compared.
     weights = rng.choice([0.5, 1.0, 2.0], size=n_rows)
-    return Stream(X.astype(np.float32).astype(np.float64), y, weights)
+    options = f"density={density}, whole={whole}"
+    origin = f"make_stream({seed}, {n_rows}, {n_classes}, {n_features}, {options})"
+    return Stream(X.astype(np.float32).astype(np.float64), y, weights, origin)
 
 
 def in_order_of_appearance(y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -141,10 +141,10 @@ def test_csv_sparse(tmp_path):
 
 
 def test_csv_text(tmp_path):
-    content = 'kind,title,body,n\nx,Free 2024,"Win\nnow",3\ny,,free,4\n'
+    content = 'kind,title,body,n\nx,2024,"Win\nfree",3\ny,,free,4\n'
     path = write(tmp_path, "rows.csv", content)
     rows = [
-        ("x", dict.fromkeys(["free", "2024", "win", "now"], 1.0)),
+        ("x", {"2024": 1.0, "win": 1.0, "free": 1.0}),
         ("y", {"free": 1.0}),
     ]
     assert read(path, label="kind", text="title, body") == rows
@@ -383,8 +383,16 @@ def test_npz_in_blocks_without_bad_rows(tmp_path):
     ],
 )
 def test_npz_sentences(tmp_path, arrays, sentence):
-    with pytest.raises(KeslerError, match=sentence):
+    with pytest.raises(KeslerError, match=sentence) as raised:
         read(save(tmp_path, **arrays))
+    assert str(raised.value).count("rows.npz") == 1
+
+
+def test_npz_entries_that_stand_twice_add_up(tmp_path):
+    pieces = {"X_indices": [1, 1], "X_indptr": [0, 2], "X_shape": [1, 3], "y": [7]}
+    assert read(save(tmp_path, X_data=[2.0, 0.5], **pieces)) == [(7, {1: 2.5})]
+    with pytest.raises(KeslerError, match="row 1: a value is not a finite"):
+        read(save(tmp_path, X_data=[3e38, 3e38], **pieces))
 
 
 def test_npz_without_labels(tmp_path):
@@ -395,6 +403,8 @@ def test_broken_npz_is_a_sentence(tmp_path):
     whole = save(tmp_path, X=X, y=[1, 2]).read_bytes()
     np.save(tmp_path / "one.npy", X)
     one_array = (tmp_path / "one.npy").read_bytes()
-    for broken in (b"", b"nonsense", one_array, whole[:-10], whole[:300]):
+    flags = whole.index(b"PK\1\2") + 8
+    encrypted = whole[:flags] + b"\1" + whole[flags + 1 :]
+    for broken in (b"", b"nonsense", one_array, encrypted, whole[:-10], whole[:300]):
         with pytest.raises(KeslerError, match=r"broken\.npz can't be read as a \.npz file"):
             read(write(tmp_path, "broken.npz", broken))

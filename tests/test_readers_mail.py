@@ -57,8 +57,8 @@ def make_tree(path):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(bytes(made))
     (path / ".hidden").write_bytes(b"\0")
-    (path / ".git").mkdir()
-    (path / ".git" / "config").write_bytes(b"\0")
+    (path / ".git" / "hooks").mkdir(parents=True)
+    (path / ".git" / "hooks" / "sample").write_bytes(b"\0")
     return path
 
 
@@ -212,12 +212,13 @@ def test_other_headers_are_read():
 def test_parts_and_attachments():
     made = message("lunch")
     made.add_alternative(
-        "<style>p {hue: 1}</style><p>Soup<br>of&nbsp;day</p><script>run()</script>", subtype="html"
+        "<style>p {hue: 1}</style>Soup<br>of<p>day&nbsp;one</p><script>run()</script>",
+        subtype="html",
     )
     made.add_attachment(b"\x89PNG pixels", maintype="image", subtype="png", filename="map.png")
     made.add_attachment("not read", filename="minutes.txt")
     tokens = message_tokens(bytes(made))
-    assert {"soup", "of", "day", "map", "png", "minutes", "txt"} <= tokens.keys()
+    assert {"soup", "of", "day", "one", "map", "png", "minutes", "txt"} <= tokens.keys()
     assert not {"hue", "style", "p", "br", "run", "pixels", "read"} & tokens.keys()
 
 
@@ -239,8 +240,9 @@ def test_forwarded_messages_are_read_without_their_headers():
         (b"A: \nContent-Type: text/plain; charset=nonsense\n\nsoup \xff\n", {"soup"}),
         (b"A: \nContent-Type: text/plain; charset=hex\n\nsoup\n", {"soup"}),
         (b"A: \nContent-Transfer-Encoding: base64\n\nc291cA==\n", {"soup"}),
-        (b"A: \nContent-Type: text/html\n\n<p>soup<![nonsense\n", {"soup"}),
+        (b"A: \nContent-Type: text/html\n\n<p>soup<![nonsense]>\n", {"soup"}),
         (b"A: \nContent-Type: multipart/mixed\n\nsoup\n", set()),
+        (b'Content-Disposition: inline; n*0="a"; n*\n\nsoup\n', {"inline", "n", "0", "a", "soup"}),
     ],
 )
 def test_broken_messages_are_read_as_well_as_can_be(content, tokens):

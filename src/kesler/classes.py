@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,9 @@ import numpy.typing as npt
 from kesler.errors import KeslerError
 
 Label = Hashable
+
+# Types whose values can all be ordered among each other, numbers with numbers, text with text.
+SIMPLE = (bool, int, float, str, bytes)
 
 
 class ClassTable:
@@ -92,15 +94,29 @@ labels of one type
                 "text or tuples"
             ) from None
         for label in new:
-            _require_comparable(label, self.labels[0] if self.labels else new[0])
+            _require_class(label)
+            _require_order(label, self.labels[0] if self.labels else new[0])
+        if not all(isinstance(label, SIMPLE) for label in new):
+            self._require_sortable(new)
         return new
+
+    def _require_sortable(self, new: list[Label]) -> None:
+        """Raise if labels that can each be ordered with the first can't with one another."""
+        labels: list[Any] = [*self.labels, *new]
+        try:
+            sorted(labels)
+        except TypeError as error:
+            raise KeslerError(
+                f"labels like {new[0]!r} cannot be ordered among each other ({error}): use labels "
+                "of one type"
+            ) from None
 
 
 def label_array(labels: Sequence[Label]) -> npt.NDArray[Any]:
-    """Return labels as an array of their common type: numbers, text, or else objects."""
-    if all(isinstance(label, (bool, int, float, str, bytes)) for label in labels):
+    """Return labels as an array of numbers or text, of objects where that would change one."""
+    if all(isinstance(label, SIMPLE) for label in labels):
         array = np.array(labels)
-        if array.dtype.kind in "biufUS":
+        if array.tolist() == list(labels):
             return array
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
@@ -108,8 +124,8 @@ def label_array(labels: Sequence[Label]) -> npt.NDArray[Any]:
 
 
 def _plain(label: Label) -> Label:
-    """Return a NumPy scalar as the Python one that it equals."""
-    return label.item() if isinstance(label, np.generic) else label
+    """Return a NumPy number or text as the Python one that it equals."""
+    return label.item() if isinstance(label, (np.number, np.bool_, np.character)) else label
 
 
 def _is_hashable(label: object) -> bool:
@@ -120,13 +136,27 @@ def _is_hashable(label: object) -> bool:
     return True
 
 
-def _require_comparable(label: Label, reference: Label) -> None:
-    if label is None or (isinstance(label, float) and not math.isfinite(label)):
+def _require_class(label: Any) -> None:
+    if label is None or not _holds(lambda: label == label):  # NaN is not
         raise KeslerError(f"label {label!r} is no class: leave out rows without a label")
-    try:
-        label < reference  # type: ignore[operator]  # noqa: B015
-    except TypeError:
+    if isinstance(label, float) and label % 1 != 0:
+        raise KeslerError(
+            f"Unknown label type: label {label!r} is a continuous number, and a class needs a "
+            "name: round or bin such numbers, make them text, or use a regressor"
+        )
+
+
+def _require_order(label: Any, reference: Any) -> None:
+    if not _holds(lambda: label < reference or reference < label or label == reference):
         raise KeslerError(
             f"label {label!r} ({type(label).__name__}) cannot be ordered among labels like "
             f"{reference!r} ({type(reference).__name__}): use labels of one type"
-        ) from None
+        )
+
+
+def _holds(comparison: Callable[[], Any]) -> bool:
+    """Whether a comparison can be made, and is true."""
+    try:
+        return bool(comparison())
+    except (TypeError, ValueError, ArithmeticError):
+        return False

@@ -43,8 +43,7 @@ class Machine:
 
     def __init__(self, parts: Sequence[Part], rule: UpdateRule, classes: ClassTable) -> None:
         self.parts = list(parts)
-        self.one_per_class = self.parts == [PerClass()]
-        self.rule = rule.for_hypotheses(one_per_class=self.one_per_class)
+        self.rule = rule
         self.classes = classes
         self.n_features = 0
         self.statistics = [
@@ -176,14 +175,14 @@ class Machine:
     def _join_new_classes(self, n_before: int) -> None:
         """Give the classes from number `n_before` on their groups."""
         new = self.classes.labels[n_before:]
-        if not new:
+        grouped = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
+        if not new or not grouped:
             return
-        for i, part in enumerate(self.parts):
-            wanted = [part.groups_of(x) if isinstance(part, Grouped) else [] for x in new]
-            del self.memberships[i][n_before:]
-            for names in wanted:
-                columns = [self.groups[i].setdefault(n, len(self.groups[i])) for n in names]
-                self.memberships[i].append(sorted(columns))
+        wanted = [(i, [part.groups_of(label) for label in new]) for i, part in grouped]
+        for i, names_by_class in wanted:
+            columns, members = self.groups[i], self.memberships[i]
+            for names in names_by_class:
+                members.append(sorted(columns.setdefault(n, len(columns)) for n in names))
         self.make_room(len(self.classes), self.n_features)
         self._bind()
 
@@ -267,7 +266,7 @@ class Machine:
     def _learner(self) -> Any:
         from kesler.compiled.rules import rule_address
 
-        rule = self.rule
+        rule = self.rule.for_hypotheses(one_per_class=self.parts == [PerClass()])
         selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
         starts, members = self._member_lists()
         return self._kernels.Learner(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
 
     text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode()
     contents = {**arrays, "metadata": np.frombuffer(text, dtype=np.uint8)}
-    header = {"format": FORMAT, "version": str(VERSION)}
+    header = {"format": FORMAT, "version": str(VERSION), "checksum": _checksum(contents)}
     _write_whole(Path(path), to_bytes(contents, metadata=header))
 
 
@@ -66,24 +67,46 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise KeslerError(f"{path}: there is no such model file")
     try:
         with safe_open(path, framework="numpy") as file:
-            _require_readable(path, file.metadata() or {})
+            header = file.metadata() or {}
+            _require_readable(path, header)
             arrays = {name: file.get_tensor(name) for name in file.keys()}
-    except SafetensorError as error:
-        raise KeslerError(
-            f"{path}: not a model file, or one that is cut off or damaged ({error}): take an "
-            "earlier copy or learn again"
-        ) from error
+    except (SafetensorError, TypeError, ValueError) as error:
+        if isinstance(error, KeslerError):
+            raise
+        raise _damaged(path, str(error)) from error
     except OSError as error:
         raise KeslerError(f"{path}: cannot be read ({error.strerror})") from error
+    if header.get("checksum") != _checksum(arrays):
+        raise _damaged(path, "its checksum is wrong")
     return arrays, json.loads(arrays.pop("metadata").tobytes())
+
+
+def _damaged(path: object, reason: str) -> KeslerError:
+    return KeslerError(
+        f"{path}: not a model file, or one that is cut off or damaged ({reason}): take an earlier "
+        "copy or learn again"
+    )
+
+
+def _checksum(arrays: Arrays) -> str:
+    """Return a checksum of names, types, shapes and contents."""
+    checksum = 0
+    for name in sorted(arrays):
+        array = arrays[name]
+        described = f"{name} {array.dtype.str} {array.shape}".encode()
+        checksum = zlib.crc32(np.ascontiguousarray(array).data, zlib.crc32(described, checksum))
+    return f"{checksum:08x}"
 
 
 def _require_readable(path: object, header: dict[str, str]) -> None:
     if header.get("format") != FORMAT:
         raise KeslerError(f"{path}: a safetensors file, but not a model of Kesler")
-    if int(header["version"]) > VERSION:
+    version = header.get("version", "")
+    if not version.isdecimal():
+        raise _damaged(path, f"its version is {version!r}")
+    if int(version) > VERSION:
         raise KeslerError(
-            f"{path}: written by a newer Kesler (format {header['version']}, this one reads up to "
+            f"{path}: written by a newer Kesler (format {version}, this one reads up to "
             f"{VERSION}): update Kesler"
         )
 

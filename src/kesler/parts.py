@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 from kesler.errors import KeslerError
@@ -26,6 +28,33 @@ def describe_custom(function: Callable[..., Any], parameters: tuple[float, ...])
     """Return where a user's function stands and its numbers: the code itself is never kept."""
     name = f"{function.__module__}.{function.__qualname__}"
     return {"custom": name, "parameters": list(parameters)}
+
+
+def reduce_custom(part: Any, function: Callable[..., Any]) -> Any:
+    """Return how to pickle a user's part: by where it stands, as functions are.
+
+    The decorator has put the part in the place of its function, which pickle can't find any more.
+    """
+    module, name = function.__module__, function.__qualname__
+    if isinstance(_find(module, name), type(part)):
+        return _find_with, (module, name, part.parameters)
+    return _made, (type(part), {field.name: getattr(part, field.name) for field in fields(part)})
+
+
+def _find(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for step in name.split("."):
+        found = getattr(found, step, None)
+    return found
+
+
+def _find_with(module: str, name: str, parameters: tuple[float, ...]) -> Any:
+    import_module(module)
+    return _find(module, name).with_parameters(*parameters)
+
+
+def _made(cls: type[Any], values: dict[str, Any]) -> Any:
+    return cls(**values)
 
 
 def restore(

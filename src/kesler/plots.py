@@ -111,14 +111,13 @@ class MistakeCurveDisplay:
 
     def _name_lines(self) -> None:
         """Write each method and its error in % beside the end of its line."""
-        ends = [(float(line.get_xdata()[-1]), float(line.get_ydata()[-1])) for line in self.lines_]
-        heights = _apart([y for _, y in ends], 0.05 * (self.ax_.get_ylim()[1] or 1))
-        for line, result, (x, _), y in zip(
-            self.lines_, self.results.values(), ends, heights, strict=True
-        ):
+        records = self.results.values()
+        ends = [float(record.curve[-1]) for record in records]
+        heights = _apart(ends, 0.05 * (self.ax_.get_ylim()[1] or 1))
+        for line, record, height in zip(self.lines_, records, heights, strict=True):
             self.ax_.annotate(
-                f"{line.get_label()}  {100 * result.error:.2f} %",
-                (x, y),
+                f"{line.get_label()}  {100 * record.error:.2f} %",
+                (record.trials[-1], height),
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from numba import types
 
 from kesler.compiled.jit import (
-    allocating,
     DOUBLES,
     FLOAT_STACK,
     FLOAT_TABLE,
     INT_TABLE,
     INTS,
+    allocating,
 )
 
 # Columns of the table of parts.

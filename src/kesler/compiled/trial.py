@@ -115,9 +115,7 @@ def learn_from(learner, indices, values, y, predicted, k, weight, scratch, solve
 
 
 @inlined
-def learn_all(
-    learner, indptr, indices, values, codes, row_weights, predictions, scratch, solver
-):
+def learn_all(learner, indptr, indices, values, codes, row_weights, predictions, scratch, solver):
     """Run a trial a row."""
     for t in range(indptr.shape[0] - 1):
         row = indices[indptr[t] : indptr[t + 1]]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from kesler.errors import KeslerError
 from kesler.rows import Rows, Vocabulary, as_float32
@@ -97,16 +97,15 @@ def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
     return Rows.from_dense(array)
 
 
-def positional_row(estimator: Any, x: Any) -> Rows:
-    """Return one row from an array of shape (n_features,); the first one sets the width."""
+def positional_row(x: Any, width: int | None) -> Rows:
+    """Return one row from an array of shape (n_features,), whose width is known unless None."""
     array = as_float32(x)
     if array.ndim != 1:
         raise KeslerError(
             f"one row must be a mapping or an array of shape (n_features,), not {array.shape}: for "
             "several rows use partial_fit and predict"
         )
-    width = estimator.__dict__.setdefault("n_features_in_", len(array))
-    if len(array) != width:
+    if width is not None and len(array) != width:
         raise KeslerError(
             f"the row has {len(array)} features, but this model expects {width} features as input"
         )
@@ -114,21 +113,26 @@ def positional_row(estimator: Any, x: Any) -> Rows:
     return Rows.from_dense(array[None])
 
 
+def count_rows(X: Any) -> int:
+    """Return how many rows X holds: one mapping is one row."""
+    if holds_names(X):
+        return 1 if isinstance(X, Mapping) else len(X)
+    return int(X.shape[0])
+
+
 def label_list(y: Any) -> list[Any]:
-    """Return labels as a list of Python objects; a column is flattened with scikit-learn's warning."""
-    if isinstance(y, (list, tuple)) and any(isinstance(label, tuple) for label in y):
-        return list(y)
+    """Return labels as a list of Python objects; a column is flattened with a warning.
+
+    A list is taken as it is: as an array, numbers among text would silently become text.
+    """
     if y is None:
         raise KeslerError(
             "requires y to be passed, but the target y is None: give one label for each row"
         )
+    if isinstance(y, (list, tuple)):
+        return list(y)
     array = column_or_1d(y, warn=True)
-    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array % 1 == 0).all()):
-        raise KeslerError(
-            "Unknown label type: y holds NaN, infinity or continuous numbers, and a class needs a "
-            "name: round or bin them, or use a regressor"
-        )
-    return list(array.tolist())
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
 
 
 def require_lengths(n_rows: int, labels: Sequence[Any]) -> None:
@@ -154,14 +158,23 @@ def require_width(rows: Rows, width: int | None, *, more: bool) -> None:
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
-    """Return the weights as float64, None if there are none; refuse negative ones."""
+    """Return the weights as float64 of shape (n_rows,), None if there are none."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
-    if (weights < 0).any():
-        row = int(np.flatnonzero(weights < 0)[0])
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
         raise KeslerError(
-            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0 or more"
+            f"sample_weight has shape {weights.shape}, but there are {n_rows} rows: give one "
+            "weight for each row"
+        )
+    refused = ~(np.isfinite(weights) & (weights >= 0))
+    if refused.any():
+        row = int(np.flatnonzero(refused)[0])
+        raise KeslerError(
+            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be a "
+            "finite number, 0 or more"
         )
     return weights
 

@@ -145,9 +145,10 @@ default "pa1"
         for name in _LEARNT:
             self.__dict__.pop(name, None)
         self.run_trials(X, y, sample_weight)
+        if not self.n_known_:
+            raise KeslerError("every sample_weight is zero, so there is no row to learn from")
         return self
 
-    @_unchanged_on_error
     def partial_fit(
         self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
@@ -289,7 +290,7 @@ default "pa1"
         metadata = {
             "estimator": type(self).__name__,
             "parts": describe_parts(machine.parts),
-            "rule": resolve_rule(self.update).describe(),
+            "rule": machine.rule.describe(),
             "labels": machine.classes.labels,
             "n_features": machine.n_features,
             "names": None if vocabulary is None else vocabulary.names,
@@ -305,7 +306,8 @@ default "pa1"
         arrays, metadata = model_file.load(path)
         custom = list(custom)
         parts = restore_parts(metadata["parts"], custom)
-        rule = restore(metadata["rule"], "update rule", OURS, custom)
+        rules = [each for each in custom if isinstance(each, UpdateRule)]
+        rule = restore(metadata["rule"], "update rule", OURS, rules)
         model = cls(hypotheses=parts, update=rule)
         machine = Machine(parts, rule, ClassTable(metadata["labels"]))
         groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
@@ -322,6 +324,7 @@ default "pa1"
 
     # ---- how it is done ---------------------------------------------------------------------
 
+    @_unchanged_on_error
     def run_trials(
         self, X: Any, y: Any, sample_weight: Any = None, n_classes: int = 0
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -334,7 +337,7 @@ default "pa1"
         named = inputs.holds_names(X)
         data = X if named else self._array_rows(X, learn=True)
         labels = inputs.label_list(y)
-        n_rows = 1 if isinstance(X, Mapping) else len(data) if named else data.shape[0]
+        n_rows = inputs.count_rows(data)
         inputs.require_lengths(n_rows, labels)
         weights = inputs.row_weights(sample_weight, n_rows)
         self._known_classes().require_admissible(labels)
@@ -412,8 +415,8 @@ default "pa1"
 
     @_unchanged_on_error
     def _learn_first(self: Self, x: Any, y: Label) -> Self:
-        rows = self._row(x, learn=True)
-        self._prepared(dense=rows.dense).learn(rows, [y])
+        self._known_classes().require_admissible([y])
+        self.learn_rows(self._row(x, learn=True), [y])
         return self
 
     def _known_classes(self) -> ClassTable:
@@ -445,12 +448,15 @@ default "pa1"
             return [self._named_rows(X, learn=False)]
         return inputs.blocks(self._array_rows(X, learn=False))
 
-    def _array_rows(self, X: Any, *, learn: bool) -> Any:
+    def _require_positions(self) -> None:
         if self._vocabulary is not None and not hasattr(self, "n_features_in_"):
             raise KeslerError(
                 "this model learns from named features, so it cannot tell what the columns of an "
                 "array are: give mappings of names to values, or a model of its own"
             )
+
+    def _array_rows(self, X: Any, *, learn: bool) -> Any:
+        self._require_positions()
         first = learn and not hasattr(self, "n_features_in_")
         data = inputs.array_rows(self, X, reset=first)
         if first and hasattr(self, "feature_names_in_"):
@@ -473,7 +479,8 @@ default "pa1"
         """Return one row, by names or by position."""
         if isinstance(x, Mapping):
             return self._named_rows(x, learn=learn)
-        return inputs.positional_row(self, x)
+        self._require_positions()
+        return inputs.positional_row(x, getattr(self, "n_features_in_", None))
 
     @property
     def _vocabulary(self) -> Vocabulary | None:
@@ -489,8 +496,17 @@ default "pa1"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self._takes_sparse_rows()
         return tags
+
+    def _takes_sparse_rows(self) -> bool:
+        try:
+            parts = resolve_hypotheses(
+                self.hypotheses, lambda: resolve_map(self.feature_map, dense=False)
+            )
+        except KeslerError:  # refused when it learns, not when it is asked for its tags
+            return True
+        return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)
 
 
 def _joined(pieces: list[npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts import describe, describe_custom
+from kesler.parts import describe, describe_custom, reduce_custom
 
 Statistic = Literal["first", "mean", "frequency"]
 """What p^r is: the first instance of class r; the mean of its instances so far; the share of its
@@ -90,6 +90,9 @@ class CustomMap(FeatureMap):
     def describe(self) -> dict[str, Any]:
         """Return the name of the function and the parameters."""
         return describe_custom(self.g, self.values)
+
+    def __reduce__(self) -> Any:
+        return reduce_custom(self, self.g)
 
     def __repr__(self) -> str:
         return f"{self.g.__qualname__}{self.values or ''}"

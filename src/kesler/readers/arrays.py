@@ -17,7 +17,16 @@ from kesler.readers.records import listed
 from kesler.rows import Rows, as_float32
 
 LABELS_OF = {"X": "y", "X_train": "y_train"}
-DAMAGE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
+DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def npz_reader(path: str, require_labels: bool) -> Reader:

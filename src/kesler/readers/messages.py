@@ -61,11 +61,19 @@ def _header_texts(message: Message) -> Iterator[str]:
 
 def _body_texts(message: Message) -> Iterator[str]:
     for part in message.walk():
-        yield _decoded_words(part.get_filename(""))
+        yield _decoded_words(_parameter(part.get_filename) or "")
         read = TEXT_PARTS.get(part.get_content_type())
         payload = part.get_payload(decode=True)
         if read and isinstance(payload, bytes) and part.get_content_disposition() != "attachment":
-            yield read(_decoded(payload, part.get_content_charset()))
+            yield read(_decoded(payload, _parameter(part.get_content_charset)))
+
+
+def _parameter(read: Callable[[], str | None]) -> str | None:
+    try:
+        return read()
+    except Exception:
+        # Over broken parameters the email package stumbles in ways that it doesn't promise.
+        return None
 
 
 def _decoded_words(value: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kesler.constraints import Selection, Sight, selection_code, sight_code
 from kesler.errors import KeslerError
-from kesler.parts import describe, describe_custom
+from kesler.parts import describe, describe_custom, reduce_custom
 
 Steps = Callable[..., None]
 """steps(parameters, weight, losses, squared_norms, gram, steps): fills the last argument."""
@@ -95,6 +95,9 @@ class CustomRule(UpdateRule):
     def describe(self) -> dict[str, Any]:
         """Return the name of the function and the parameters."""
         return describe_custom(self.steps, self.values)
+
+    def __reduce__(self) -> Any:
+        return reduce_custom(self, self.steps)
 
     def __repr__(self) -> str:
         return f"{self.steps.__qualname__}{self.values or ''}"

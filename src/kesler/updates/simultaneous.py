@@ -35,8 +35,8 @@ class SimPerc(AggressiveRule):
     Parameters
     ----------
     C : float > 0, default 1.0
-        Total length of the steps. From zero weights, predictions do not depend on it. A row's
-        `sample_weight` multiplies it.
+        Total length of the steps. Predictions do not depend on it, but for rounding that parts
+        equal scores. A row's `sample_weight` multiplies it.
 
     Raises
     ------

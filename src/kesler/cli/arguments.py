@@ -1,0 +1,212 @@
+"""The arguments of the commands, and their help."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+
+import kesler
+
+INPUT = """\
+INPUT is a file (svmlight, Vowpal Wabbit text, CSV or Parquet with --label, JSON
+lines, .npz; .gz, .bz2 and .xz too), a directory of mail (a Maildir, or a tree of
+folders or mbox files: the folder is the class, the Date header the order), a set
+that Kesler knows (dataset:letter, dataset:pendigits and dataset:landsat come
+with it), or - for standard input."""
+
+EXIT = """\
+exit codes: 0 done; 2 a sentence on standard error says what was wrong;
+130 interrupted"""
+
+COMPARE = f"""\
+Run several methods side by side over one stream. Every method predicts each row
+before it learns it; the first row of a class is no mistake. A line is printed at
+each power of two: the trials so far, the classes known and, for each method, its
+mistakes in % of the trials so far (error) and of those since the line above
+(last). rows/s counts the time that all methods together take to learn, in the
+summary that of each one: not the time of reading, nor the first trial, which
+loads the compiled code.
+
+{INPUT}"""
+
+COMPARE_EXAMPLES = f"""\
+examples:
+  kesler compare dataset:letter --plot letter.png
+  kesler compare ~/Maildir --C 0.01
+  kesler compare tickets.csv --label queue --text subject,body
+  kesler compare rows.svm --methods hybrid:pa1:0.01,hybrid:simproj:0.01
+
+{EXIT}"""
+
+LEARN = f"""\
+Learn a stream with one method, print how well it did on rows that it had not
+seen yet, and write the model.
+
+{INPUT}"""
+
+LEARN_EXAMPLES = f"""\
+examples:
+  kesler learn mail.jsonl --model mail.kesler --C 0.01
+  kesler learn long.vw --model m.kesler --checkpoint 100000
+  kesler learn long.vw --model m.kesler --checkpoint 100000 --resume
+
+{EXIT}"""
+
+PREDICT = f"""\
+Print the class of each row, a line each. Rows need no labels. Without --format,
+--label and --text, INPUT is read as that of the model was.
+
+{INPUT}"""
+
+PREDICT_EXAMPLES = f"""\
+examples:
+  kesler predict new.jsonl --model mail.kesler
+  kesler predict new.jsonl --model mail.kesler --top 3
+  cat new.jsonl | kesler predict - --model mail.kesler --scores --json-lines
+
+{EXIT}"""
+
+
+def parser() -> ArgumentParser:
+    """Return the parser of the whole command line."""
+    purpose = str(kesler.__doc__).partition("\n")[0]
+    root = ArgumentParser(
+        prog="kesler", description=purpose, epilog=EXIT, formatter_class=RawDescriptionHelpFormatter
+    )
+    root.add_argument("--version", action="version", version=f"kesler {kesler.__version__}")
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, summary: str, description: str, examples: str) -> ArgumentParser:
+        added: ArgumentParser = commands.add_parser(
+            name,
+            help=summary,
+            description=description,
+            epilog=examples,
+            formatter_class=RawDescriptionHelpFormatter,
+        )
+        added.add_argument("input", metavar="INPUT", help="where the rows are; see above")
+        return added
+
+    _compare(command("compare", "several methods over one stream", COMPARE, COMPARE_EXAMPLES))
+    _learn(command("learn", "learn a stream and write the model", LEARN, LEARN_EXAMPLES))
+    _predict(command("predict", "print the class of each row", PREDICT, PREDICT_EXAMPLES))
+    return root
+
+
+def _reading(command: ArgumentParser) -> None:
+    add = command.add_argument_group("reading").add_argument
+    add(
+        "--format",
+        metavar="NAME",
+        help="svmlight, vw, csv, parquet, jsonl, npz or mail; if not given, the name of INPUT or "
+        "its first line tells",
+    )
+    add("--label", metavar="NAME", help="column or field of the labels (jsonl: label)")
+    add(
+        "--text",
+        metavar="NAMES",
+        help="columns or fields of text, separated by commas; others are then left out "
+        "(jsonl: text)",
+    )
+    add(
+        "--skip-bad",
+        action="store_true",
+        help="skip and count rows that cannot be read; if not given, the first one ends the run",
+    )
+
+
+def _compare(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--methods",
+        default="multi,single,hybrid",
+        metavar="LIST",
+        help="separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is multi, single "
+        "or hybrid (default: %(default)s)",
+    )
+    _learning(command)
+    command.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the mistakes so far against trials (.png, .svg or .pdf; needs kesler[plots])",
+    )
+    _reading(command)
+
+
+def _learn(command: ArgumentParser) -> None:
+    command.add_argument("--model", required=True, metavar="FILE", help="where the model is kept")
+    command.add_argument("--hypotheses", metavar="NAME", help="multi, single or hybrid (default)")
+    _learning(command)
+    command.add_argument(
+        "--checkpoint", type=_positive, metavar="N", help="write the model every N rows, too"
+    )
+    command.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the model in FILE: where it stopped if it was stopped in the middle of "
+        "INPUT, else with all of INPUT",
+    )
+    _reading(command)
+
+
+def _learning(command: ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--update",
+        metavar="NAME",
+        help="perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj or mira",
+    )
+    add(
+        "--C",
+        type=float,
+        metavar="NUMBER",
+        help="aggressiveness of the update, if it has one (all but perceptron and pa; default 1): "
+        "smaller, 0.001 to 0.1, bears noise better",
+    )
+    add(
+        "--map",
+        metavar="NAME",
+        help="feature map of single and hybrid: auto (default), product, product-mean, frequency "
+        "or distance",
+    )
+    add(
+        "--shuffle",
+        type=_seed,
+        metavar="SEED",
+        help="take the rows in random order; reads them all into memory first",
+    )
+    add("--json", metavar="FILE", help="write the table and the summary there, too")
+
+
+def _predict(command: ArgumentParser) -> None:
+    command.add_argument("--model", required=True, metavar="FILE", help="what kesler learn wrote")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument(
+        "--scores",
+        action="store_true",
+        help="print the class, then class:score for every class, best first, separated by tabs",
+    )
+    what.add_argument(
+        "--top",
+        type=_positive,
+        metavar="K",
+        help="print the K best classes, best first, separated by tabs",
+    )
+    command.add_argument(
+        "--json-lines",
+        action="store_true",
+        help='print a JSON object a line instead: {"label": ...} with "scores" or "top"',
+    )
+    _reading(command)
+
+
+def _positive(token: str) -> int:
+    return _at_least(1, token)
+
+
+def _seed(token: str) -> int:
+    return _at_least(0, token)
+
+
+def _at_least(least: int, token: str) -> int:
+    if not token.isdecimal() or int(token) < least:
+        raise ArgumentTypeError(f"{token!r} is not a whole number from {least} on")
+    return int(token)

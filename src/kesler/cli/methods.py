@@ -1,0 +1,84 @@
+"""Methods: what the command line names, made into learners."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from kesler.errors import KeslerError
+from kesler.estimators import OnlineClassifier
+from kesler.hypotheses import resolve_hypotheses
+from kesler.maps import resolve_map
+from kesler.updates import UpdateRule, resolve_rule
+from kesler.updates.rule import AggressiveRule
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A learner by the names of its parts.
+
+    Parameters
+    ----------
+    hypotheses, update, map : str
+        As :class:`kesler.OnlineClassifier` takes them.
+    C : float
+        The aggressiveness of the update, if it has one.
+    """
+
+    hypotheses: str = "hybrid"
+    update: str = "pa1"
+    C: float = 1.0
+    map: str = "auto"
+
+    def learner(self) -> OnlineClassifier:
+        """Return a new learner; raises KeslerError if a name is not known."""
+        resolve_hypotheses(self.hypotheses, lambda: resolve_map("product", dense=False))
+        resolve_map(self.map, dense=False)
+        return OnlineClassifier(self.hypotheses, feature_map=self.map, update=self._rule())
+
+    def _rule(self) -> UpdateRule:
+        rule = resolve_rule(self.update)
+        return replace(rule, C=self.C) if isinstance(rule, AggressiveRule) else rule
+
+
+def chosen(options: Namespace) -> dict[str, Any]:
+    """Return what the command line says of a method, without what it leaves open.
+
+    Examples
+    --------
+    >>> chosen(Namespace(update="pa2", C=None, map="product", input="-"))
+    {'update': 'pa2', 'map': 'product'}
+    """
+    given = {field.name: getattr(options, field.name, None) for field in fields(Method)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def named_learners(methods: str, defaults: Method) -> dict[str, OnlineClassifier]:
+    """Return a learner for each of some methods, written HYPOTHESES[:UPDATE[:C]] and commas.
+
+    Examples
+    --------
+    >>> named_learners("multi,hybrid:simproj:0.1", Method())["hybrid:simproj:0.1"].update
+    SimProj(C=0.1)
+    """
+    names = [name.strip() for name in methods.split(",")]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise KeslerError(f"the method {twice!r} is named twice: name each once")
+    return {name: _method(name, defaults).learner() for name in names}
+
+
+def _method(name: str, defaults: Method) -> Method:
+    hypotheses, update, C, *more = [*name.split(":"), "", ""]
+    try:
+        aggressiveness = float(C or defaults.C)
+    except ValueError:
+        more.append(C)
+    if any(more):
+        raise KeslerError(
+            f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], as in hybrid:simproj:0.01"
+        )
+    return replace(
+        defaults, hypotheses=hypotheses, update=update or defaults.update, C=aggressiveness
+    )

@@ -1,0 +1,39 @@
+"""Outputs: the files that a command writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from kesler.errors import KeslerError
+from kesler.progressive import Comparison, Line
+from kesler.readers import Stream
+
+
+def require_writable(path: str | None) -> None:
+    """Raise a sentence now if a file cannot be written there later; None is no file."""
+    if path is None:
+        return
+    folder = Path(path).parent
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise KeslerError(f"{path} cannot be written: name a file in a folder that can")
+
+
+def account(stream: Stream, comparison: Comparison, lines: list[Line]) -> dict[str, Any]:
+    """Return a run as JSON can hold it: the input, the table, and the record of each method."""
+    return {
+        "input": stream.source,
+        "rows": stream.n_rows,
+        "bad_rows": stream.n_bad,
+        "features": comparison.n_features,
+        "classes": comparison.n_classes,
+        "table": [line.to_json() for line in lines],
+        "methods": {name: each.to_json() for name, each in comparison.results().items()},
+    }
+
+
+def write_json(path: str, contents: dict[str, Any]) -> None:
+    """Write an object as indented JSON."""
+    Path(path).write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n", "utf-8")

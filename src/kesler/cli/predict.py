@@ -1,0 +1,82 @@
+"""kesler predict: the class of each row."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.cli import inputs
+from kesler.cli.progress import progress_of
+from kesler.estimators import OnlineClassifier
+from kesler.estimators.online import load
+from kesler.rows import Rows
+
+Ranking = list[tuple[Any, float]]
+"""Classes of one row with their scores, best first."""
+
+
+def run(options: Namespace) -> None:
+    """Print a line for each row."""
+    model = load(options.model)
+    stream = inputs.open_input(
+        options,
+        inputs.reading(options) or progress_of(model).reading,
+        vocabulary=model.vocabulary_,
+        grow=False,
+        require_labels=False,
+    )
+    model.name_features(stream.vocabulary)
+    line = _line_maker(options)
+    n_best = model.n_known_ if options.scores else options.top or 1
+    for block in stream:
+        sys.stdout.writelines(line(best) + "\n" for best in _rankings(model, block.rows, n_best))
+
+
+def _rankings(model: OnlineClassifier, rows: Rows, n_best: int) -> Iterator[Ranking]:
+    classes, scores = model.classes_by_code_.tolist(), model.score_rows(rows)
+    for row, best in zip(scores.tolist(), _best(scores, n_best).tolist(), strict=True):
+        yield [(classes[i], row[i]) for i in best]
+
+
+def _best(scores: npt.NDArray[np.float32], n_best: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the classes of highest score; of equals, first the one met first.
+
+    Examples
+    --------
+    >>> _best(np.array([[0.5, 2.0, 0.5]]), 2).tolist()
+    [[1, 0]]
+    """
+    order: npt.NDArray[np.int64] = (
+        scores.argmax(axis=1)[:, None] if n_best == 1 else np.argsort(-scores, kind="stable")
+    )
+    return order[:, :n_best]
+
+
+def _line_maker(options: Namespace) -> Callable[[Ranking], str]:
+    if options.json_lines:
+        return partial(_json_line, scores=options.scores, top=options.top is not None)
+    return _scores_line if options.scores else _labels_line
+
+
+def _labels_line(ranking: Ranking) -> str:
+    return "\t".join(str(label) for label, _ in ranking)
+
+
+def _scores_line(ranking: Ranking) -> str:
+    return "\t".join([str(ranking[0][0]), *(f"{label}:{score:.7g}" for label, score in ranking)])
+
+
+def _json_line(ranking: Ranking, *, scores: bool, top: bool) -> str:
+    line: dict[str, Any] = {"label": ranking[0][0]}
+    if scores:
+        line["scores"] = {str(label): score for label, score in ranking}
+    if top:
+        line["top"] = [label for label, _ in ranking]
+    return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,97 @@
+"""The table: a comparison as it is printed, while it runs and when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kesler.progressive import Comparison, Line, MethodResult
+from kesler.readers import Block, Stream
+
+GAP = "   "
+LEGEND = "Mistakes in % of the trials so far (error) and of those since the line above (last)"
+
+
+def print_run(comparison: Comparison, blocks: Iterable[Block]) -> list[Line]:
+    """Run a comparison, print its table while it runs, and return the lines."""
+    lines = list[Line]()
+    for line in comparison.run(blocks):
+        if not lines:
+            print(f"{LEGEND}\n\n{heading(line.errors)}", flush=True)
+        print(row(line), flush=True)
+        lines.append(line)
+    return lines
+
+
+def heading(methods: Iterable[str]) -> str:
+    """Return the two lines above the table.
+
+    Examples
+    --------
+    >>> print(heading(["multi", "hybrid"]))
+                                multi             hybrid
+         trials  classes     error    last     error    last        rows/s
+    """
+    names = "".join(GAP + name.center(_width(name)) for name in methods)
+    columns = "".join(GAP + f"{'error':>7}{'last':>8}".rjust(_width(name)) for name in methods)
+    return f"{'':20}{names}".rstrip() + f"\n{'trials':>11}{'classes':>9}{columns}{'rows/s':>14}"
+
+
+def row(line: Line) -> str:
+    """Return a line of the table, to stand under `heading`.
+
+    Examples
+    --------
+    >>> print(row(Line(1024, 26, {"multi": 0.5}, {"multi": 0.25}, 1e6)))
+          1,024       26     50.00   25.00     1,000,000
+    """
+    recent = line.recent_errors
+    errors = "".join(
+        GAP + f"{100 * error:7.2f}{100 * recent[name]:8.2f}".rjust(_width(name))
+        for name, error in line.errors.items()
+    )
+    return f"{line.n_trials:>11,}{line.n_classes:>9,}{errors}{_rate(line.rows_per_second):>14}"
+
+
+def statement(stream: Stream, comparison: Comparison) -> str:
+    """Return the one line that says what was read."""
+    counts = [
+        _counted(stream.n_rows, "row"),
+        _counted(comparison.n_features, "feature"),
+        _counted(comparison.n_classes, "class", "classes"),
+    ]
+    skipped = f"; {_counted(stream.n_bad, 'bad row')} skipped" if stream.n_bad else ""
+    return f"{stream.source}: {', '.join(counts)}{skipped}"
+
+
+def summary(results: dict[str, MethodResult]) -> str:
+    """Return the lines that sum up each method, those with the fewest mistakes marked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = MethodResult(9, 2, 1, np.arange(0), np.arange(0), seconds=2.0)
+    >>> print(summary({"multi": result}))
+      method       trials   mistakes  error %        rows/s
+      multi             9          2    22.22             4
+    """
+    width = max(6, *map(len, results))
+    fewest = min(result.n_mistakes for result in results.values())
+    heading = f"  {'method':{width}}{'trials':>13}{'mistakes':>11}{'error %':>9}{'rows/s':>14}"
+    lines = [heading]
+    for name, result in results.items():
+        best = "  best" if len(results) > 1 and result.n_mistakes == fewest else ""
+        numbers = f"{result.n_trials:>13,}{result.n_mistakes:>11,}{100 * result.error:>9.2f}"
+        lines.append(f"  {name:{width}}{numbers}{_rate(result.rows_per_second):>14}{best}")
+    return "\n".join(lines)
+
+
+def _width(name: str) -> int:
+    return max(15, len(name))
+
+
+def _rate(rows_per_second: float | None) -> str:
+    return "-" if rows_per_second is None else f"{rows_per_second:,.0f}"
+
+
+def _counted(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -1,0 +1,215 @@
+"""What holds for every command: its help, its exit codes, and one sentence for what is wrong."""
+
+import json
+import struct
+import subprocess
+import sys
+
+import pytest
+
+import kesler as package
+from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
+
+COMMANDS = ("compare", "learn", "predict")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples_and_exit_codes(capsys, command):
+    done = kesler(capsys, command, "--help")
+    assert done.code == 0 and not done.err
+    assert f"examples:\n  kesler {command} " in done.out or "| kesler" in done.out
+    assert "exit codes: 0 done; 2" in done.out
+    assert max(map(len, done.lines)) <= 84
+
+
+def test_version(capsys):
+    done = kesler(capsys, "--version")
+    assert (done.code, done.out) == (0, f"kesler {package.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["reproduce"],
+        ["compare"],
+        ["learn", "rows.vw"],
+        ["predict", "rows.vw"],
+        ["predict", "rows.vw", "--model", "m", "--scores", "--top", "2"],
+        ["predict", "rows.vw", "--model", "m", "--top", "0"],
+        ["learn", "rows.vw", "--model", "m", "--checkpoint", "-1"],
+        ["compare", "rows.vw", "--shuffle", "-1"],
+        ["compare", "rows.vw", "--C", "small"],
+    ],
+)
+def test_wrong_usage(capsys, arguments):
+    done = kesler(capsys, *arguments)
+    assert done.code == 2 and done.err.startswith("usage: kesler")
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys\n"
+        "from kesler.cli import main\n"
+        "try:\n"
+        "    main(['compare', '--help'])\n"
+        "except SystemExit:\n"
+        "    heavy = {'numpy', 'numba', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "    sys.exit(', '.join(heavy) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_learning_does_not_import_matplotlib(tmp_path):
+    rows = write_jsonl(tmp_path / "rows.jsonl", messages(20))
+    script = (
+        "import sys\n"
+        "from kesler.cli import main\n"
+        f"main(['compare', {str(rows)!r}])\n"
+        "sys.exit('matplotlib' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+GOOD = messages(30)
+SVM = "1 1:1 2:1\n2 1:1\n"
+
+# What a file holds, how it is read, and what the sentence says.
+BAD = {
+    "nan.svm": (SVM + "1 3:nan\n", (), ["line 3", "not a finite number", "--skip-bad"]),
+    "infinity.vw": ("a | x:1\nb | x:inf\n", (), ["line 2", "not a finite number"]),
+    "large.csv": ("kind,x\na,1\nb,1e39\n", ("--label", "kind"), ["line 3", "float32"]),
+    "width.csv": ("kind,x\na,1\nb,1,2\n", ("--label", "kind"), ["line 3", "3 fields"]),
+    "unreadable.jsonl": ('{"label": "a", "x": 1}\nno JSON\n', (), ["line 2", "not JSON"]),
+    "unlabelled.jsonl": ('{"label": "a", "x": 1}\n{"x": 1}\n', (), ["line 2", "no label"]),
+    "empty.vw": ("", (), ["holds no rows"]),
+    "empty.csv": ("", ("--label", "kind"), ["is empty"]),
+    "mixed.vw": ("1 | x\nb | x\n", (), ["'b' (str)", "1 (int)", "labels of one type"]),
+    "list.jsonl": ('{"label": ["a"], "x": 1}\n', (), ["line 1", "the label is a list"]),
+    "null.jsonl": ('{"label": null, "x": 1}\n', (), ["line 1", "no label"]),
+    "no-column.csv": ("a,b\n1,2\n", ("--label", "kind"), ["no column 'kind'"]),
+    "unsaid.csv": ("a,b\n1,2\n", (), ["--label"]),
+    "unknown.txt": ("one two three\n", (), ["give --format"]),
+    "bytes.vw": (b"a | x\n\xff\xfe | y\n", (), ["line 2", "not UTF-8"]),
+    "cut.npz": (b"PK\x03\x04 not all of it", (), ["can't be read"]),
+    "cut.vw.gz": (b"\x1f\x8b\x08\x00cut", (), ["can't be read"]),
+}
+
+
+@pytest.fixture
+def model(capsys, tmp_path):
+    path = tmp_path / "good.kesler"
+    rows = write_jsonl(tmp_path / "good.jsonl", GOOD)
+    assert kesler(capsys, "learn", rows, "--model", path).code == 0
+    return path
+
+
+@pytest.fixture(params=BAD)
+def bad(request, tmp_path):
+    content, options, words = BAD[request.param]
+    path = tmp_path / request.param
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path, options, words
+
+
+def test_bad_input_is_a_sentence(capsys, bad, tmp_path):
+    path, options, words = bad
+    refused(kesler(capsys, "compare", path, *options), *words)
+    refused(kesler(capsys, "learn", path, *options, "--model", tmp_path / "new"), *words)
+    assert not (tmp_path / "new").exists()
+
+
+def test_bad_input_leaves_the_model_as_it_was(capsys, bad, model):
+    path, options, _ = bad
+    before = model.read_bytes()
+    refused(kesler(capsys, "learn", path, *options, "--model", model, "--resume"))
+    assert model.read_bytes() == before
+    assert [each.name for each in model.parent.glob("*.part")] == []
+
+
+@pytest.mark.parametrize("name", ["nan.svm", "infinity.vw", "width.csv", "unreadable.jsonl"])
+def test_bad_rows_can_be_skipped(capsys, tmp_path, name):
+    content, options, _ = BAD[name]
+    path = tmp_path / name
+    path.write_text(content)
+    done = kesler(capsys, "compare", path, *options, "--skip-bad", "--methods", "multi")
+    assert done.code == 0 and "; 1 bad row skipped" in done.out
+
+
+def test_what_is_not_there_is_a_sentence(capsys, tmp_path):
+    refused(kesler(capsys, "compare", tmp_path / "none.csv"), "does not exist")
+    refused(kesler(capsys, "compare", "dataset:none"), "there is no data set 'none'")
+    refused(kesler(capsys, "compare", "dataset:letter", "--label", "x"), "leave them out")
+    refused(kesler(capsys, "predict", "-", "--model", tmp_path / "none"), "no such model file")
+    empty = tmp_path / "folder"
+    empty.mkdir()
+    refused(kesler(capsys, "compare", empty), "holds no rows")
+
+
+@pytest.mark.data
+def test_sets_of_several_answers_are_refused(capsys):
+    refused(kesler(capsys, "compare", "dataset:multilabel/yeast"), "not one class a row")
+
+
+def newer(contents):
+    """The same file, said to be of the next version."""
+    (length,) = struct.unpack("<Q", contents[:8])
+    header = json.loads(contents[8 : 8 + length])
+    header["__metadata__"]["version"] = str(int(header["__metadata__"]["version"]) + 1)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + contents[8 + length :]
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda contents: contents[: len(contents) // 2], "cut off"),
+        (lambda contents: contents[:4], "cut off"),
+        (lambda contents: b"", "cut off"),
+        (newer, "newer"),
+    ],
+)
+def test_a_model_that_cannot_be_read_is_a_sentence(capsys, model, spoil, words):
+    rows = model.with_name("good.jsonl")
+    model.write_bytes(spoil(model.read_bytes()))
+    before = model.read_bytes()
+    refused(kesler(capsys, "predict", rows, "--model", model), words)
+    refused(kesler(capsys, "learn", rows, "--model", model, "--resume"), words)
+    assert model.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["/no/such/folder/m", "."])
+def test_a_model_that_cannot_be_written_is_refused_at_once(capsys, model, place):
+    done = kesler(capsys, "learn", model.with_name("good.jsonl"), "--model", place)
+    refused(done, "cannot be written")
+    assert not done.out
+
+
+def test_a_full_disk_is_a_sentence(capsys, model, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device", "run.json")
+
+    monkeypatch.setattr("kesler.cli.outputs.write_json", full)
+    rows = model.with_name("good.jsonl")
+    done = kesler(capsys, "compare", rows, "--json", model.with_name("run.json"))
+    refused(done, "run.json: No space left on device")
+
+
+def test_too_large_a_stream_is_a_sentence(capsys, tmp_path, monkeypatch):
+    def crowded(*arguments):
+        raise MemoryError("Unable to allocate 128. GiB")
+
+    monkeypatch.setattr("kesler.OnlineClassifier.learn_rows", crowded)
+    rows = write_svmlight(tmp_path / "rows.svm", 5)
+    refused(kesler(capsys, "compare", rows), "not enough memory (Unable to allocate 128. GiB)")
+
+
+def test_the_dense_map_refuses_sparse_rows(capsys, tmp_path):
+    rows = write_svmlight(tmp_path / "rows.svm", 5)
+    refused(kesler(capsys, "compare", rows, "--map", "distance"), "not zero at zero")
+    table = write_csv(tmp_path / "rows.csv", 5)
+    assert kesler(capsys, "compare", table, "--label", "signs", "--map", "distance").code == 0

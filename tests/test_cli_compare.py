@@ -1,0 +1,168 @@
+"""kesler compare: what it prints and writes is what progressive validation finds."""
+
+import json
+
+import numpy as np
+import pytest
+
+from commands import as_entries, kesler, messages, refused, write_csv, write_jsonl
+from kesler import OnlineClassifier, progressive_validate
+from kesler.datasets import load_pendigits
+from kesler.updates import PassiveAggressive, SimProj
+
+ROWS = messages(200)
+
+
+def validated(hypotheses, update="pa1", rows=ROWS):
+    return progressive_validate(OnlineClassifier(hypotheses, update=update), *as_entries(rows))
+
+
+@pytest.fixture
+def mail(tmp_path):
+    return write_jsonl(tmp_path / "mail.jsonl", ROWS)
+
+
+def account(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_the_table_and_the_summary(capsys, mail):
+    done = kesler(capsys, "compare", mail)
+    table = [line.split() for line in done.lines[4:12]]
+    results = {name: validated(name) for name in ("multi", "single", "hybrid")}
+    assert done.code == 0 and not done.err
+    assert max(map(len, done.lines[:12])) <= 100
+    assert [int(line[0]) for line in table] == [2**k for k in range(8)]
+    for n, line in zip([2**k for k in range(8)], table, strict=True):
+        errors = [f"{100 * result.curve[n - 1] / n:.2f}" for result in results.values()]
+        assert line[2:8:2] == errors
+    summary = [line.split() for line in done.lines[-3:]]
+    for (name, result), line in zip(results.items(), summary, strict=True):
+        assert line[:4] == [name, "200", str(result.n_mistakes), f"{100 * result.error:.2f}"]
+    best = min(results, key=lambda name: results[name].n_mistakes)
+    assert [line[0] for line in summary if line[-1] == "best"] == [best]
+    n_words = len({word for _, words in ROWS for word in words})
+    assert f"{mail}: 200 rows, {n_words} features, 3 classes" in done.lines
+
+
+def test_the_table_is_printed_while_it_runs(capsys, mail, monkeypatch):
+    printed = []
+
+    def learn_rows(self, *arguments):
+        printed.append(capsys.readouterr().out)
+        return learnt(self, *arguments)
+
+    learnt = OnlineClassifier.learn_rows
+    monkeypatch.setattr(OnlineClassifier, "learn_rows", learn_rows)
+    kesler(capsys, "compare", mail, "--methods", "multi")
+    assert [out.count("\n") for out in printed] == [0, 5, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_json_holds_the_same(capsys, mail, tmp_path):
+    assert kesler(capsys, "compare", mail, "--json", tmp_path / "run.json").code == 0
+    run = account(tmp_path / "run.json")
+    assert (run["rows"], run["bad_rows"], run["classes"]) == (200, 0, 3)
+    assert [line["trials"] for line in run["table"]] == [2**k for k in range(8)]
+    for name, method in run["methods"].items():
+        assert method["curve"]["mistakes"] == validated(name).curve.tolist()
+
+
+def test_methods_may_carry_an_update_and_its_C(capsys, mail, tmp_path):
+    methods = "multi, hybrid:simproj,hybrid:pa1:0.25"
+    options = ("--methods", methods, "--update", "perceptron", "--C", "0.5")
+    assert kesler(capsys, "compare", mail, *options, "--json", tmp_path / "run.json").code == 0
+    expected = {
+        "multi": validated("multi", "perceptron"),
+        "hybrid:simproj": validated("hybrid", SimProj(C=0.5)),
+        "hybrid:pa1:0.25": validated("hybrid", PassiveAggressive(C=0.25)),
+    }
+    found = account(tmp_path / "run.json")["methods"]
+    assert {name: method["mistakes"] for name, method in found.items()} == {
+        name: result.n_mistakes for name, result in expected.items()
+    }
+
+
+def test_shuffle_takes_the_rows_in_the_order_of_a_seed(capsys, tmp_path):
+    path = write_csv(tmp_path / "signs.csv", 60)
+    runs = []
+    for seed in ("1", "1", "2"):
+        options = ("--label", "signs", "--shuffle", seed, "--json", tmp_path / "run.json")
+        assert kesler(capsys, "compare", path, *options).code == 0
+        runs.append(account(tmp_path / "run.json")["methods"]["multi"]["curve"])
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_shuffled_rows_are_the_rows(capsys, tmp_path):
+    rows = messages(300, seed=1)
+    path = write_jsonl(tmp_path / "mail.jsonl", rows)
+    options = ("--methods", "multi", "--shuffle", 7, "--json", tmp_path / "run.json")
+    kesler(capsys, "compare", path, *options)
+    order = np.random.default_rng(7).permutation(len(rows))
+    expected = validated("multi", rows=[rows[i] for i in order])
+    found = account(tmp_path / "run.json")["methods"]["multi"]["curve"]["mistakes"]
+    assert found == expected.curve.tolist()
+
+
+def test_shuffled_rows_keep_their_weights(capsys, tmp_path):
+    path = tmp_path / "weighted.vw"
+    path.write_text("".join(f"{'ab'[i % 2]} {i % 3} | f{i % 5}\n" for i in range(1500)))
+    kesler(capsys, "compare", path, "--shuffle", 1, "--json", tmp_path / "run.json")
+    run = account(tmp_path / "run.json")
+    assert (run["rows"], run["methods"]["multi"]["trials"]) == (1500, 1000)
+
+
+def test_a_data_set_by_name(capsys, tmp_path):
+    options = ("--methods", "single", "--json", tmp_path / "run.json")
+    assert kesler(capsys, "compare", "dataset:pendigits", *options).code == 0
+    data = load_pendigits()
+    expected = progressive_validate(OnlineClassifier("single"), data.X, data.y)
+    method = account(tmp_path / "run.json")["methods"]["single"]
+    assert method["mistakes"] == expected.n_mistakes
+    assert method["curve"]["mistakes"][-1] == expected.n_mistakes
+    assert len(method["curve"]["trials"]) <= 2001
+
+
+@pytest.mark.data
+def test_a_data_set_of_records(capsys):
+    done = kesler(capsys, "compare", "dataset:enron/williams-w3", "--methods", "hybrid")
+    assert done.code == 0 and "dataset:enron/williams-w3: 2,769 rows" in done.out
+
+
+def test_mail_is_read_in_the_order_of_its_dates(capsys, tmp_path):
+    for i, (label, words) in enumerate(ROWS):
+        folder = tmp_path / "mail" / label
+        folder.mkdir(parents=True, exist_ok=True)
+        date = f"Date: Mon, 1 Jan 2024 {i // 60:02}:{i % 60:02}:00 +0000"
+        (folder / f"{-i}.eml").write_text(f"{date}\nSubject: {' '.join(words)}\n\n\n")
+    done = kesler(capsys, "compare", tmp_path / "mail", "--methods", "multi", "--map", "product")
+    assert done.code == 0 and "200 rows" in done.out and "3 classes" in done.out
+
+
+def test_the_figure_is_drawn(capsys, mail, tmp_path):
+    done = kesler(capsys, "compare", mail, "--plot", tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert done.lines[-1] == f"figure: {tmp_path / 'curves.png'}"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--methods", "multi,many"], ["hypotheses='many' is not known"]),
+        (["--methods", "multi,multi"], ["'multi' is named twice"]),
+        (["--methods", "multi:pa1:0.1:7"], ["HYPOTHESES[:UPDATE[:C]]"]),
+        (["--methods", "multi:pa1:small"], ["HYPOTHESES[:UPDATE[:C]]"]),
+        (["--methods", ""], ["hypotheses='' is not known"]),
+        (["--update", "best"], ["--update 'best' is not known", "simproj"]),
+        (["--map", "flat"], ["--map 'flat' is not known", "product-mean"]),
+        (["--C", "-1"], ["C must be a finite number above 0"]),
+        (["--C", "nan"], ["C must be a finite number above 0"]),
+        (["--json", "/no/such/folder/run.json"], ["cannot be written"]),
+        (["--plot", "/no/such/folder/run.png"], ["cannot be written"]),
+        (["--plot", "curves.doc"], [".png, .svg or .pdf"]),
+        (["--format", "xml"], ["there is no format 'xml'"]),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_read(capsys, mail, options, words):
+    done = kesler(capsys, "compare", mail, *options)
+    refused(done, *words)
+    assert not done.out

@@ -1,0 +1,254 @@
+"""kesler learn: however often it is stopped, the model is that of one run through all rows."""
+
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from commands import (
+    as_entries,
+    kesler,
+    kesler_process,
+    messages,
+    refused,
+    write_csv,
+    write_jsonl,
+    write_svmlight,
+    write_vw,
+)
+from kesler import OnlineClassifier, load
+from kesler.updates import SimProj
+from streams import learnt
+
+ROWS = messages(150)
+
+# A file in each way of telling features apart, and how it is read.
+INPUTS = {
+    "named": (lambda folder: write_jsonl(folder / "rows.jsonl", ROWS), ()),
+    "grown": (lambda folder: write_vw(folder / "rows.vw", ROWS), ()),
+    "positions": (lambda folder: write_svmlight(folder / "rows.svm", 150), ()),
+    "columns": (lambda folder: write_csv(folder / "rows.csv", 150), ("--label", "signs")),
+    "shuffled": (lambda folder: write_vw(folder / "rows.vw", ROWS), ("--shuffle", "3")),
+}
+inputs = pytest.mark.parametrize("kind", INPUTS)
+
+
+def state(path):
+    """All that a model file holds."""
+    return learnt(load(path)), load(path).notes_
+
+
+def whole(capsys, folder, kind):
+    """Return INPUT, its options, and what an uninterrupted run makes of it."""
+    write, options = INPUTS[kind]
+    rows = write(folder)
+    assert kesler(capsys, "learn", rows, *options, "--model", folder / "whole").code == 0
+    return rows, options, state(folder / "whole")
+
+
+def test_the_model_is_the_estimators(capsys, tmp_path):
+    rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "model"
+    options = ("--hypotheses", "single", "--update", "simproj", "--C", "0.5", "--map", "product")
+    done = kesler(capsys, "learn", rows, "--model", path, *options)
+    model = OnlineClassifier("single", "product", SimProj(C=0.5)).fit(*as_entries(ROWS))
+    assert learnt(load(path)) == learnt(model)
+    assert done.lines[-1] == f"model: {path} (150 trials, 3 classes)"
+    assert done.lines[-3].split()[:3] == ["single", "150", str(model.n_mistakes_)]
+
+
+def test_the_account(capsys, tmp_path):
+    rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "run.json"
+    kesler(capsys, "learn", rows, "--model", tmp_path / "model", "--json", path)
+    run = json.loads(path.read_text("utf-8"))
+    assert (run["model"], run["rows"]) == (str(tmp_path / "model"), 150)
+    assert list(run["methods"]) == ["hybrid"]
+
+
+@inputs
+@pytest.mark.parametrize("every", ["1", "7", "64", "150", "1000"])
+def test_checkpoints_change_nothing(capsys, tmp_path, kind, every):
+    rows, options, expected = whole(capsys, tmp_path, kind)
+    path = tmp_path / "model"
+    done = kesler(capsys, "learn", rows, *options, "--model", path, "--checkpoint", every)
+    assert done.code == 0 and state(path) == expected
+
+
+@inputs
+@pytest.mark.parametrize("n_pieces, kept", [(0, 0), (5, 0), (7, 20), (8, 40), (9, 60)])
+def test_a_stopped_run_goes_on_as_if_never_stopped(
+    capsys, tmp_path, monkeypatch, kind, n_pieces, kept
+):
+    rows, options, expected = whole(capsys, tmp_path, kind)
+    path = tmp_path / "model"
+    command = ("learn", rows, *options, "--model", path, "--checkpoint", "20")
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, n_pieces)  # they end at rows 1, 2, 4, 8, 16, 20, 32, 40, 60
+        done = kesler(capsys, *command)
+    assert done.code == 130
+    if not kept:
+        assert done.err == "kesler: stopped; nothing was written\n" and not path.exists()
+        return
+    assert done.err == (
+        f"kesler: stopped; {path} holds the first {kept} rows: go on with --resume\n"
+    )
+    assert load(path).n_trials_ == kept
+    assert kesler(capsys, *command, "--resume").code == 0
+    assert state(path) == expected
+
+
+def interrupt_after(patch, n_pieces):
+    """Press Ctrl-C while a piece of rows is learnt."""
+    calls = iter(range(n_pieces))
+    learn_rows = OnlineClassifier.learn_rows
+
+    def interrupted(self, *arguments):
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return learn_rows(self, *arguments)
+
+    patch.setattr(OnlineClassifier, "learn_rows", interrupted)
+
+
+def test_a_killed_process_goes_on_as_if_never_killed(capsys, tmp_path):
+    rows = write_vw(tmp_path / "rows.vw", messages(60_000))
+    killed, path = tmp_path / "killed", tmp_path / "whole"
+    command = ("learn", rows, "--model", killed, "--checkpoint", "1500")
+    process = kesler_process(*command)
+    while process.poll() is None and not killed.exists():
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    notes = load(killed).notes_["learning"]
+    assert process.returncode == -signal.SIGKILL and not notes["finished"]
+    assert 0 < notes["n_rows"] < 60_000 and notes["n_rows"] % 1500 == 0
+    assert kesler(capsys, *command, "--resume").code == 0
+    assert kesler(capsys, "learn", rows, "--model", path).code == 0
+    assert state(killed) == state(path)
+
+
+def test_a_bad_row_leaves_the_last_checkpoint(capsys, tmp_path):
+    rows, path = write_vw(tmp_path / "rows.vw", messages(1500)), tmp_path / "model"
+    good = rows.read_text()
+    lines = good.splitlines(keepends=True)
+    rows.write_text("".join([*lines[:1400], "no bar\n", *lines[1400:]]))
+    command = ("learn", rows, "--model", path, "--checkpoint", "500")
+    refused(kesler(capsys, *command), "line 1401", "--skip-bad")
+    assert load(path).notes_["learning"]["n_rows"] == 1000
+    done = kesler(capsys, *command, "--resume", "--skip-bad")
+    assert done.code == 0 and "500 rows" in done.out and "1 bad row skipped" in done.out
+    rows.write_text(good)
+    kesler(capsys, "learn", rows, "--model", tmp_path / "whole")
+    assert state(path) == state(tmp_path / "whole")
+
+
+@inputs
+def test_a_finished_model_learns_further_rows_on_top(capsys, tmp_path, kind):
+    rows, options, _ = whole(capsys, tmp_path, kind)
+    command = ("learn", rows, *options, "--model", tmp_path / "whole", "--resume")
+    assert kesler(capsys, *command).code == 0
+    model = load(tmp_path / "whole")
+    assert model.n_trials_ == 300 and model.notes_["learning"]["n_rows"] == 150
+
+
+def test_further_rows_from_another_file(capsys, tmp_path):
+    both = write_jsonl(tmp_path / "both.jsonl", ROWS)
+    first = write_jsonl(tmp_path / "first.jsonl", ROWS[:70])
+    second = write_jsonl(tmp_path / "second.jsonl", ROWS[70:])
+    kesler(capsys, "learn", both, "--model", tmp_path / "both")
+    kesler(capsys, "learn", first, "--model", tmp_path / "model")
+    assert kesler(capsys, "learn", second, "--model", tmp_path / "model", "--resume").code == 0
+    assert state(tmp_path / "model")[0] == state(tmp_path / "both")[0]
+
+
+def test_a_model_made_elsewhere_goes_on_and_keeps_its_notes(capsys, tmp_path):
+    model, path = OnlineClassifier().fit(*as_entries(ROWS[:70])), tmp_path / "model"
+    model.save(path, owner="me")
+    rows = write_jsonl(tmp_path / "rows.jsonl", ROWS[70:])
+    assert kesler(capsys, "learn", rows, "--model", path, "--resume").code == 0
+    assert learnt(load(path)) == learnt(model.partial_fit(*as_entries(ROWS[70:])))
+    assert load(path).notes_["owner"] == "me"
+
+
+def test_a_table_is_learnt_as_a_data_frame_is(capsys, tmp_path):
+    table, path = write_csv(tmp_path / "rows.csv", 50), tmp_path / "model"
+    kesler(capsys, "learn", table, "--label", "signs", "--model", path)
+    model = load(path)
+    assert model.n_features_in_ == 3
+    assert model.feature_names_in_.tolist() == ["one", "two", "three"]
+    assert model.predict_one({"two": -1.0, "one": 1.0, "three": 0.0}) in model.classes_
+
+
+@pytest.fixture
+def finished(capsys, tmp_path):
+    """A model learnt from rows.jsonl, with its bytes."""
+    rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "model"
+    assert kesler(capsys, "learn", rows, "--model", path, "--update", "pa1").code == 0
+    return rows, path, path.read_bytes()
+
+
+def test_a_model_is_never_overwritten(capsys, finished):
+    rows, path, before = finished
+    refused(kesler(capsys, "learn", rows, "--model", path), "exists already", "--resume")
+    assert path.read_bytes() == before
+
+
+def test_there_must_be_a_model_to_resume(capsys, finished):
+    rows, path, _ = finished
+    done = kesler(capsys, "learn", rows, "--model", path.with_name("none"), "--resume")
+    refused(done, "there is no such model file")
+
+
+@pytest.mark.parametrize(
+    "option", [("--update", "pa2"), ("--C", "0.5"), ("--map", "product"), ("--hypotheses", "multi")]
+)
+def test_a_model_goes_on_with_its_own_method(capsys, finished, option):
+    rows, path, before = finished
+    command = ("learn", rows, "--model", path, "--resume")
+    refused(kesler(capsys, *command, *option), "was not learnt with " + " ".join(option))
+    assert path.read_bytes() == before
+    assert kesler(capsys, *command, "--update", "pa1", "--C", "1").code == 0
+
+
+@pytest.mark.parametrize("other", [("other.jsonl",), ("rows.jsonl", "--shuffle", "1")])
+def test_a_stopped_run_goes_on_with_its_own_input(capsys, finished, tmp_path, other):
+    rows, path, _ = finished
+    load(path).save(path, learning={**load(path).notes_["learning"], "finished": False})
+    before = path.read_bytes()
+    write_jsonl(tmp_path / "other.jsonl", ROWS)
+    done = kesler(capsys, "learn", tmp_path / other[0], *other[1:], "--model", path, "--resume")
+    refused(done, "stopped after 150 rows of rows.jsonl")
+    assert path.read_bytes() == before
+    assert kesler(capsys, "learn", rows, "--model", path, "--resume").code == 0
+    assert state(path)[1]["learning"]["finished"]
+
+
+def test_rows_of_another_kind_are_refused(capsys, finished, tmp_path):
+    _, path, before = finished
+    rows = write_svmlight(tmp_path / "rows.svm", 5)
+    refused(kesler(capsys, "learn", rows, "--model", path, "--resume"), "positions")
+    assert path.read_bytes() == before
+
+
+def test_rows_of_another_width_are_refused(capsys, tmp_path):
+    path = tmp_path / "model"
+    kesler(capsys, "learn", write_csv(tmp_path / "rows.csv", 50), "--label=signs", "--model", path)
+    before = path.read_bytes()
+    wide = tmp_path / "wide.csv"
+    wide.write_text("one,two,three,four,signs\n1,2,3,4,++\n")
+    refused(kesler(capsys, "learn", wide, "--model", path, "--resume"), "4 features", "expects 3")
+    np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)), y=np.array(["a", "b"]))
+    done = kesler(capsys, "learn", tmp_path / "wide.npz", "--model", path, "--resume")
+    refused(done)
+    assert path.read_bytes() == before
+
+
+def test_rows_of_no_weight_make_no_model(capsys, tmp_path):
+    rows = tmp_path / "rows.vw"
+    rows.write_text("a 0 | x\nb 0 | y\n")
+    done = kesler(capsys, "learn", rows, "--model", tmp_path / "model", "--checkpoint", "1")
+    refused(done, "no row of a weight above 0")
+    assert not (tmp_path / "model").exists()
+    refused(kesler(capsys, "compare", rows), "no row of a weight above 0")

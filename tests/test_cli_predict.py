@@ -1,0 +1,166 @@
+"""kesler predict: the classes that the model predicts, in every shape of a line."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from commands import (
+    as_entries,
+    kesler,
+    kesler_process,
+    messages,
+    refused,
+    write_csv,
+    write_jsonl,
+    write_svmlight,
+)
+from kesler import OnlineClassifier, load
+
+NEW = messages(40, seed=5)
+
+
+@pytest.fixture
+def model(capsys, tmp_path):
+    path = tmp_path / "mail.kesler"
+    rows = write_jsonl(tmp_path / "old.jsonl", messages(200))
+    assert kesler(capsys, "learn", rows, "--model", path).code == 0
+    return path
+
+
+@pytest.fixture
+def new(tmp_path):
+    return write_jsonl(tmp_path / "new.jsonl", NEW)
+
+
+@pytest.fixture
+def scores(model):
+    """The score of each class, in the order of `classes_`."""
+    return load(model).decision_function(as_entries(NEW)[0])
+
+
+def test_a_label_a_line(capsys, model, new):
+    expected = load(model).predict(as_entries(NEW)[0]).tolist()
+    assert kesler(capsys, "predict", new, "--model", model).lines == expected
+
+
+def test_rows_need_no_labels(capsys, model, new, tmp_path):
+    bare = tmp_path / "bare.jsonl"
+    texts = [{"text": json.loads(line)["text"]} for line in new.read_text().splitlines()]
+    bare.write_text("\n".join(map(json.dumps, texts)))
+    found = kesler(capsys, "predict", bare, "--model", model)
+    assert found.lines == kesler(capsys, "predict", new, "--model", model).lines
+
+
+def test_scores_are_in_their_order(capsys, model, new, scores):
+    classes = load(model).classes_.tolist()
+    lines = kesler(capsys, "predict", new, "--model", model, "--scores").lines
+    for line, row in zip(lines, scores, strict=True):
+        label, *pairs = line.split("\t")
+        found = {pair.rpartition(":")[0]: float(pair.rpartition(":")[2]) for pair in pairs}
+        assert found == pytest.approx(dict(zip(classes, row.tolist(), strict=True)))
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert label == next(iter(found))
+
+
+def test_the_best_classes(capsys, model, new, scores):
+    classes = load(model).classes_
+    lines = kesler(capsys, "predict", new, "--model", model, "--top", "2").lines
+    for line, row in zip(lines, scores, strict=True):
+        assert sorted(row[np.isin(classes, line.split("\t"))]) == sorted(row)[-2:]
+    more = kesler(capsys, "predict", new, "--model", model, "--top", "9").lines
+    assert {len(line.split("\t")) for line in more} == {3}
+
+
+@pytest.mark.parametrize("option, keys", [([], 1), (["--scores"], 2), (["--top", "2"], 2)])
+def test_json_lines(capsys, model, new, option, keys):
+    plain = kesler(capsys, "predict", new, "--model", model).lines
+    lines = kesler(capsys, "predict", new, "--model", model, "--json-lines", *option).lines
+    found = [json.loads(line) for line in lines]
+    assert [line["label"] for line in found] == plain
+    assert {len(line) for line in found} == {keys}
+    assert all(line.get("top", plain)[0] == line["label"] for line in found if "top" in line)
+    assert all(len(line.get("scores", "abc")) == 3 for line in found)
+
+
+def test_two_classes_have_two_scores(capsys, tmp_path):
+    rows = write_jsonl(tmp_path / "two.jsonl", [r for r in messages(90) if r[0] != "home"])
+    kesler(capsys, "learn", rows, "--model", tmp_path / "two.kesler")
+    done = kesler(capsys, "predict", rows, "--model", tmp_path / "two.kesler", "--scores")
+    assert {len(line.split("\t")) for line in done.lines} == {3}
+
+
+def test_input_is_read_as_that_of_the_model_was(capsys, tmp_path):
+    table, path = write_csv(tmp_path / "signs.csv", 80), tmp_path / "signs.kesler"
+    assert kesler(capsys, "learn", table, "--label", "signs", "--model", path).code == 0
+    columns = np.genfromtxt(table, delimiter=",", names=True, usecols=(0, 1, 3))
+    X = [dict(zip(columns.dtype.names, row, strict=True)) for row in columns.tolist()]
+    expected = load(path).predict(X).tolist()
+    assert kesler(capsys, "predict", table, "--model", path).lines == expected
+    named = kesler(capsys, "predict", table, "--model", path, "--label", "signs")
+    assert named.lines == expected
+
+
+def test_a_model_made_elsewhere_predicts_too(capsys, tmp_path):
+    model = OnlineClassifier().fit(*as_entries(messages(100)))
+    model.save(tmp_path / "own.kesler")
+    new = write_jsonl(tmp_path / "new.jsonl", NEW)
+    found = kesler(capsys, "predict", new, "--model", tmp_path / "own.kesler").lines
+    assert found == model.predict(as_entries(NEW)[0]).tolist()
+
+
+def test_predicting_leaves_the_model_as_it_is(capsys, model, new):
+    before = model.read_bytes()
+    kesler(capsys, "predict", new, "--model", model)
+    assert model.read_bytes() == before
+
+
+def test_rows_of_another_kind_are_refused(capsys, model, tmp_path):
+    positions = write_svmlight(tmp_path / "rows.svm", 5)
+    refused(kesler(capsys, "predict", positions, "--model", model), "positions")
+    other = tmp_path / "positions.kesler"
+    assert kesler(capsys, "learn", positions, "--model", other).code == 0
+    rows = write_jsonl(tmp_path / "rows.jsonl", NEW)
+    refused(kesler(capsys, "predict", rows, "--model", other), "by position")
+
+
+def test_rows_of_another_width_are_refused(capsys, tmp_path):
+    path = tmp_path / "letters.kesler"
+    assert kesler(capsys, "learn", "dataset:pendigits", "--model", path).code == 0
+    np.savez(tmp_path / "narrow.npz", X=np.ones((2, 3)))
+    done = kesler(capsys, "predict", tmp_path / "narrow.npz", "--model", path)
+    refused(done, "have 3 features", "expects 16")
+
+
+def test_bad_rows_are_named_or_skipped(capsys, model, tmp_path):
+    rows = write_jsonl(tmp_path / "rows.jsonl", NEW[:5])
+    rows.write_text(rows.read_text() + '{"text": 7}\n')
+    refused(kesler(capsys, "predict", rows, "--model", model), "line 6", "--skip-bad")
+    done = kesler(capsys, "predict", rows, "--model", model, "--skip-bad")
+    assert done.code == 0 and len(done.lines) == 5
+
+
+def test_whoever_reads_may_go(model, tmp_path):
+    many = write_jsonl(tmp_path / "many.jsonl", messages(20_000))
+    process = kesler_process("predict", many, "--model", model)
+    assert process.stdout.readline().strip() in ("spam", "team", "home")
+    process.stdout.close()
+    assert process.wait() == 141
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_standard_input(capsys, model, new):
+    expected = kesler(capsys, "predict", new, "--model", model).out
+    with kesler_process("predict", "-", "--model", model, stdin=subprocess.PIPE) as process:
+        assert process.communicate(new.read_text()) == (expected, "")
+
+
+def test_labels_that_the_output_cannot_hold_are_a_sentence(capsys, tmp_path, monkeypatch):
+    rows = write_jsonl(tmp_path / "rows.jsonl", [("é", ["a"]), ("é", ["b"])])
+    kesler(capsys, "learn", rows, "--model", tmp_path / "m")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    with kesler_process("predict", rows, "--model", tmp_path / "m") as process:
+        out, err = process.communicate()
+    assert (process.returncode, out) == (2, "") and "PYTHONIOENCODING=utf-8" in err

@@ -1,0 +1,48 @@
+"""What holds of machine code: it equals the interpreter's arithmetic, bit for bit."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from kesler import Grouped, OnlineClassifier, PerClass
+from kesler.maps import Distance, Frequency, Product
+from kesler.updates import RULES
+
+HYPOTHESES = {
+    "multi": "multi",
+    "single": "single",
+    "hybrid": "hybrid",
+    "grouped": [PerClass(), Grouped({"a": [0, 1, 2], "b": [2, 3]}, Distance())],
+    "per class over a map": [PerClass(Product()), Grouped({"a": [0, 4], "b": [1, 2]})],
+    "frequency": [PerClass(), Grouped({"a": [0, 1], "b": [2, 3]}, Frequency())],
+}
+
+
+def scores_of_all() -> dict[str, np.ndarray]:
+    """Return the scores after 120 trials, for every rule and family of hypotheses."""
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(120, 7)), generator.integers(0, 5, 120)
+    X[generator.random(X.shape) < 0.3] = 0
+    models = {
+        f"{rule}, {name}": OnlineClassifier(hypotheses, update=rule)
+        for rule in RULES
+        for name, hypotheses in HYPOTHESES.items()
+    }
+    return {name: model.fit(X, y).decision_function(X) for name, model in models.items()}
+
+
+def test_machine_code_equals_the_interpreter_bit_for_bit(tmp_path):
+    """No contraction to fused multiply-adds, no reordering: unrolling and vectors change nothing."""
+    path = tmp_path / "interpreted.npz"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-W", "error", __file__, str(path)]
+    subprocess.run(command, env=environment, check=True)
+    interpreted = np.load(path)
+    for name, scores in scores_of_all().items():
+        np.testing.assert_array_equal(scores, interpreted[name], err_msg=name)
+
+
+if __name__ == "__main__":
+    np.savez(sys.argv[1], **scores_of_all())

@@ -1,0 +1,975 @@
+"""What is always true, of every learner in the registry."""
+
+from __future__ import annotations
+
+import copy
+import decimal
+import json
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+
+import homemade
+import oracle
+import reference
+from kesler import KeslerError, OnlineClassifier, load, progressive_validate
+from kesler.maps import MAPS
+from kesler.updates import RULES
+from registry import CUSTOM, FAMILIES, MOST_CLASSES, ROWS, SETS, Row
+from streams import Stream, assert_same, everything, learnt, make_stream, streams
+
+
+def every_row(rows: list[Row]) -> Any:
+    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
+
+
+def chosen(*names: str) -> list[Row]:
+    """Return rows by name, for laws on what does not depend on the row."""
+    found = [row for row in ROWS if row.name in names]
+    assert len(found) == len(names)
+    return found
+
+
+def by_events(row: Row, stream: Stream) -> OnlineClassifier:
+    model = row.learner()
+    for x, y in zip(stream.X, stream.y, strict=True):
+        model.learn_one(x, y)
+    return model
+
+
+def test_every_part_of_the_product_is_in_the_registry():
+    assert {row.rule for row in ROWS} == {*RULES, "part_way"}
+    assert {row.view for row in ROWS} == {*MAPS, "damped", "closeness", None}
+    assert {row.family for row in ROWS} == set(FAMILIES)
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    overlapping = [code for code in range(MOST_CLASSES) if len(homemade.sets_of(code)) > 1]
+    alone = [code for code in range(MOST_CLASSES) if not homemade.sets_of(code)]
+    assert overlapping and alone and all(SETS.values())
+
+
+# ---- 1. batches of any size are the same --------------------------------------------------------
+
+
+@every_row(ROWS)
+@settings(max_examples=5)
+@given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=5))
+def test_1_any_split_into_batches_is_the_same(row, stream, cuts):
+    whole = row.learner().partial_fit(stream.X, stream.y)
+    pieces = row.learner()
+    for part in split(stream, cuts):
+        pieces.partial_fit(part.X, part.y)
+    assert_same(whole, pieces, stream.X)
+    assert_same(whole, by_events(row, stream), stream.X)
+
+
+@every_row(ROWS)
+@settings(max_examples=3)
+@given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=5))
+def test_1_any_split_of_weighted_rows_is_the_same(row, stream, cuts):
+    whole = row.learner().partial_fit(stream.X, stream.y, sample_weight=stream.weights)
+    pieces = row.learner()
+    for part in split(stream, cuts):
+        pieces.partial_fit(part.X, part.y, sample_weight=part.weights)
+    assert_same(whole, pieces, stream.X)
+
+
+def split(stream: Stream, cuts: list[int]) -> list[Stream]:
+    ends = sorted({0, *(min(cut, len(stream)) for cut in cuts), len(stream)})
+    return [stream[slice(*pair)] for pair in pairwise(ends)]
+
+
+@every_row(chosen("pa1-multi", "perceptron-hybrid-distance", "mira-grouped-view-product-mean"))
+def test_1_rows_of_weight_zero_are_left_out_of_batches_of_any_size(row):
+    stream = make_stream(3)
+    weights = np.where(np.arange(len(stream)) % 3 == 1, 0.0, stream.weights)
+    kept = weights > 0
+    without = row.learner().partial_fit(stream.X[kept], stream.y[kept], sample_weight=weights[kept])
+    whole = row.learner().partial_fit(stream.X, stream.y, sample_weight=weights)
+    assert_same(without, whole, stream.X)
+    one_by_one = row.learner()
+    for x, y, weight in zip(stream.X, stream.y, weights, strict=True):
+        one_by_one.partial_fit([x], [y], sample_weight=[weight])
+    assert_same(without, one_by_one, stream.X)
+
+
+@every_row(chosen("pa1-hybrid-distance", "perceptron-all-three-product"))
+def test_1_wide_rows_that_are_learnt_in_blocks_are_the_same(row):
+    # A block holds 2**20 entries: 30 rows of 40,000 features make two.
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 40_000)).astype(np.float32)
+    y = np.arange(30) % 4
+    assert_same(row.learner().fit(X, y), by_events(row, Stream(X, y, np.ones(30))), X[:3])
+
+
+# ---- 2. declared classes are room, no more ------------------------------------------------------
+
+
+@every_row(ROWS)
+@settings(max_examples=3)
+@given(stream=streams())
+def test_2_declaring_classes_changes_nothing(row, stream):
+    declared = row.learner().partial_fit(stream.X, stream.y, classes=range(100))
+    plain = row.learner().partial_fit(stream.X, stream.y)
+    assert_same(plain, declared, stream.X)
+    assert declared.classes_.tolist() == list(range(stream.n_classes))
+
+
+@every_row(ROWS)
+@settings(max_examples=3)
+@given(stream=streams())
+def test_2_no_class_is_predicted_before_its_first_row(row, stream):
+    declared = row.learner().partial_fit(stream.X[:1], stream.y[:1], classes=range(20))
+    result = progressive_validate(declared, stream.X[1:], stream.y[1:])
+    for t, label in enumerate(result.predictions, start=1):
+        assert label in set(stream.y[:t].tolist())
+
+
+# ---- 3. labels are names ------------------------------------------------------------------------
+
+NAMINGS: dict[str, list[Any]] = {
+    "text": [*"hgfedcbalkji"],
+    "text of NumPy": [np.str_(name) for name in "hgfedcbalkji"],
+    "text that sorts unlike numbers": [str(number) for number in range(2, 14)],
+    "numbers in another order": [7, -3, 0, 12, 5, 1, 99, 4, -8, 2, 6, 3],
+    "whole floats": [float(number) for number in (3, 1, 2, 0, 9, 8, 7, 6, 5, 4, 11, 10)],
+    "numbers of NumPy": [np.int16(number) for number in (3, 1, 2, 0, 9, 8, 7, 6, 5, 4, 11, 10)],
+    "tuples": [(number % 3, -number) for number in range(12)],
+    "nested tuples": [("a", (number % 4, number)) for number in range(12)],
+    "bytes": [bytes([100 - number]) for number in range(12)],
+    "large numbers": [2**70 - number for number in range(12)],
+}
+
+
+def renamed(model: OnlineClassifier, names: list[Any]) -> dict[str, Any]:
+    """Return what was learnt, with numbers for labels."""
+    found = learnt(model)
+    labels = found.pop("labels")
+    assert labels == names[: len(labels)]
+    return {key: value for key, value in found.items() if key != "types"}
+
+
+def scores_by_number(model: OnlineClassifier, names: list[Any], X: Any) -> Any:
+    order = [model.classes_.tolist().index(name) for name in names[: model.n_known_]]
+    return model.decision_function(X)[:, order]
+
+
+@every_row(ROWS)
+def test_3_renaming_changes_names_only(row):
+    stream = make_stream(11, n_rows=30, n_classes=MOST_CLASSES)
+    assert stream.n_classes > 2
+    numbers = list(range(MOST_CLASSES))
+    plain = row.learner()
+    result = progressive_validate(plain, stream.X, stream.y)
+    for names in NAMINGS.values():
+        model = row.learner(names)
+        other = progressive_validate(model, stream.X, [names[code] for code in stream.y])
+        assert renamed(model, names) == renamed(plain, numbers)
+        assert other.curve.tolist() == result.curve.tolist()
+        predicted = [None if code is None else names[code] for code in result.predictions]
+        assert other.predictions.tolist() == predicted
+        assert model.classes_.tolist() == sorted(names[: stream.n_classes])
+        assert model.predict(stream.X).tolist() == [names[c] for c in plain.predict(stream.X)]
+        np.testing.assert_array_equal(
+            scores_by_number(model, names, stream.X), scores_by_number(plain, numbers, stream.X)
+        )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "names"),
+    [
+        ("object", [*"dbca"]),
+        ("<U1", [*"dbca"]),
+        ("S1", [b"d", b"b", b"c", b"a"]),
+        ("int8", [3, 1, 2, 0]),
+        ("uint64", [2**64 - 1, 1, 2, 0]),
+        ("float32", [3.0, 1.0, 2.0, 0.0]),
+        ("bool", [True, False]),
+    ],
+)
+def test_3_arrays_of_labels_of_any_type(dtype, names):
+    stream = make_stream(4, n_classes=len(names))
+    plain = OnlineClassifier("multi").fit(stream.X, stream.y)
+    y = np.array(names, dtype=dtype)[stream.y]
+    events = OnlineClassifier("multi")
+    for x, label in zip(stream.X, y, strict=True):
+        events.learn_one(x, label)
+    for labels in (y, list(y), y.tolist(), y.reshape(-1)[::1]):
+        model = OnlineClassifier("multi").fit(stream.X, labels)
+        assert model.predict(stream.X).tolist() == [names[c] for c in plain.predict(stream.X)]
+        assert_same(model, events, stream.X)
+    assert model.classes_.dtype.kind == np.array(names).dtype.kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("Series", pd.Series([*"dbca"])),
+        ("strings", pd.Series([*"dbca"], dtype="string")),
+        ("categories", pd.Series([*"dbca"], dtype="category")),
+        ("nullable numbers", pd.Series([3, 1, 2, 0], dtype="Int64")),
+    ],
+)
+def test_3_pandas_series_of_labels(kind, names):
+    stream = make_stream(4, n_classes=4)
+    y = names.iloc[stream.y].reset_index(drop=True)
+    model = OnlineClassifier("multi").fit(stream.X, y)
+    assert model.classes_.tolist() == sorted(names.tolist())
+    plain = OnlineClassifier("multi").fit(stream.X, stream.y)
+    assert renamed(model, names.tolist()) == renamed(plain, list(range(4)))
+
+
+# Labels that are no class, or cannot stand beside the labels of the model; see `offer`.
+REFUSED: dict[str, Any] = {
+    "None": None,
+    "NaN": float("nan"),
+    "NaN of NumPy": np.float32("nan"),
+    "infinity": float("-inf"),
+    "NA of pandas": pd.NA,
+    "NaT of pandas": pd.NaT,
+    "NaT of NumPy": np.datetime64("NaT", "D"),
+    "NaN decimal": decimal.Decimal("NaN"),
+    "list": ["a"],
+    "set": {"a"},
+    "dict": {"a": 1},
+    "tuple of a list": ("a", ["b"]),
+    "complex": 1j,
+    "object": object(),
+}
+OTHER_TYPES = {"text": ["a", "b"], "numbers": [1, 2], "tuples": [(1, "a"), (2, "b")]}
+
+
+@pytest.mark.parametrize("label", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("known", [[], *OTHER_TYPES.values()], ids=["nothing", *OTHER_TYPES])
+def test_3_a_label_that_is_no_class_is_refused(label, known):
+    for row in chosen("pa1-multi", "pa1-all-three-product", "pa1-born-view-product"):
+        if known and row.family == "born-view":
+            continue  # its function takes numbers
+        refused_everywhere(row, known, label)
+
+
+@pytest.mark.parametrize(
+    ("known", "label"),
+    [(["a", "b"], 3), ([1, 2], "a"), ([1, 2], (1,)), ([(1, 2)], "a"), ([b"a"], "a"), (["a"], b"a")],
+)
+def test_3_a_label_of_another_type_is_refused(known, label):
+    for row in chosen("pa1-multi", "pa1-all-three-product"):
+        refused_everywhere(row, known, label)
+        refused_everywhere(row, known[:1], label)
+
+
+def test_3_labels_that_cannot_be_ordered_among_each_other_are_refused():
+    """Each goes with the first label, but not with one another."""
+    refused_everywhere(ROWS[0], [(1, "a"), (2, 3)], (2, "b"))
+
+
+def refused_everywhere(row: Row, known: list[Any], label: Any) -> None:
+    """Whichever way such a label comes, it is refused and the model stays as it was."""
+    X = np.eye(4)
+    model = row.learner()
+    for x, y in zip(X, known, strict=False):
+        model.learn_one(x, y)
+    before = everything(model)
+    both = np.empty(2, dtype=object)
+    both[0], both[1] = (known[0] if known else 1), label
+    attempts = {
+        "learn_one": lambda: model.learn_one(X[3], label),
+        "list": lambda: model.partial_fit(X[:2], list(both)),
+        "array": lambda: model.partial_fit(X[:2], both),
+        "one": lambda: model.partial_fit(X[:1], [label]),
+        "progressive": lambda: progressive_validate(model, X[:2], list(both)),
+        "named": lambda: model.partial_fit([{"new": 1.0}] * 2, list(both)),
+    }
+    for attempt in attempts.values():
+        with pytest.raises(KeslerError) as caught:
+            attempt()
+        assert_sentence(caught.value)
+        assert everything(model) == before
+
+
+def assert_sentence(error: KeslerError) -> None:
+    """Says something, in one line that a person can act on."""
+    text = str(error)
+    assert len(text.split()) > 5 and "\n" not in text.strip(), text
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [1, "a"],
+        ["a", 1.0],
+        ["a", float("nan")],
+        [True, "a"],
+        [1.0, None],
+        [(1, 2), 3],
+        ["a", b"a"],
+    ],
+)
+def test_3_a_batch_of_labels_of_two_types_is_refused(labels):
+    model = OnlineClassifier("multi")
+    with pytest.raises(KeslerError) as caught:
+        model.fit(np.eye(2), labels)
+    assert_sentence(caught.value)
+    assert sorted(vars(model)) == ["feature_map", "hypotheses", "update"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a\0", "a"],
+        [b"a\0", b"a"],
+        [2**53 + 1, 2**53],
+        [2**53 + 1, 1.0],
+        [2**63, -1],
+        [2**64, 2**64 + 1],
+        [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
+        [np.datetime64("2020-01-01", "ns"), np.datetime64("2021-01-01", "ns")],
+        [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")],
+        [0.5, 1.5],
+    ],
+    ids=str,
+)
+def test_3_a_label_is_never_silently_anything_else(labels):
+    """What is predicted is what was learnt, however it came, or the label is refused."""
+    X = np.eye(2)
+    attempts = {
+        "events": lambda: (
+            OnlineClassifier("multi").learn_one(X[0], labels[0]).learn_one(X[1], labels[1])
+        ),
+        "list": lambda: OnlineClassifier("multi").fit(X, labels),
+        "array": lambda: OnlineClassifier("multi").fit(X, np.array(labels, dtype=object)),
+    }
+    accepted = {}
+    for way, attempt in attempts.items():
+        try:
+            model = attempt()
+        except KeslerError as error:
+            assert_sentence(error)
+            accepted[way] = False
+            continue
+        accepted[way] = True
+        assert [model.predict_one(X[0]), *model.classes_.tolist()] == [
+            labels[0],
+            *sorted(labels),
+        ], way
+        assert list(model.predict(X[:1])) == labels[:1], way
+    assert len(set(accepted.values())) == 1, accepted
+
+
+# ---- 4. dense, sparse and named rows are the same -----------------------------------------------
+
+
+def sparse_forms(X: np.ndarray) -> dict[str, Any]:
+    """Return the same rows in every form of a sparse matrix."""
+    csr = sparse.csr_array(X)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    full = sparse.csr_array(np.ones_like(X))
+    full.data[:] = X.reshape(-1)  # zeros listed
+    backwards = sparse.csr_array(X)
+    for start, stop in zip(csr.indptr, csr.indptr[1:], strict=False):
+        backwards.indices[start:stop] = csr.indices[start:stop][::-1]
+        backwards.data[start:stop] = csr.data[start:stop][::-1]
+    backwards.has_sorted_indices = False
+    doubled = sparse.coo_array(
+        (np.concatenate([X[X != 0] * 0.5] * 2), tuple(np.concatenate([i, i]) for i in X.nonzero())),
+        shape=X.shape,
+    )
+    forms = {"csr": csr, "int64": wide, "zeros": full, "backwards": backwards, "doubled": doubled}
+    forms["matrix"] = sparse.csr_matrix(X)
+    for name in ("csc", "coo", "lil", "dok", "bsr", "dia"):
+        forms[name] = csr.asformat(name)
+    return forms
+
+
+def dense_forms(X: np.ndarray) -> dict[str, Any]:
+    single = X.astype(np.float32)
+    frozen = single.copy()
+    frozen.setflags(write=False)
+    columns = [f"x{j}" for j in range(X.shape[1])]
+    return {
+        "float32": single,
+        "columns first": np.asfortranarray(X),
+        "every second": np.repeat(X, 2, axis=0)[::2],
+        "other byte order": X.astype(">f8"),
+        "lists": X.tolist(),
+        "objects": X.astype(object),
+        "read-only": frozen,
+        "frame": pd.DataFrame(X, columns=columns),
+        "frame of singles": pd.DataFrame(single, columns=columns),
+    }
+
+
+def named_forms(X: np.ndarray) -> dict[str, Any]:
+    names = [f"x{j}" for j in range(X.shape[1])]
+    rows = [dict(zip(names, x.tolist(), strict=True)) for x in X]
+    return {
+        "named": rows,
+        "named without zeros": [{n: v for n, v in row.items() if v} for row in rows],
+        "tuple of named": tuple(rows),
+    }
+
+
+def assert_same_run(row: Row, stream: Stream, forms: dict[str, Any]) -> None:
+    """Each form gives the predictions, the mistakes and the weights of the dense rows."""
+    plain = row.learner()
+    expected = progressive_validate(plain, stream.X, stream.y)
+    for name, X in forms.items():
+        model = row.learner()
+        result = progressive_validate(model, X, stream.y)
+        assert result.predictions.tolist() == expected.predictions.tolist(), name
+        assert result.curve.tolist() == expected.curve.tolist(), name
+        assert by_feature(model, stream.X.shape[1]) == by_feature(plain, stream.X.shape[1]), name
+        same_scores = model.decision_function(X), plain.decision_function(stream.X)
+        np.testing.assert_array_equal(*same_scores, err_msg=name)
+
+
+def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
+    """Return the arrays that were learnt, features in the order of the columns x0, x1, ..."""
+    vocabulary = model._vocabulary
+    names = [f"x{j}" for j in range(n_features)]
+    order = list(range(n_features))
+    if vocabulary is not None:
+        order = [vocabulary.indices.get(name, len(vocabulary)) for name in names]
+    found = {}
+    for name, array in model._machine.arrays().items():
+        if name.startswith(("weights", "statistics")):
+            # A name that was never met has learnt nothing.
+            array = np.vstack([array, np.zeros((1, array.shape[1]), array.dtype)])[order]
+        found[name] = array.tolist()
+    return found
+
+
+@every_row([row for row in ROWS if not row.dense_only])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "continuous"])
+def test_4_dense_sparse_and_named_rows_are_the_same(row, whole):
+    stream = make_stream(21 + whole, density=0.5, whole=whole)
+    forms = sparse_forms(stream.X) | dense_forms(stream.X) | named_forms(stream.X)
+    if whole:
+        forms["integers"] = stream.X.astype(np.int8)
+        forms["sparse integers"] = sparse.csr_array(stream.X.astype(np.int64))
+        forms["frame of integers"] = pd.DataFrame(stream.X.astype(int)).add_prefix("x")
+    assert_same_run(row, stream, forms)
+
+
+@every_row([row for row in ROWS if row.dense_only])
+def test_4_dense_rows_of_any_form_are_the_same(row):
+    stream = make_stream(23, density=0.7)
+    assert_same_run(row, stream, dense_forms(stream.X))
+
+
+@every_row(ROWS)
+def test_4_kinds_of_rows_can_follow_one_another(row):
+    stream = make_stream(24, density=0.7)
+    plain, model = row.learner().fit(stream.X, stream.y), row.learner()
+    frame = pd.DataFrame(stream.X).add_prefix("x")
+    model.partial_fit(frame[:10], stream.y[:10])
+    for x, y in zip(named_forms(stream.X[10:20])["named"], stream.y[10:20], strict=True):
+        model.learn_one(x, y)
+    model.partial_fit(named_forms(stream.X[20:30])["named without zeros"], stream.y[20:30])
+    for x, y in zip(stream.X[30:], stream.y[30:], strict=True):
+        model.learn_one(x, y)
+    assert by_feature(model, 7) == by_feature(plain, 7)
+    assert model.predict(frame).tolist() == plain.predict(stream.X).tolist()
+    events = [model.predict_one(x) for x in named_forms(stream.X)["named"]]
+    assert events == plain.predict(stream.X).tolist()
+
+
+@every_row([row for row in ROWS if row.dense_only])
+def test_4_maps_that_look_at_zeros_refuse_sparse_rows(row):
+    stream = make_stream(25)
+    csr, names = sparse.csr_array(stream.X), named_forms(stream.X)["named"]
+    fresh, model = row.learner(), row.learner().fit(stream.X, stream.y)
+    attempts = [
+        (fresh, lambda: fresh.fit(csr, stream.y)),
+        (fresh, lambda: fresh.partial_fit(names, stream.y)),
+        (fresh, lambda: fresh.learn_one(names[0], 0)),
+        (model, lambda: model.partial_fit(csr, stream.y)),
+        (model, lambda: model.predict(csr)),
+        (model, lambda: model.decision_function(csr)),
+    ]
+    for learner, attempt in attempts:
+        before = everything(learner)
+        with pytest.raises(KeslerError, match=r"not zero at zero.*sparse.*dense rows"):
+            attempt()
+        assert everything(learner) == before
+
+
+# ---- 5. save, load, go on -----------------------------------------------------------------------
+
+
+def copies(model: OnlineClassifier, folder: Path) -> dict[str, OnlineClassifier]:
+    """Return the model as it comes back from each way of keeping it."""
+    model.save(folder / "model")
+    joblib.dump(model, folder / "joblib")
+    joblib.dump(model, folder / "mapped")
+    return {
+        "saved": load(folder / "model", custom=CUSTOM),
+        "saved twice": resaved(folder / "model"),
+        "joblib": joblib.load(folder / "joblib"),
+        "memory map": joblib.load(folder / "mapped", mmap_mode="r"),
+        "pickle": pickle.loads(pickle.dumps(model)),
+        "deepcopy": copy.deepcopy(model),
+    }
+
+
+def resaved(path: Path) -> OnlineClassifier:
+    load(path, custom=CUSTOM[::-1]).save(path)
+    return load(path, custom=CUSTOM)
+
+
+def keepable(row: Row) -> OnlineClassifier:
+    """Return a learner whose functions stand in a module, so that pickle finds them."""
+    return row.learner()
+
+
+@every_row(ROWS)
+@pytest.mark.parametrize("stop", [1, 7, 30])
+def test_5_save_load_go_on_is_never_stopped(row, stop, tmp_path):
+    stream = make_stream(31, n_classes=9)
+    never_stopped = keepable(row).fit(stream.X, stream.y)
+    first, rest = stream[:stop], stream[stop:]
+    model = keepable(row).fit(first.X, first.y)
+    before = learnt(model)
+    for way, other in copies(model, tmp_path).items():
+        assert learnt(other) == before, way
+        other.partial_fit(rest.X, rest.y)
+        assert_same(never_stopped, other, stream.X)
+    assert learnt(model) == before
+    model.partial_fit(rest.X, rest.y)
+    assert_same(never_stopped, model, stream.X)
+
+
+@every_row(ROWS)
+def test_5_a_clone_begins_anew(row):
+    stream = make_stream(32)
+    model = row.learner().fit(stream.X, stream.y)
+    other = clone(model)
+    assert not hasattr(other, "classes_")
+    assert_same(model, other.fit(stream.X, stream.y), stream.X)
+    assert_same(model, model.fit(stream.X, stream.y), stream.X)
+
+
+@every_row([row for row in ROWS if not row.dense_only])
+def test_5_named_rows_go_on_with_new_names(row, tmp_path):
+    stream = make_stream(33, density=0.3)
+    names = named_forms(stream.X)["named without zeros"]
+    never_stopped = row.learner().fit(names, stream.y)
+    row.learner().fit(names[:9], stream.y[:9]).save(tmp_path / "model")
+    model = load(tmp_path / "model", custom=CUSTOM).partial_fit(names[9:], stream.y[9:])
+    assert learnt(model) == learnt(never_stopped)
+    assert model.predict(names).tolist() == never_stopped.predict(names).tolist()
+
+
+@pytest.mark.parametrize("naming", ["text", "numbers in another order", "whole floats"])
+def test_5_labels_keep_their_types(naming, tmp_path):
+    stream, names = make_stream(34, n_classes=12), NAMINGS[naming]
+    model = ROWS[0].learner().fit(stream.X, [names[code] for code in stream.y])
+    model.save(tmp_path / "model")
+    assert_same(model, load(tmp_path / "model"), stream.X)
+
+
+def test_5_what_is_kept_is_what_was_learnt_with(tmp_path):
+    """Parameters set after learning began wait for the next fit, here and in the file."""
+    stream = make_stream(35)
+    model = OnlineClassifier("multi", update="perceptron").fit(stream.X[:20], stream.y[:20])
+    model.set_params(update="mira", hypotheses="single", feature_map="product")
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model").partial_fit(stream.X[20:], stream.y[20:])
+    assert_same(model.partial_fit(stream.X[20:], stream.y[20:]), loaded, stream.X)
+
+
+def test_5_notes_come_back(tmp_path):
+    notes = {"source": "inbox", "rows": 3, "nested": {"a": [1, 2.5, None, "é\0"]}}
+    OnlineClassifier().learn_one({"a": 1.0}, "x").save(tmp_path / "model", **notes)
+    assert load(tmp_path / "model").notes_ == notes
+
+
+def saved_bytes(path: Path) -> bytes:
+    stream = make_stream(36)
+    OnlineClassifier("hybrid", "product-mean").fit(stream.X, stream.y).save(path)
+    return path.read_bytes()
+
+
+def test_5_a_file_that_is_cut_off_is_refused(tmp_path):
+    path = tmp_path / "model"
+    contents = saved_bytes(path)
+    for length in [*range(0, len(contents), 10), len(contents) - 1]:
+        path.write_bytes(contents[:length])
+        with pytest.raises(KeslerError, match=str(path)):
+            load(path)
+
+
+def test_5_a_file_with_one_damaged_byte_is_refused_or_holds_a_model(tmp_path):
+    """Never anything but a sentence; a flipped bit within a number cannot be told from a number."""
+    path = tmp_path / "model"
+    contents = saved_bytes(path)
+    outcomes: Counter[str] = Counter()
+    for place in range(len(contents)):
+        damaged = bytearray(contents)
+        damaged[place] ^= 4
+        path.write_bytes(damaged)
+        try:
+            load(path)
+        except Exception as error:
+            outcomes[type(error).__name__] += 1
+        else:
+            outcomes["model"] += 1
+    assert set(outcomes) <= {"KeslerError", "model"}, outcomes
+
+
+def header_changed(path: Path, **changes: str | None) -> None:
+    """Rewrite the header of a model file with other metadata."""
+    contents = path.read_bytes()
+    end = 8 + int.from_bytes(contents[:8], "little")
+    header = json.loads(contents[8:end])
+    metadata = header["__metadata__"] | changes
+    header["__metadata__"] = {k: v for k, v in metadata.items() if v is not None}
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + contents[end:])
+
+
+def test_5_a_file_of_a_newer_version_is_refused(tmp_path):
+    path = tmp_path / "model"
+    contents = saved_bytes(path)
+    header_changed(path)
+    load(path)
+    header_changed(path, version="2")
+    with pytest.raises(KeslerError, match=r"newer Kesler.*update Kesler"):
+        load(path)
+    for change in ({"version": "one"}, {"version": None}, {"format": None}, {"format": "pt"}):
+        path.write_bytes(contents)
+        header_changed(path, **change)
+        with pytest.raises(KeslerError, match=str(path)):
+            load(path)
+
+
+def test_5_what_is_no_model_file_is_refused(tmp_path):
+    from safetensors.numpy import save_file
+
+    other = tmp_path / "other.safetensors"
+    save_file({"weights": np.ones(3)}, other)
+    text = tmp_path / "notes.txt"
+    text.write_text("no model\n")
+    for path in (tmp_path / "missing", tmp_path, other, text):
+        with pytest.raises(KeslerError, match=str(path)) as caught:
+            load(path)
+        assert_sentence(caught.value)
+
+
+def test_5_a_failed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "model"
+    contents = saved_bytes(path)
+    with pytest.raises(KeslerError, match="numbers or text"):
+        OnlineClassifier().learn_one({"a": 1.0}, ("a", "tuple")).save(path)
+    with pytest.raises(KeslerError, match="cannot be written"):
+        OnlineClassifier().learn_one({"a": 1.0}, 1).save(tmp_path / "no folder" / "model")
+    assert path.read_bytes() == contents
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_5_parts_of_the_user_are_asked_for_by_name(tmp_path):
+    path, stream = tmp_path / "model", make_stream(37)
+    row = Row("part_way", "born-view", "damped")
+    row.learner().fit(stream.X, stream.y).save(path)
+    used = {"sets_of": homemade.sets_of, "damped": homemade.damped, "part_way": homemade.part_way}
+    for missing in used:
+        custom = [part for name, part in used.items() if name != missing]
+        with pytest.raises(KeslerError, match=rf"homemade\.{missing}.*custom=") as caught:
+            load(path, custom=custom)
+        assert_sentence(caught.value)
+    for custom in (CUSTOM, CUSTOM[::-1], list(used.values())):
+        load(path, custom=custom)
+
+
+# ---- 6. predict changes nothing -----------------------------------------------------------------
+
+
+def inside(model: OnlineClassifier) -> dict[str, Any]:
+    """Return all that a model holds, down to unused room."""
+    machine = model._machine
+    held = ("weights", "_sums", "_totals", "counters")
+    rooms = (machine._class_room, machine._feature_room, list(machine._group_room))
+    rest = {k: v for k, v in vars(model).items() if k not in ("_machine", "_names")}
+    return everything(model) | {
+        "bytes": {name: getattr(machine, name).tobytes() for name in held},
+        "rooms": rooms,
+        "rest": repr(sorted(rest.items())),
+    }
+
+
+@every_row(ROWS)
+def test_6_predicting_changes_nothing(row):
+    stream = make_stream(41, n_classes=8)
+    model = row.learner().partial_fit(
+        stream.X[:30], stream.y[:30], sample_weight=stream.weights[:30]
+    )
+    before, given_rows = inside(model), stream.X.tobytes()
+    for _ in range(2):
+        model.predict(stream.X)
+        model.decision_function(stream.X)
+        model.score(stream.X, stream.y)
+        for x in stream.X:
+            model.predict_one(x)
+        repr(model), model.classes_, model.n_mistakes_, model.feature_map_, model.get_params()
+    assert inside(model) == before
+    assert stream.X.tobytes() == given_rows
+    untouched = row.learner().fit(stream.X[:30], stream.y[:30], stream.weights[:30])
+    assert_same(
+        untouched.partial_fit(stream.X[30:], stream.y[30:]),
+        model.partial_fit(stream.X[30:], stream.y[30:]),
+        stream.X,
+    )
+
+
+@every_row([row for row in ROWS if not row.dense_only])
+def test_6_predicting_unknown_names_changes_nothing(row):
+    stream = make_stream(42)
+    model = row.learner().fit(named_forms(stream.X)["named"], stream.y)
+    before = inside(model)
+    unknown = {"never": 1.0, "met": 2.0}
+    x = named_forms(stream.X)["named"][0]
+    assert model.predict_one(x | unknown) == model.predict_one(x)
+    np.testing.assert_array_equal(
+        model.decision_function([x | unknown, unknown]), model.decision_function([x, {}])
+    )
+    assert inside(model) == before
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0, 3.0], [1.0], np.zeros(7)], ids=str)
+def test_6_rows_without_names_are_no_rows_of_a_model_of_names(x):
+    model = OnlineClassifier("multi").learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
+    before = inside(model)
+    for attempt in (
+        lambda: model.predict_one(x),
+        lambda: model.predict([x]),
+        lambda: model.learn_one(x, "x"),
+        lambda: model.partial_fit([x], ["x"]),
+    ):
+        with pytest.raises(KeslerError, match="named features"):
+            attempt()
+        assert inside(model) == before
+
+
+# ---- 7. the compiled trial equals the oracle ----------------------------------------------------
+
+
+def oracle_weights(row: Row, model: OnlineClassifier) -> list[Any]:
+    """Return the weights of each part as the oracle orders them, (hypotheses, features)."""
+    machine = model._machine
+    found = []
+    for i, (kind, _) in enumerate(FAMILIES[row.family].kinds):
+        weights = machine.arrays()[f"weights.{i}"].T
+        if kind == "grouped":
+            # The machine numbers groups as their classes come; one that nobody met has no weights.
+            nobody = np.zeros(weights.shape[1], dtype=np.float32)
+            columns = machine.groups[i]
+            weights = np.array([weights[columns[s]] if s in columns else nobody for s in SETS])
+        found.append(weights)
+    return found
+
+
+def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) -> None:
+    run = oracle.Watched(stream.X, stream.y, row.oracle(), row.rule, C, weights)
+    if not exactly and run.doubtful < len(stream):
+        assume(run.doubtful >= 8)
+        stream, weights = (
+            stream[: run.doubtful],
+            None if weights is None else weights[: run.doubtful],
+        )
+        run = oracle.Watched(stream.X, stream.y, row.oracle(), row.rule, C, weights)
+    model = row.learner(C=C)
+    result = progressive_validate(model, stream.X, stream.y, weights)
+    predictions = [-1 if label is None else label for label in result.predictions]
+    assert predictions == run.predictions
+    assert result.n_mistakes == model.n_mistakes_ == run.mistakes
+    assert result.n_first_seen == len(run.first_seen)
+    for ours, theirs, near in zip(oracle_weights(row, model), run.W, run.tolerance, strict=True):
+        assert (abs(ours - theirs) <= (0 if exactly else near)).all()
+
+
+@every_row(ROWS)
+@settings(max_examples=8)
+@given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]), weighted=st.booleans())
+def test_7_every_learner_equals_the_oracle(row, stream, C, weighted):
+    compare(row, stream, C, stream.weights if weighted else None, exactly=False)
+
+
+EXACT = [
+    row for row in ROWS if row.rule == "perceptron" and row.view in (None, "product", "frequency")
+]
+
+
+@every_row(EXACT)
+@settings(max_examples=30)
+@given(stream=streams(whole=True), weighted=st.booleans())
+def test_7_whole_numbers_equal_the_oracle_ties_included(row, stream, weighted):
+    """Sums of small whole numbers are exact in float32: nothing is left to rounding."""
+    compare(row, stream, 1.0, 2 * stream.weights if weighted else None, exactly=True)
+
+
+@every_row([row for row in ROWS if row.rule == "mira"])
+@settings(max_examples=10)
+@given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]))
+def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
+    """Whatever the steps are, which need not be unique, nothing has a lower objective."""
+    model, parts = row.learner(C=C), row.oracle()
+    past: list[reference.Past] = [[] for _ in range(stream.n_classes)]
+    for x, y in zip(stream.X, stream.y.tolist(), strict=True):
+        met = [r for r, rows in enumerate(past) if rows]
+        if y in met:
+            n_hypotheses = stream.n_classes
+            V = np.array([reference.stack(x, r, past[r], parts, n_hypotheses) for r in met])
+            before = flat_weights(row, model, n_hypotheses)
+            optimum = before + reference.move("mira", V, V @ before, y, C, 1.0)
+            after = flat_weights(row, model.learn_one(x, y), n_hypotheses)
+            assert objective(after, before, V, y, C) <= objective(optimum, before, V, y, C) + 3e-6
+        else:
+            model.learn_one(x, y)
+        past[y].append((x, 1.0))
+
+
+def flat_weights(row: Row, model: OnlineClassifier, k: int) -> Any:
+    """Return the weights end to end, with room for k classes, as the oracle stacks its views."""
+    found = []
+    for weights, (kind, _) in zip(
+        oracle_weights(row, model), FAMILIES[row.family].kinds, strict=True
+    ):
+        room = k - len(weights) if kind == "per_class" else 0
+        found.append(np.pad(weights.astype(np.float64), ((0, room), (0, 0))).ravel())
+    return np.concatenate(found)
+
+
+def objective(w: Any, before: Any, V: Any, y: int, C: float) -> float:
+    """Amit et al. (2006), Eq. 1."""
+    losses = 1 - np.delete((V[y] - V) @ w, y)
+    return ((w - before) ** 2).sum() / 2 + C * max(0.0, losses.max(initial=0))
+
+
+# ---- 9. a second call compiles nothing ----------------------------------------------------------
+
+
+def small_run(row: Row, stream: Stream, dtype: str = "float64") -> None:
+    """Learn and predict in every way that the row takes."""
+    X = stream.X.astype(dtype)
+    model = row.learner()
+    model.learn_one(X[0], 0)
+    model.fit(X, stream.y).partial_fit(X, stream.y, sample_weight=stream.weights)
+    model.predict(X), model.decision_function(X), model.predict_one(X[0])
+    if not row.dense_only:
+        model.partial_fit(sparse.csr_array(X), stream.y)
+        model.predict(sparse.csr_array(X))
+        row.learner().fit(named_forms(X)["named"], stream.y).predict_one({"x1": 1.0})
+
+
+@every_row(ROWS)
+def test_9_a_second_learner_compiles_nothing(row):
+    from numba.core import event
+
+    small_run(row, make_stream(91))
+    others = [
+        (make_stream(92, n_rows=80, n_classes=12, n_features=40), "float32"),
+        (make_stream(93, n_rows=50, n_classes=2, n_features=1, whole=True), "int64"),
+    ]
+    # A kernel reports "compile"; so that no callback escapes, count the compiler's passes too.
+    with event.install_recorder("numba:compile") as compiled:
+        with event.install_recorder("numba:run_pass") as passes:
+            for stream, dtype in others:
+                small_run(row, stream, dtype)
+    assert len(compiled.buffer) == len(passes.buffer) == 0
+
+
+IN_ANOTHER_PROCESS = """
+    from numba.core import event
+    from registry import ROWS
+    from streams import make_stream
+    from test_laws import small_run
+
+    with event.install_recorder("numba:compile") as compiled:
+        with event.install_recorder("numba:run_pass") as passes:
+            for row in ROWS:
+                if row.family in ("hybrid", "born-view"):
+                    small_run(row, make_stream(94))
+    from kesler.compiled import trial
+
+    hits = sum(trial.learn.stats.cache_hits.values()) + sum(trial.predict.stats.cache_hits.values())
+    print(len(compiled.buffer), len(passes.buffer), hits)
+"""
+
+
+def in_another_process(code: str) -> str:
+    tests = Path(__file__).parent
+    source = Path(sys.modules["kesler"].__file__ or "").parents[1]
+    path = os.pathsep.join([str(source), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_9_another_process_compiles_nothing():
+    in_another_process(IN_ANOTHER_PROCESS)
+    compiled, passes, hits = map(int, in_another_process(IN_ANOTHER_PROCESS).split())
+    assert (compiled, passes) == (0, 0)
+    assert hits > 0
+
+
+def test_9_importing_kesler_imports_nothing_heavy():
+    heavy = ["numba", "sklearn", "pandas", "matplotlib", "pyarrow", "scipy", "safetensors"]
+    code = f"import sys, kesler; print([name for name in {heavy!r} if name in sys.modules])"
+    assert in_another_process(code) == "[]"
+
+
+# ---- 10. scikit-learn's checks ------------------------------------------------------------------
+
+WEIGHTS_ARE_LENGTHS = (
+    "a row of weight 2 is one longer step, which is not two trials, and the order of rows matters"
+)
+EXPECTED_TO_FAIL = {
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_LENGTHS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_LENGTHS,
+}
+FACES = [
+    OnlineClassifier(),
+    OnlineClassifier("multi", update="perceptron"),
+    OnlineClassifier("single", "product-mean"),
+    OnlineClassifier("hybrid", "distance", update="mira"),
+    OnlineClassifier("single", "frequency", update="simproj"),
+    OnlineClassifier("multi", update="mira"),
+]
+
+
+@pytest.mark.parametrize("estimator", FACES, ids=repr)
+def test_10_scikit_learn_checks_pass(estimator):
+    results = check_estimator(
+        estimator, expected_failed_checks=EXPECTED_TO_FAIL, on_fail=None, on_skip=None
+    )
+    outcomes = {result["check_name"]: result for result in results}
+    assert {n: r["exception"] for n, r in outcomes.items() if r["status"] == "failed"} == {}
+    assert {n for n, r in outcomes.items() if r["status"] == "xfail"} == set(EXPECTED_TO_FAIL)
+    # Only what this machine has not: the array API needs an environment variable of SciPy's.
+    assert {n for n, r in outcomes.items() if r["status"] == "skipped"} <= {"check_array_api_input"}
+    n_checks = len(list(estimator_checks_generator(estimator)))
+    assert len(results) == n_checks
+    assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 50
