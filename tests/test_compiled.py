@@ -34,7 +34,7 @@ def scores_of_all() -> dict[str, np.ndarray]:
 
 
 def test_machine_code_equals_the_interpreter_bit_for_bit(tmp_path):
-    """No contraction to fused multiply-adds, no reordering: unrolling and vectors change nothing."""
+    """No fused multiply-adds, no reordering: unrolling and vectors change nothing."""
     path = tmp_path / "interpreted.npz"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-W", "error", __file__, str(path)]
