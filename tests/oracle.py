@@ -20,7 +20,7 @@ import reference
 Array = NDArray[np.float64]
 
 CLOSE = 1e-5  # of the sum of all absolute terms of a score; float32 keeps 6e-8 of each
-CLOSE_SOLVED = 1e-4  # the same, where a solver stops at 1e-6 of a margin of 1
+CLOSE_SOLVED = 3e-4  # the same, where a solver stops at 1e-6 of a margin of 1
 
 
 class Watched:
@@ -44,7 +44,8 @@ class Watched:
         self._views: list[Array] = []
         self._scores = np.zeros(0)
         self._w: Any = 0.0
-        self._length: Any = 0.0
+        self._length: Any = 0.0  # of all steps so far, in every weight
+        self._one_way: Any = 0.0
         self._alpha = np.zeros(0)
         self._t = 0
         self.doubtful = len(X)
@@ -79,9 +80,8 @@ class Watched:
         self.first_seen, self.W = run["first_seen"], run["W"]
         known = np.isin(np.arange(len(X)), self.first_seen, invert=True)
         self.mistakes = int(((np.array(self.predictions) != y) & known).sum())
-        # `length` is how far all steps went together, there and back.
         length = self._length + np.zeros(sum(part.size for part in self.W))
-        flat = self.close * (length + 0.01 * length.max()) + (1e-6 if self._solved else 0.0)
+        flat = self.close * (length + 0.01 * length.max()) + (1e-5 if self._solved else 0.0)
         ends = np.cumsum([part.size for part in self.W])[:-1]
         pieces = zip(np.split(flat, ends), self.W, strict=True)
         self.tolerance = [piece.reshape(part.shape) for piece, part in pieces]
@@ -91,7 +91,7 @@ class Watched:
         self._t += 1
         V = np.array(self._views)
         self._size = (abs(V) * self._length).sum(axis=1).max()
-        terms, lengths = np.sort(V * self._w, axis=1), np.sort(abs(V) * self._length, axis=1)
+        terms, lengths = np.sort(V * self._w, axis=1), np.sort(abs(V) * self._one_way, axis=1)
         terms = np.concatenate([terms, lengths], axis=1)
         self._same = (terms[:, None] == terms).all(axis=2)
         if self._solved and self._size > 0:
@@ -119,9 +119,10 @@ class Watched:
         # A solver that stops at 1e-6 of a loss leaves more open in w, where ||d|| is small.
         self._doubt_if(self._solved and ((norms > 0) & (norms < 0.5)).any())
         self._w = self._w + moved
-        # What both classes share, over x itself, cancels in any arithmetic.
-        moves = np.where(V[y] == V[chosen], 0.0, abs(V[y]) + abs(V[chosen]))
+        moves = abs(V[y]) + abs(V[chosen])
         self._length = self._length + factor * self._alpha @ moves
+        # There and back by the same way (a hypothesis that both classes share) from 0 is 0 again.
+        self._one_way = self._one_way + factor * self._alpha @ np.where(V[y] == V[chosen], 0, moves)
 
     def _doubt_if_tied(self, r: int, others: Sequence[int]) -> None:
         """Classes of different terms whose scores are equal or nearly so."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 import re
 import subprocess
 import sys
@@ -27,13 +26,6 @@ from kesler.datasets.parsers import table
 from kesler.datasets.registry import SOURCES
 from kesler.datasets.source import Source
 from kesler.errors import KeslerError
-
-
-def on_real_data(test):
-    absent = "KESLER_DATA" not in os.environ
-    skip = pytest.mark.skipif(absent, reason="KESLER_DATA names no folder of real data")
-    return pytest.mark.data(skip(test))
-
 
 SHIPPED = ("letter", "pendigits", "landsat")
 
@@ -198,7 +190,7 @@ def test_shipped_sets_need_no_folder_and_no_network(name, nowhere):
     check(name)
 
 
-@on_real_data
+@pytest.mark.data
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in SHIPPED])
 def test_sets_in_the_folder(name):
     check(name)
@@ -251,7 +243,7 @@ def test_shipped_files_are_small_and_their_origin_is_told():
 # --- what the folder of real data holds ------------------------------------------------------
 
 
-@on_real_data
+@pytest.mark.data
 @pytest.mark.parametrize("user", ENRON)
 def test_mail_is_in_order_of_time_and_tells_no_folder(user):
     mail = load_enron(user)
@@ -261,7 +253,7 @@ def test_mail_is_in_order_of_time_and_tells_no_folder(user):
     assert Counter(mail.y).most_common(1) == [ENRON[user][2:]]
 
 
-@on_real_data
+@pytest.mark.data
 @pytest.mark.parametrize("name", MULTILABEL)
 def test_labels_per_row_are_as_published(name):
     y = load(f"multilabel/{name}").y
@@ -269,26 +261,26 @@ def test_labels_per_row_are_as_published(name):
     assert y.sum() / len(y) == pytest.approx(CARDINALITY[name], abs=5e-4)
 
 
-@on_real_data
+@pytest.mark.data
 @pytest.mark.parametrize("name", RANKED)
 def test_rankings_are_permutations(name):
     ranks = np.sort(load(f"ranking/{name}").y, axis=1)
     assert (ranks == np.arange(1, ranks.shape[1] + 1)).all()
 
 
-@on_real_data
+@pytest.mark.data
 def test_labels_of_mnist_begin_as_lecun_s():
     mnist = datasets.load_mnist()
     assert mnist.y[:5].tolist() == [5, 0, 4, 1, 9]
     assert mnist.y[mnist.n_train :][:5].tolist() == [7, 2, 1, 0, 4]
 
 
-@on_real_data
+@pytest.mark.data
 def test_features_of_isolet_have_their_scale():
     assert np.abs(load("isolet").X).max() == 1
 
 
-@on_real_data
+@pytest.mark.data
 def test_records_without_what_betrays_their_class():
     assert set(datasets.load_20newsgroups().records[0]) == {"text"}
     assert load("trec").records[0]["text"].startswith("How did serfdom")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 import amit2006
@@ -13,25 +11,19 @@ from kesler.updates import PassiveAggressive
 from report import spread, table
 
 
-def on_real_data(test):
-    absent = "KESLER_DATA" not in os.environ
-    skip = pytest.mark.skipif(absent, reason="KESLER_DATA names no folder of real data")
-    return pytest.mark.data(skip(test))
-
-
 @pytest.mark.parametrize("name", fink2006.SYNTHETIC)
 def test_synthetic_mistakes_are_within_a_tenth_of_the_trial_runs(name):
     curves = fink2006.run_synthetic(name)
     assert fink2006.mistakes(curves) == pytest.approx(fink2006.TRIAL[name], rel=0.1)
 
 
-@on_real_data
+@pytest.mark.data
 def test_a_user_is_within_0_4_points_of_the_trial_runs():
     errors = fink2006.errors(fink2006.run_user("sanders-r"))
     assert errors == pytest.approx(fink2006.TRIAL["sanders-r"], abs=0.4)
 
 
-@on_real_data
+@pytest.mark.data
 @pytest.mark.parametrize("c", [0.001, 0.01])
 def test_passive_aggressive_on_the_hybrid_beats_both_papers(c):
     user = "sanders-r"
@@ -41,7 +33,7 @@ def test_passive_aggressive_on_the_hybrid_beats_both_papers(c):
     assert amit2006.error(curve) < min(*amit2006.PUBLISHED[user], *fink2006.PUBLISHED[user])
 
 
-@on_real_data
+@pytest.mark.data
 def test_simproj_is_the_best_single_prototype_algorithm_within_a_point():
     mail = read_mail("sanders-r")
     errors = {

@@ -100,19 +100,6 @@ BAD_ROWS = {
             ('{"label": "\\ud800", "text": "a"}', "not UTF-8"),
         ],
     ),
-    "jsonl, dense": (
-        "rows.jsonl",
-        '{"label": 1, "a": 1, "b": 2}\n',
-        {},
-        [
-            ('{"label": 1, "a": 1}', "'b' stands either here or in the first record"),
-            ('{"label": 1, "a": 1, "b": 2, "c": 3}', "'c' stands either here or in the first"),
-            ('{"label": 1, "a": 1, "b": "2"}', "'b' holds '2', which is no number"),
-            ('{"label": 1, "a": 1, "b": NaN}', "feature 'b' is nan"),
-            ('{"label": 1, "a": -Infinity, "b": 1}', "feature 'a' is -inf"),
-            ('{"label": 1, "a": 1' + "0" * 400 + ', "b": 1}', "'a' holds an integer too large"),
-        ],
-    ),
     "jsonl, sparse": (
         "rows.jsonl",
         '{"label": 1, "a": "x"}\n',

@@ -302,12 +302,12 @@ def test_jsonl_table(tmp_path):
     ]
 
 
-def test_jsonl_dense(tmp_path):
-    content = '{"label": "x", "a": 0, "b": 2.5}\n{"b": 1, "label": "y", "a": 3}\n'
+def test_json_objects_of_numbers_need_not_have_the_same_fields(tmp_path):
+    content = '{"label": "x", "free": 1, "b": 2.5}\n{"b": 1, "label": "y", "prize": 3}\n'
     path = write(tmp_path, "rows.jsonl", content)
     (block,) = open_stream(path)
-    assert block.rows.dense
-    assert block.rows.values.tolist() == [0.0, 2.5, 3.0, 1.0]
+    assert not block.rows.dense
+    assert read(path) == [("x", {"free": 1.0, "b": 2.5}), ("y", {"b": 1.0, "prize": 3.0})]
 
 
 def test_the_first_good_row_tells_what_jsonl_holds(tmp_path):

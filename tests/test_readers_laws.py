@@ -83,13 +83,11 @@ def test_dense_rows_are_the_same_from_every_format(directory, rows, block_rows):
         table = csv.DictWriter(file, ["y", *columns], delimiter=";")
         table.writeheader()
         table.writerows(records)
-    write(directory, "dense.jsonl", "\n".join(map(json.dumps, records)))
     np.savez(directory / "dense.npz", X=X, y=y)
     columns_of = {column: X[:, i] for i, column in enumerate(columns)}
     parquet.write_table(pyarrow.table({"y": y, **columns_of}), directory / "dense.parquet")
     for suffix, options in (
         ("csv", {"label": "y"}),
-        ("jsonl", {"label": "y"}),
         ("npz", {}),
         ("parquet", {"label": "y"}),
     ):

@@ -20,10 +20,10 @@ def jsonl_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     """Read JSON lines.
 
     By default the label is the field ``label``, of the type it has in JSON, and the text is the
-    field ``text``; without one, the objects are rows of a table.
+    field ``text``; without one, each field is a feature, and what an object leaves out is zero.
     """
     fields = replace(fields, label=fields.label or LABEL)
-    records = Records(fields, names, default_text=TEXT)
+    records = Records(fields, names, default_text=TEXT, same_fields=False)
 
     def parse(line: bytes) -> Example:
         record = parse_object(line)

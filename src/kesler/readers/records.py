@@ -63,8 +63,8 @@ class Records:
 
     With text fields, a record is the tokens of these and nothing else. Without, it is a row of a
     table: a number is the feature ``field``, a string the feature ``field=value``, a boolean is 0
-    or 1, and what is empty or None is absent. If the first record holds only numbers, the table
-    is dense: every record must hold a number in each field of the first, and in no other.
+    or 1, and what is empty or None is absent. If the records have the same fields and the first
+    holds only numbers, the table is dense: every record must hold a number in each field.
 
     Parameters
     ----------
@@ -74,6 +74,9 @@ class Records:
         Where the features get their numbers.
     default_text : str or None
         The text field if none is named and the first record has it.
+    same_fields : bool
+        If True, the fields of the first record are those of all, as in a table with a header; if
+        False, each record has its own, and what it leaves out is zero.
 
     Examples
     --------
@@ -85,10 +88,17 @@ class Records:
     Example(label='A', entry={'size': 2.0, 'colour=red': 1.0}, weight=1.0)
     """
 
-    def __init__(self, fields: Fields, names: Names, default_text: str | None = None) -> None:
+    def __init__(
+        self,
+        fields: Fields,
+        names: Names,
+        default_text: str | None = None,
+        same_fields: bool = True,
+    ) -> None:
         self._fields = fields
         self._names = names
         self._default_text = default_text
+        self._same_fields = same_fields
         self._entry: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
         self._dense = False
 
@@ -107,7 +117,7 @@ class Records:
         text = self._fields.text or [name for name in first if name == self._default_text]
         if text:
             return partial(_text_entry, fields=text)
-        self._dense = self._is_dense(first)
+        self._dense = self._same_fields and self._is_dense(first)
         return partial(_dense_entry, columns=self._columns(first)) if self._dense else _sparse_entry
 
     def _is_dense(self, first: Mapping[str, Any]) -> bool:
