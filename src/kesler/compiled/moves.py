@@ -6,9 +6,40 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, MAP, OFFSET, PER_CLASS, SHARED
+from kesler.compiled.learner import GROUPED, KIND, LARGEST, MAP, OFFSET, PER_CLASS, SHARED
 from kesler.compiled.maps import PHI
 from kesler.compiled.scores import of_map
+
+
+@inlined
+def is_movable(learner, indices, values, y, chosen, steps, m, scratch):
+    """Whether no weight would move by more than float32 bears; NaN is more."""
+    total = 0.0
+    for j in range(m):
+        total += abs(steps[j])
+    for part in range(learner.parts.shape[0]):
+        if not total * largest(learner, part, indices, values, y, scratch) <= LARGEST:
+            return False
+        if learner.parts[part, MAP] != 0:
+            for j in range(m):
+                size = largest(learner, part, indices, values, chosen[j], scratch)
+                if not abs(steps[j]) * size <= LARGEST:
+                    return False
+    return True
+
+
+@inlined
+def largest(learner, part, indices, values, r, scratch):
+    """Return the largest |phi_i(x, r)|, NaN if one is NaN."""
+    phi = values
+    if learner.parts[part, MAP] != 0:
+        of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+        phi = scratch.phi
+    size = 0.0
+    for j in range(indices.shape[0]):
+        if not abs(phi[j]) <= size:
+            size = np.float64(abs(phi[j]))
+    return size
 
 
 @inlined

@@ -13,7 +13,6 @@ from kesler.compiled.learner import (
     FIRST_SEEN,
     GRAM,
     GROWING,
-    LARGEST,
     LEARNER,
     MISTAKES,
     NORMS,
@@ -23,7 +22,7 @@ from kesler.compiled.learner import (
     make_scratch,
     make_solver,
 )
-from kesler.compiled.moves import move
+from kesler.compiled.moves import is_movable, move
 from kesler.compiled.norms import measure_gram, measure_norms
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
@@ -93,22 +92,25 @@ def add_most_violated(scores, y, k, m, solver):
 
 
 @inlined
-def finite(steps, m):
-    """Whether every step is a number that float32 holds."""
-    for j in range(m):
-        if not abs(steps[j]) <= LARGEST:
-            return False
-    return True
+def finite(scores, k):
+    """Whether every score is a number."""
+    total = 0.0
+    for r in range(k):
+        total += np.float64(scores[r])
+    return np.isfinite(total)
 
 
 @inlined
 def learn_from(learner, indices, values, y, predicted, k, weight, scratch, solver):
     """Constrain, update and move for the answer y to a row that has just been scored."""
+    if not finite(scratch.scores, k):
+        learner.counters[NOT_FINITE] += 1
+        return
     m = choose(scratch.scores, k, y, predicted, learner.rule[1], solver.chosen, solver.losses)
     if m == 0:
         return
     m = find_steps(learner, indices, values, y, k, m, weight, scratch, solver)
-    if finite(solver.steps, m):
+    if is_movable(learner, indices, values, y, solver.chosen, solver.steps, m, scratch):
         move(learner, indices, values, y, solver.chosen, solver.steps, m, scratch)
     else:
         learner.counters[NOT_FINITE] += 1

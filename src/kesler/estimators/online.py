@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -164,6 +165,8 @@ default "pa1"
         -------
         The estimator itself.
         """
+        if classes is not None and not isinstance(classes, Sized):
+            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
         self.run_trials(X, y, sample_weight, n_classes=0 if classes is None else len(classes))
         return self
 
@@ -215,7 +218,8 @@ default "pa1"
             return self._learn_first(x, y)
         if y not in machine.classes:
             machine.classes.require_admissible([y])
-        machine.learn(self._row(x, learn=True), [y])
+        with self._names_forgotten_on_error():
+            machine.learn(self._row(x, learn=True), [y])
         return self
 
     def predict_one(self, x: Any) -> Any:
@@ -341,15 +345,16 @@ default "pa1"
         inputs.require_lengths(n_rows, labels)
         weights = inputs.row_weights(sample_weight, n_rows)
         self._known_classes().require_admissible(labels)
-        if named:
-            data = self._named_rows(X, learn=True)
-        self._prepared(dense=inputs.is_dense(data)).make_room(n_classes, 0)
         pieces, start = [], 0
-        for rows in inputs.blocks(data):
-            part = slice(start, start := start + len(rows))
-            pieces.append(
-                self.learn_rows(rows, labels[part], None if weights is None else weights[part])
-            )
+        with self._names_forgotten_on_error():
+            if named:
+                data = self._named_rows(X, learn=True)
+            self._prepared(dense=inputs.is_dense(data)).make_room(n_classes, 0)
+            for rows in inputs.blocks(data):
+                part = slice(start, start := start + len(rows))
+                pieces.append(
+                    self.learn_rows(rows, labels[part], None if weights is None else weights[part])
+                )
         return _joined([p for p, _ in pieces]), _joined([a for _, a in pieces])
 
     def learn_rows(
@@ -416,8 +421,22 @@ default "pa1"
     @_unchanged_on_error
     def _learn_first(self: Self, x: Any, y: Label) -> Self:
         self._known_classes().require_admissible([y])
-        self.learn_rows(self._row(x, learn=True), [y])
+        with self._names_forgotten_on_error():
+            self.learn_rows(self._row(x, learn=True), [y])
         return self
+
+    @contextmanager
+    def _names_forgotten_on_error(self) -> Iterator[None]:
+        """Take back new names of features if their rows were not learnt."""
+        n_names = len(self._vocabulary or ())
+        try:
+            yield
+        except BaseException:
+            if self._vocabulary is not None:
+                machine = getattr(self, "_machine", None)
+                learnt = 0 if machine is None else machine.n_features
+                self._vocabulary.forget_from(max(n_names, learnt))
+            raise
 
     def _known_classes(self) -> ClassTable:
         machine = getattr(self, "_machine", None)

@@ -97,6 +97,8 @@ def progressive_validate(
     start = time.perf_counter()
     predicted, answers = estimator.run_trials(X, y, sample_weight)
     seconds = time.perf_counter() - start
+    if not len(answers):
+        raise KeslerError("every sample_weight is zero, so there is no row to predict and learn")
     wrong = mistakes(predicted, answers, n_known)
     labels = np.array([*estimator.classes_by_code_.tolist(), None], dtype=object)
     return ProgressiveResult(
