@@ -218,8 +218,6 @@ def test_maps_go_by_name_or_by_object(name):
         ({"feature_map": abs}, "abs"),
         ({"update": "sgd"}, "'sgd'"),
         ({"update": 3}, "3"),
-        ({"hypotheses": [Grouped({"a": [0]}, "product")]}, "'product'"),  # type: ignore[arg-type]
-        ({"hypotheses": [PerClass("product")]}, "'product'"),  # type: ignore[arg-type]
     ],
     ids=str,
 )
@@ -643,6 +641,8 @@ def test_maps_that_are_none_are_refused():
     model = OnlineClassifier("single", feature_map()(lambda x: x))
     refused(lambda: model.fit(EYE, range(4)), "cannot be compiled")
     refused(lambda: Shared("product"), "'product'")
+    refused(lambda: PerClass("product"), "'product'")
+    refused(lambda: Grouped({"a": [0]}, "product"), "'product'")
     refused(lambda: Frequency(common=0.1, rare=0.2), "rare < common")
     refused(lambda: Frequency(reward=float("nan")), "finite")
 
