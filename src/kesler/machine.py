@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kesler.answers import Answers
 from kesler.classes import ClassTable, Label
 from kesler.constraints import selection_code, sight_code
 from kesler.errors import KeslerError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 STATISTICS: tuple[Statistic, ...] = ("first", "mean", "frequency")
+NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LANES = 16  # float32 numbers in a 64-byte cache line
 
 
@@ -63,12 +65,25 @@ class Machine:
         rows: Rows,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None = None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
+        scores: npt.NDArray[np.float32] = NO_SCORES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Run one trial a row; return the class number predicted in each and that of its label.
-
-        -1 is predicted while no class is known.
+        """Run one trial a row; return the class number predicted in each, and those of the labels.
 
         Either every row is learnt or, if a row or a label is refused, none.
+
+        Parameters
+        ----------
+        rows : the instances.
+        labels : the labels that the answers name, one answer after the other.
+        weights : of the rows, above 0; None for 1.
+        answers : makes the answers of the numbers of these labels.
+        scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
+            was given before its answer was heard, of the classes known by then.
+
+        Returns
+        -------
+        Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
         rows = self._prepare(rows)
         n_before = len(self.classes)
@@ -80,21 +95,25 @@ class Machine:
             self.classes.forget_from(n_before)
             raise
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._kernels.learn(
-            self._learner,
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            codes,
-            np.empty(0) if weights is None else weights,
-            predictions,
-        )
+        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
+        heard = self._heard(answers(codes), weights)
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
         self._require_finite_steps()
         return predictions, codes
 
+    def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
+        shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
+        return self._kernels.Heard(
+            answers.indptr,
+            answers.codes,
+            answers.levels,
+            np.array(shape, dtype=np.int64),
+            np.empty(0) if weights is None else weights,
+        )
+
     def predict(self, rows: Rows) -> npt.NDArray[np.int32]:
         """Return the class number of highest score of each row, changing nothing."""
-        return self._predict(rows, np.empty((0, 0), dtype=np.float32))
+        return self._predict(rows, NO_SCORES)
 
     def scores(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Return the score of each known class, by number, shape (n_rows, n_classes)."""
@@ -105,9 +124,8 @@ class Machine:
     def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
         rows = self._prepare(rows).below(self.n_features)
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._kernels.predict(
-            self._learner, rows.indptr, rows.indices, rows.values, scores, predictions
-        )
+        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
+        self._kernels.predict(self._learner, blocks, predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:

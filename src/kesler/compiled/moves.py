@@ -12,34 +12,55 @@ from kesler.compiled.scores import of_map
 
 
 @inlined
-def move(learner, indices, values, y, chosen, steps, m, scratch):
-    """Add sum_j steps[j] (phi(x, y) - phi(x, s_j)) to every hypothesis."""
-    total = 0.0
-    for j in range(m):
-        total += steps[j]
+def move(learner, indices, values, m, scratch, solver):
+    """Add sum_j steps[j] (phi(x, r_j) - phi(x, s_j)) to every hypothesis."""
+    n_moved = sum_coefficients(m, solver)
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, KIND] == SHARED and learner.parts[part, MAP] != 0:
-            move_shared(learner, part, indices, values, y, total, chosen, steps, m, scratch)
+        if learner.parts[part, KIND] == SHARED:
+            move_shared(learner, part, indices, values, n_moved, scratch, solver)
         else:
-            move_owned(learner, part, indices, values, y, total, scratch)
-            for j in range(m):
-                if steps[j] != 0:
-                    move_owned(learner, part, indices, values, chosen[j], -steps[j], scratch)
+            for i in range(n_moved):
+                r = solver.moved[i]
+                move_owned(learner, part, indices, values, r, solver.coefficients[r], scratch)
+    for i in range(n_moved):
+        solver.coefficients[solver.moved[i]] = 0
+        solver.is_moved[solver.moved[i]] = False
 
 
 @inlined
-def move_shared(learner, part, indices, values, y, total, chosen, steps, m, scratch):
+def sum_coefficients(m, solver):
+    """Sum the steps into one coefficient a class; return how many classes move, list them."""
+    n_moved = 0
+    for j in range(m):
+        if solver.steps[j] != 0:
+            n_moved = add_coefficient(solver, solver.better[j], solver.steps[j], n_moved)
+            n_moved = add_coefficient(solver, solver.worse[j], -solver.steps[j], n_moved)
+    return n_moved
+
+
+@inlined
+def add_coefficient(solver, r, step, n_moved):
+    """Add a step to the coefficient of class r; return how many classes are listed by now."""
+    if not solver.is_moved[r]:
+        solver.is_moved[r] = True
+        solver.moved[n_moved] = r
+        n_moved += 1
+    solver.coefficients[r] += step
+    return n_moved
+
+
+@inlined
+def move_shared(learner, part, indices, values, n_moved, scratch, solver):
     """Move the one hypothesis of all classes, summing first what each class adds to it."""
     n = indices.shape[0]
-    of_map(learner, part, PHI, indices, values, scratch.narrow, y, scratch.phi)
     for j in range(n):
-        scratch.narrow[j, 0] = np.float32(total) * scratch.phi[j]
-    for i in range(m):
-        if steps[i] == 0:
-            continue
-        of_map(learner, part, PHI, indices, values, scratch.narrow, chosen[i], scratch.phi)
+        scratch.narrow[j, 0] = 0
+    for i in range(n_moved):
+        r = solver.moved[i]
+        of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+        coefficient = np.float32(solver.coefficients[r])
         for j in range(n):
-            scratch.narrow[j, 0] -= np.float32(steps[i]) * scratch.phi[j]
+            scratch.narrow[j, 0] += coefficient * scratch.phi[j]
     for j in range(n):
         learner.weights[indices[j], learner.parts[part, OFFSET]] += scratch.narrow[j, 0]
 
