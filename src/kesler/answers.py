@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+NOTHING_SAID = -1
+"""The level of classes that an answer does not compare with any other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:
@@ -22,9 +25,9 @@ class Answers:
     codes : int32 array of shape (n_named,)
         The numbers of the classes named; a new class has the next number.
     levels : int32 array of shape (n_named,)
-        Their levels, 0 or more.
+        Their levels, 0 or more; NOTHING_SAID for classes that are only met.
     rest : int
-        The level of known classes that an answer leaves out; -1 if nothing is said of them.
+        The level of known classes that an answer leaves out; it may be NOTHING_SAID.
 
     Examples
     --------

@@ -35,6 +35,8 @@ class Machine:
     parts : the hypotheses, whose scores add up.
     rule : how far to move.
     classes : the classes known from the start.
+    constant : the value of a feature that every row is given before its own, 0 for none; its
+        weights are the intercepts.
 
     Notes
     -----
@@ -43,16 +45,25 @@ class Machine:
     when it is full, so that growing costs O(1) amortised.
     """
 
-    def __init__(self, parts: Sequence[Part], rule: UpdateRule, classes: ClassTable) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        rule: UpdateRule,
+        classes: ClassTable,
+        constant: float = 0.0,
+    ) -> None:
         self.parts = list(parts)
         self.rule = rule
         self.classes = classes
+        self.constant = constant
         self.n_features = 0
         self.statistics = [
             name for name in STATISTICS if any(m.statistic == name for m in self._maps)
         ]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
-        self.memberships: list[list[list[int]]] = [[] for _ in self.parts]
+        self.memberships: list[list[list[int]]] = [
+            [[] for _ in range(classes.n_virtual)] for _ in self.parts
+        ]
         self.counters = np.zeros(4, dtype=np.int64)
         self._class_room, self._feature_room = 0, 0
         self._group_room = [0] * len(self.parts)
@@ -130,6 +141,8 @@ class Machine:
 
     def _prepare(self, rows: Rows) -> Rows:
         """Return the rows as the kernels read them: zeros listed only where a map looks at them."""
+        if self.constant:
+            rows = rows.with_constant(self.constant)
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
         if looking is None:
             return rows.without_zeros()
@@ -192,7 +205,7 @@ class Machine:
 
     def _join_new_classes(self, n_before: int) -> None:
         """Give the classes from number `n_before` on their groups."""
-        new = self.classes.labels[n_before:]
+        new = self.classes.since(n_before)
         grouped = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
         if not new or not grouped:
             return

@@ -149,6 +149,17 @@ class Rows:
             self.dense,
         )
 
+    def with_constant(self, value: float) -> Rows:
+        """Rows with one feature more, number 0, of the same value in each: the others move up."""
+        starts = self.indptr[:-1]
+        return Rows(
+            self.indptr + np.arange(len(self) + 1),
+            np.insert(self.indices + np.int32(1), starts, 0),
+            np.insert(self.values, starts, np.float32(value)),
+            self.n_features + 1,
+            self.dense,
+        )
+
     def below(self, n_features: int) -> Rows:
         """Rows without the entries of features from `n_features` on."""
         if self.n_features <= n_features:

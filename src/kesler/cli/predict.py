@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kesler.cli import inputs
 from kesler.cli.progress import progress_of
 from kesler.estimators import OnlineClassifier
-from kesler.estimators.online import load
+from kesler.estimators.files import load
 from kesler.rows import Rows
 
 Ranking = list[tuple[Any, float]]

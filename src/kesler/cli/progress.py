@@ -11,7 +11,7 @@ from kesler.cli.inputs import reading
 from kesler.cli.methods import Method, chosen
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
-from kesler.estimators.online import load
+from kesler.estimators.files import load
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ def set_levels(codes, levels, rest, k, out):
 def worst_pair(scores, k, solver, highest):
     """Return the pair whose scores differ most the wrong way, or (-1, -1) if there is no pair.
 
-    Among equals the classes met first. Costs O(k + levels^2).
+    Among equals the one that the order of meeting puts the wrong way: of the better classes the one
+    met last, of the worse ones the one met first. Costs O(k + levels^2).
     """
     lowest, top = solver.lowest, solver.top
     for level in range(highest + 1):
@@ -40,7 +41,7 @@ def worst_pair(scores, k, solver, highest):
         level = solver.levels[r]
         if level == NOT_COMPARED:
             continue
-        if lowest[level] < 0 or scores[r] < scores[lowest[level]]:
+        if lowest[level] < 0 or scores[r] <= scores[lowest[level]]:
             lowest[level] = r
         if top[level] < 0 or scores[r] > scores[top[level]]:
             top[level] = r
@@ -50,7 +51,8 @@ def worst_pair(scores, k, solver, highest):
             r, s = lowest[level], top[below]
             if r >= 0 and s >= 0:
                 loss = loss_of(scores, r, s)
-                if better < 0 or loss > worst:
+                swapped = better >= 0 and better < worse and s < r
+                if better < 0 or loss > worst or (loss == worst and swapped):
                     better, worse, worst = r, s, loss
     return better, worse
 

@@ -45,11 +45,12 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def inlined(function: Function) -> Function:
-    """Compile a helper that kernels of the same file call.
+def inlined(function: Function, *, allocates: bool = False) -> Function:
+    """Compile a helper that kernels call.
 
     It has no cache of its own, since it becomes part of the kernel that calls it, and no wrapper
-    for calls from Python, which would take longer to compile than the helper.
+    for calls from Python, which would take longer to compile than the helper. Unless it allocates,
+    it does not count references to its arrays either: that took a third of a short trial's time.
     """
     return njit(
         function,
@@ -57,19 +58,13 @@ def inlined(function: Function) -> Function:
         error_model="numpy",
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
-        _nrt=False,
+        _nrt=allocates,
     )
 
 
 def allocating(function: Function) -> Function:
     """Compile a helper as `inlined` does, one that makes arrays."""
-    return njit(
-        function,
-        nogil=True,
-        error_model="numpy",
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-    )
+    return inlined(function, allocates=True)
 
 
 def callback_address(function: Function, signature: Any) -> int:

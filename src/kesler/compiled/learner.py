@@ -44,6 +44,8 @@ REST, PAIRS, LEVELS = range(3)
 TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
 # Beyond this many, float32 could no longer add one: the statistics of such a class stand still.
 FULL = 2.0**24
+# What the statistics of a class without an instance are divided by; lost in the sum with the first.
+NO_INSTANCE = np.float32(1e-30)
 # A rule that is handed a growing set of constraints gets no further one that is violated by less.
 EXACT = 1e-6
 # The largest step that float32 weights can take.

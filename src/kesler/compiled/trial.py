@@ -34,7 +34,7 @@ from kesler.compiled.moves import move
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
-from kesler.compiled.statistics import take_in
+from kesler.compiled.statistics import join, take_in
 
 __all__ = ["Blocks", "Heard", "Learner", "learn", "predict"]
 
@@ -141,14 +141,14 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
 
 @inlined
 def meet(learner, indices, values, codes, levels, weight):
-    """Let new classes join, and take the row in as an instance of the best classes and new ones."""
+    """Let new classes join, and take the row in as an instance of the best ones."""
     for i in range(codes.shape[0]):
         y = np.int64(codes[i])
-        is_first = y >= learner.counters[FIRST_SEEN]
-        if is_first:
+        if y >= learner.counters[FIRST_SEEN]:
             learner.counters[FIRST_SEEN] = y + 1
-        if is_first or levels[i] == 0:
-            take_in(learner, indices, values, y, weight, is_first)
+            join(learner, y)
+        if levels[i] == 0:
+            take_in(learner, indices, values, y, weight)
 
 
 @inlined
