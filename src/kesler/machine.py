@@ -37,6 +37,8 @@ class Machine:
     classes : the classes known from the start.
     constant : the value of a feature that every row is given before its own, 0 for none; its
         weights are the intercepts.
+    one_right : whether every answer names one right class and no more, where some rules have a
+        closed form.
 
     Notes
     -----
@@ -51,11 +53,14 @@ class Machine:
         rule: UpdateRule,
         classes: ClassTable,
         constant: float = 0.0,
+        *,
+        one_right: bool = True,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
         self.classes = classes
         self.constant = constant
+        self.one_right = one_right
         self.n_features = 0
         self.statistics = [
             name for name in STATISTICS if any(m.statistic == name for m in self._maps)
@@ -297,7 +302,8 @@ class Machine:
     def _learner(self) -> Any:
         from kesler.compiled.rules import rule_address
 
-        rule = self.rule.for_hypotheses(one_per_class=self.parts == [PerClass()])
+        one_per_class = self.one_right and self.parts == [PerClass()]
+        rule = self.rule.for_hypotheses(one_per_class=one_per_class)
         selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
         starts, members = self._member_lists()
         return self._kernels.Learner(

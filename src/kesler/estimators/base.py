@@ -90,9 +90,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     Attributes
     ----------
     n_virtual : how many classes there are before the first row, without a label and never shown.
+    one_right : whether every answer is one label.
     """
 
     n_virtual: ClassVar[int] = 0
+    one_right: ClassVar[bool] = False
 
     hypotheses: str | Part | list[Part]
     feature_map: str | FeatureMap
@@ -345,7 +347,9 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         if machine is None:
             constant = inputs.intercept_value(getattr(self, "intercept", 0.0))
             rule, classes = resolve_rule(self.update), self._known_classes()
-            machine = Machine(self._parts(dense=dense), rule, classes, constant)
+            machine = Machine(
+                self._parts(dense=dense), rule, classes, constant, one_right=self.one_right
+            )
             self._machine = machine
         return machine
 

@@ -81,7 +81,8 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     constant = metadata.get("constant", 0.0)
     if "intercept" in model.get_params(deep=False):
         model.intercept = constant
-    machine = Machine(parts, rule, ClassTable(metadata["labels"], face.n_virtual), constant)
+    classes = ClassTable(metadata["labels"], face.n_virtual)
+    machine = Machine(parts, rule, classes, constant, one_right=face.one_right)
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
     machine.restore(arrays, metadata["n_features"], groups, metadata["memberships"])
     _hand_over(model, machine, metadata)

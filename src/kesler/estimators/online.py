@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,8 @@ default "pa1"
     >>> mail.predict_one({"cash": 1.0}), mail.n_trials_, mail.classes_.tolist()
     ('spam', 3, ['spam', 'work'])
     """
+
+    one_right: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -34,7 +34,9 @@ def told_of_rankings(y: Any, classes: Any, known: ClassTable) -> Told:
 
 def rank_table(y: Any) -> npt.NDArray[np.float64]:
     """Return a table of ranks as an array: 0 for labels that are not ranked."""
-    ranks: npt.NDArray[np.float64] = np.nan_to_num(as_matrix(y).toarray(), posinf=np.inf)
+    ranks: npt.NDArray[np.float64] = np.nan_to_num(
+        as_matrix(y).toarray(), posinf=np.inf, neginf=-np.inf
+    )
     wrong = np.argwhere((ranks < 0) | ~np.isfinite(ranks))
     if len(wrong):
         row, column = wrong[0]
