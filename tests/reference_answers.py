@@ -1,8 +1,8 @@
 """The oracle of answers as levels: one pass of trials in plain float64 NumPy, all pairs, no speed.
 
-Written from the text of Amit et al. (2006), Sections 2 and 3: an answer demands of every pair (r, s)
-that r is scored above s, its loss is 1 - (score_r - score_s), and a trial is imperfect if any pair is
-violated. Hypotheses and steps are those of `reference.py`, which knows nothing of pairs.
+Written from the text of Amit et al. (2006), Sections 2 and 3: an answer demands of every pair
+(r, s) that r is scored above s, its loss is 1 - (score_r - score_s), and a trial is imperfect if
+any pair is violated. Hypotheses and steps are those of `reference.py`, which knows no pairs.
 """
 
 from typing import Any
@@ -51,13 +51,21 @@ def chosen(update: str, scores: Array, pairs: Pairs) -> Pairs:
     }[update]
 
 
-def decided(update: str, scores: Array, pairs: Pairs, size: float) -> bool:
-    """Whether no choice of the trial hangs on the last bits of a score (exact ties do not)."""
+def decided(
+    update: str, scores: Array, pairs: Pairs, terms: Array, size: float, loose: set[int]
+) -> bool:
+    """Whether no choice of the trial hangs on the last bits of a score.
+
+    Two classes of the same terms tie in any arithmetic, but for those that a solver left `loose`.
+    """
+    same = [bool((terms[r] == terms[s]).all()) and not {r, s} & loose for r, s in pairs]
     gaps = np.array([scores[r] - scores[s] for r, s in pairs])
-    near = (abs(gaps) > 0) & (abs(gaps) < CLOSE * size)
-    at_margin = (abs(gaps - 1) < CLOSE * size) if size else np.zeros(len(gaps), bool)
+    close = 10 * CLOSE * size + 1e-5 if update == "mira" else CLOSE * size
+    near = (abs(gaps) < close) & ~np.array(same)
+    at_margin = (abs(gaps - 1) < close) & (close > 0)
     above = gaps - gaps.min()
-    tied = (above > 0) & (above < CLOSE * size) & (update in ("perceptron", "pa", "pa1", "pa2"))
+    one_of = update in ("perceptron", "pa", "pa1", "pa2")
+    tied = (above > 0) & (above < close) & one_of
     return not (near.any() or at_margin.any() or tied.any())
 
 
@@ -70,24 +78,30 @@ def reference_answers_run(
     C: float = 1.0,
     weights: Any = None,
 ) -> dict[str, Any]:
-    """Amit et al. 2006, Fig. 2: one pass; answers map classes, numbered as they appear, to levels."""
+    """Amit et al. 2006, Fig. 2: one pass; answers map classes, as they appear, to levels."""
     k, n = 1 + max((r for answer in answers for r in answer), default=-1), X.shape[1]
     ends = n * np.cumsum([reference.n_hypotheses(part, k) for part in hypotheses])
     w, moved = np.zeros(ends[-1]), np.zeros(ends[-1])
     past: list[Past] = []  # the rows in which each class was best
+    shared = any(part["kind"] != "per_class" for part in hypotheses)
+    touched: set[int] = set()  # classes whose weights a solver may have moved by its last bits
     scores_before, mistakes, doubtful = [], 0, len(X)
     for t, answer in enumerate(answers):
         weight = 1.0 if weights is None else float(weights[t])
         seen = [rows or [(np.zeros(n), 1.0)] for rows in past]
         V = np.array([reference.stack(X[t], r, seen[r], hypotheses, k) for r in range(len(past))])
-        scores = np.array([v @ w for v in V])
+        scores = np.array([np.sort(v * w).sum() for v in V])  # same terms, same score
         scores_before.append(scores)
         pairs = pairs_of(answer, rest, len(past))
         size = float((abs(V) @ moved).max()) if len(V) else 0.0
-        if pairs and not decided(update, scores, pairs, size):
+        terms = np.array([[*np.sort(v * w), *np.sort(abs(v) * moved)] for v in V])
+        solved = touched if update == "mira" else set()
+        loose = {r for r in range(len(V)) if V[r].any() and (r in solved or (solved and shared))}
+        if pairs and not decided(update, scores, pairs, terms, size, loose):
             doubtful = min(doubtful, t)
         mistakes += any(is_ahead(scores, s, r) for r, s in pairs)
         along = chosen(update, scores, pairs)
+        touched |= {r for pair in along for r in pair}
         if along:
             d = np.array([V[r] - V[s] for r, s in along])
             norms = (d * d).sum(axis=1)

@@ -305,6 +305,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights > 0)
             told, rows, weights = told.take(kept), rows.take(kept), weights[kept]
+        if not len(rows):
+            return Trials.concatenate([], len(machine.classes))
         scores = NO_SCORES
         names = told.names
         if keep_scores:

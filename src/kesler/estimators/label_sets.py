@@ -9,7 +9,7 @@ import numpy as np
 
 from kesler.classes import ClassTable, Label
 from kesler.errors import KeslerError
-from kesler.estimators.tables import as_matrix, is_table, name_columns
+from kesler.estimators.tables import as_matrix, is_table, name_columns, require_answers
 from kesler.estimators.told import Told
 
 RELEVANT, THRESHOLD, IRRELEVANT = range(3)
@@ -18,10 +18,7 @@ RELEVANT, THRESHOLD, IRRELEVANT = range(3)
 
 def told_of_sets(y: Any, classes: Any, known: ClassTable) -> Told:
     """Return label sets, given as an indicator table or as one collection of labels a row."""
-    if y is None:
-        raise KeslerError(
-            "requires y to be passed, but the target y is None: give one label set for each row"
-        )
+    y = require_answers(y, "label set")
     if is_table(y):
         return _of_table(y, name_columns(y, classes, known))
     sets = [_labels_of(row, labels) for row, labels in enumerate(y)]

@@ -11,16 +11,13 @@ from kesler.answers import NOTHING_SAID
 from kesler.classes import ClassTable, Label
 from kesler.errors import KeslerError
 from kesler.estimators.label_sets import require_each_once
-from kesler.estimators.tables import as_matrix, is_table, name_columns
+from kesler.estimators.tables import as_matrix, is_table, name_columns, require_answers
 from kesler.estimators.told import Told
 
 
 def told_of_rankings(y: Any, classes: Any, known: ClassTable) -> Told:
     """Return rankings, given as a table of ranks or as one list of labels a row, best first."""
-    if y is None:
-        raise KeslerError(
-            "requires y to be passed, but the target y is None: give one ranking for each row"
-        )
+    y = require_answers(y, "ranking")
     if is_table(y):
         names = name_columns(y, classes, known)
         ranks = rank_table(y)

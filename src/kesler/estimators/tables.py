@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,15 @@ from scipy import sparse
 
 from kesler.classes import ClassTable, Label
 from kesler.errors import KeslerError
+
+
+def require_answers(y: Any, kind: str) -> Any:
+    """Return answers that are there: as they are, or as an array if they say that they are one."""
+    if y is None:
+        raise KeslerError(
+            f"requires y to be passed, but the target y is None: give one {kind} for each row"
+        )
+    return y if isinstance(y, Iterable) or sparse.issparse(y) else np.asarray(y)
 
 
 def is_table(y: Any) -> bool:

@@ -111,8 +111,8 @@ class MIRA(AggressiveRule):
     Notes
     -----
     With :class:`~kesler.hypotheses.PerClass` alone and one right class a row, Crammer and Singer's
-    closed form, O(k log k) an update. Anywhere else the quadratic program is solved to 1e-6 on a growing set
-    of m constraints, O(nnz k m) an update.
+    closed form, O(k log k) an update. Anywhere else the quadratic program is solved to 1e-6 on a
+    growing set of m constraints, O(nnz k m) an update.
 
     References
     ----------
