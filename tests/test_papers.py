@@ -61,7 +61,7 @@ def test_labels_are_spread_as_little_as_a_gap_asks():
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["scene", "yeast", "emotions"])
+@pytest.mark.parametrize("name", ["scene", "yeast"])
 @pytest.mark.parametrize("method", constraints.OURS)
 def test_label_sets_are_below_the_peers(name, method):
     data = constraints.read_label_sets(name)
