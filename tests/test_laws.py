@@ -19,10 +19,11 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import homemade
@@ -33,6 +34,14 @@ from kesler.maps import MAPS
 from kesler.updates import RULES
 from registry import CUSTOM, FAMILIES, MOST_CLASSES, ROWS, SETS, Row
 from streams import Stream, assert_same, everything, learnt, make_stream, streams
+
+
+def examples(n: int) -> Any:
+    """Draw n examples; no shrinking, which would take hours where every row of the registry fails.
+
+    A stream is printed as the call that makes it.
+    """
+    return settings(max_examples=n, phases=[Phase.explicit, Phase.generate])
 
 
 def every_row(rows: list[Row]) -> Any:
@@ -67,7 +76,7 @@ def test_every_part_of_the_product_is_in_the_registry():
 
 
 @every_row(ROWS)
-@settings(max_examples=5)
+@examples(5)
 @given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=5))
 def test_1_any_split_into_batches_is_the_same(row, stream, cuts):
     whole = row.learner().partial_fit(stream.X, stream.y)
@@ -79,7 +88,7 @@ def test_1_any_split_into_batches_is_the_same(row, stream, cuts):
 
 
 @every_row(ROWS)
-@settings(max_examples=3)
+@examples(3)
 @given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=5))
 def test_1_any_split_of_weighted_rows_is_the_same(row, stream, cuts):
     whole = row.learner().partial_fit(stream.X, stream.y, sample_weight=stream.weights)
@@ -121,7 +130,7 @@ def test_1_wide_rows_that_are_learnt_in_blocks_are_the_same(row):
 
 
 @every_row(ROWS)
-@settings(max_examples=3)
+@examples(3)
 @given(stream=streams())
 def test_2_declaring_classes_changes_nothing(row, stream):
     declared = row.learner().partial_fit(stream.X, stream.y, classes=range(100))
@@ -131,7 +140,7 @@ def test_2_declaring_classes_changes_nothing(row, stream):
 
 
 @every_row(ROWS)
-@settings(max_examples=3)
+@examples(3)
 @given(stream=streams())
 def test_2_no_class_is_predicted_before_its_first_row(row, stream):
     declared = row.learner().partial_fit(stream.X[:1], stream.y[:1], classes=range(20))
@@ -213,7 +222,7 @@ def test_3_arrays_of_labels_of_any_type(dtype, names):
         model = OnlineClassifier("multi").fit(stream.X, labels)
         assert model.predict(stream.X).tolist() == [names[c] for c in plain.predict(stream.X)]
         assert_same(model, events, stream.X)
-    assert model.classes_.dtype.kind == np.array(names).dtype.kind
+    assert model.classes_.tolist() == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +344,7 @@ def test_3_a_batch_of_labels_of_two_types_is_refused(labels):
         [b"a\0", b"a"],
         [2**53 + 1, 2**53],
         [2**53 + 1, 1.0],
-        [2**63, -1],
+        [2**63 + 1, -1],
         [2**64, 2**64 + 1],
         [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
         [np.datetime64("2020-01-01", "ns"), np.datetime64("2021-01-01", "ns")],
@@ -533,18 +542,13 @@ def resaved(path: Path) -> OnlineClassifier:
     return load(path, custom=CUSTOM)
 
 
-def keepable(row: Row) -> OnlineClassifier:
-    """Return a learner whose functions stand in a module, so that pickle finds them."""
-    return row.learner()
-
-
 @every_row(ROWS)
 @pytest.mark.parametrize("stop", [1, 7, 30])
 def test_5_save_load_go_on_is_never_stopped(row, stop, tmp_path):
     stream = make_stream(31, n_classes=9)
-    never_stopped = keepable(row).fit(stream.X, stream.y)
+    never_stopped = row.learner().fit(stream.X, stream.y)
     first, rest = stream[:stop], stream[stop:]
-    model = keepable(row).fit(first.X, first.y)
+    model = row.learner().fit(first.X, first.y)
     before = learnt(model)
     for way, other in copies(model, tmp_path).items():
         assert learnt(other) == before, way
@@ -804,7 +808,7 @@ def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) 
 
 
 @every_row(ROWS)
-@settings(max_examples=8)
+@examples(8)
 @given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]), weighted=st.booleans())
 def test_7_every_learner_equals_the_oracle(row, stream, C, weighted):
     compare(row, stream, C, stream.weights if weighted else None, exactly=False)
@@ -816,7 +820,7 @@ EXACT = [
 
 
 @every_row(EXACT)
-@settings(max_examples=30)
+@examples(30)
 @given(stream=streams(whole=True), weighted=st.booleans())
 def test_7_whole_numbers_equal_the_oracle_ties_included(row, stream, weighted):
     """Sums of small whole numbers are exact in float32: nothing is left to rounding."""
@@ -824,7 +828,7 @@ def test_7_whole_numbers_equal_the_oracle_ties_included(row, stream, weighted):
 
 
 @every_row([row for row in ROWS if row.rule == "mira"])
-@settings(max_examples=10)
+@examples(10)
 @given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]))
 def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
     """Whatever the steps are, which need not be unique, nothing has a lower objective."""
@@ -946,16 +950,13 @@ def test_9_importing_kesler_imports_nothing_heavy():
 WEIGHTS_ARE_LENGTHS = (
     "a row of weight 2 is one longer step, which is not two trials, and the order of rows matters"
 )
-EXPECTED_TO_FAIL = {
-    "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_LENGTHS,
-    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_LENGTHS,
-}
+DENSE, SPARSE = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
+EXPECTED_TO_FAIL = dict.fromkeys([DENSE, SPARSE], WEIGHTS_ARE_LENGTHS)
 FACES = [
     OnlineClassifier(),
     OnlineClassifier("multi", update="perceptron"),
     OnlineClassifier("single", "product-mean"),
     OnlineClassifier("hybrid", "distance", update="mira"),
-    OnlineClassifier("single", "frequency", update="simproj"),
     OnlineClassifier("multi", update="mira"),
 ]
 
@@ -967,7 +968,8 @@ def test_10_scikit_learn_checks_pass(estimator):
     )
     outcomes = {result["check_name"]: result for result in results}
     assert {n: r["exception"] for n, r in outcomes.items() if r["status"] == "failed"} == {}
-    assert {n for n, r in outcomes.items() if r["status"] == "xfail"} == set(EXPECTED_TO_FAIL)
+    expected = {DENSE, SPARSE} if get_tags(estimator).input_tags.sparse else {DENSE}
+    assert {n for n, r in outcomes.items() if r["status"] == "xfail"} == expected
     # Only what this machine has not: the array API needs an environment variable of SciPy's.
     assert {n for n, r in outcomes.items() if r["status"] == "skipped"} <= {"check_array_api_input"}
     n_checks = len(list(estimator_checks_generator(estimator)))

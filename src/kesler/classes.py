@@ -105,7 +105,7 @@ labels of one type
     def _new(self, labels: Sequence[Label]) -> list[Label]:
         """Return the labels that are not known, each once, after checking that they fit in."""
         try:
-            new = [_plain(label) for label in dict.fromkeys(labels) if label not in self._codes]
+            new = [plain(label) for label in dict.fromkeys(labels) if label not in self._codes]
         except TypeError:
             unhashable = next(label for label in labels if not _is_hashable(label))
             raise KeslerError(
@@ -142,7 +142,7 @@ def label_array(labels: Sequence[Label]) -> npt.NDArray[Any]:
     return array
 
 
-def _plain(label: Label) -> Label:
+def plain(label: Label) -> Label:
     """Return a NumPy number or text as the Python one that it equals."""
     return label.item() if isinstance(label, (np.number, np.bool_, np.character)) else label
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kesler.classes import plain
 from kesler.errors import KeslerError
 from kesler.maps import MAPS, FeatureMap
 from kesler.parts import restore
@@ -46,6 +47,9 @@ class PerClass:
     """
 
     feature_map: FeatureMap | None = None
+
+    def __post_init__(self) -> None:
+        _require_map(self.feature_map)
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ class Grouped:
     _lookup: dict[Any, list[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        _require_map(self.feature_map)
         lookup: dict[Any, list[Any]] = {}
         if isinstance(self.groups, Mapping):
             for group, labels in self.groups.items():
@@ -145,6 +150,8 @@ class Grouped:
                     raise KeslerError(
                         f"group {group!r} must be a collection of labels, not {labels!r}"
                     )
+                labels = [plain(label) for label in labels]
+                require_hashable(labels, f"the labels of group {group!r}")
                 for label in labels:
                     lookup.setdefault(label, []).append(group)
         elif not callable(self.groups):
@@ -157,14 +164,34 @@ class Grouped:
     def groups_of(self, label: Any) -> list[Hashable]:
         """Return the groups of a label, each once; a callable is asked."""
         groups = self.groups(label) if callable(self.groups) else self._lookup.get(label, ())
-        if isinstance(groups, (str, bytes)):
+        if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
             raise KeslerError(
-                f"the groups of label {label!r} must be a list of groups, not the text {groups!r}"
+                f"the groups of label {label!r} must be a list of groups, not {groups!r}"
             )
+        groups = list(groups)
+        require_hashable(groups, f"the groups of label {label!r}")
         return list(dict.fromkeys(groups))
 
 
 Part = PerClass | Shared | Grouped
+
+
+def _require_map(feature_map: Any) -> None:
+    if feature_map is not None and not isinstance(feature_map, FeatureMap):
+        raise KeslerError(
+            f"feature_map={feature_map!r}: give a map of kesler.maps, such as Frequency(), or None"
+        )
+
+
+def require_hashable(values: list[Any], what: str) -> None:
+    """Raise a sentence that says what holds a value that is not hashable, if one is not."""
+    for value in values:
+        try:
+            hash(value)
+        except TypeError:
+            raise KeslerError(
+                f"{what} hold {value!r}, which is not hashable: use numbers, text or tuples"
+            ) from None
 
 
 def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -> list[Part]:
@@ -201,6 +228,13 @@ def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -
     )
 
 
+def names_in(part: Part) -> list[Any]:
+    """Return the groups and labels that a part was given."""
+    if not isinstance(part, Grouped) or callable(part.groups):
+        return []
+    return [name for group, labels in part.groups.items() for name in [group, *map(plain, labels)]]
+
+
 def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
     """Return the parts as a model file keeps them; functions by name only.
 
@@ -217,7 +251,7 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
             entry["groups"] = (
                 _name_of(part.groups)
                 if callable(part.groups)
-                else [[group, list(labels)] for group, labels in part.groups.items()]
+                else [[group, [plain(x) for x in xs]] for group, xs in part.groups.items()]
             )
         described.append(entry)
     return described

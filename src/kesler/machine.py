@@ -13,7 +13,7 @@ from kesler.answers import Answers
 from kesler.classes import ClassTable, Label
 from kesler.constraints import selection_code, sight_code
 from kesler.errors import KeslerError
-from kesler.hypotheses import Grouped, Part, PerClass, Shared
+from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable
 from kesler.maps import FeatureMap
 from kesler.maps.feature_map import Statistic
 from kesler.rows import Rows
@@ -70,9 +70,7 @@ class Machine:
             [[] for _ in range(classes.n_virtual)] for _ in self.parts
         ]
         self.counters = np.zeros(4, dtype=np.int64)
-        self._class_room, self._feature_room = 0, 0
-        self._group_room = [0] * len(self.parts)
-        self._allocate(LANES, 0)
+        self._allocate(LANES, 0, [0] * len(self.parts))
 
     # ---- trials -----------------------------------------------------------------------------
 
@@ -105,8 +103,9 @@ class Machine:
         n_before = len(self.classes)
         try:
             codes = self.classes.encode(labels)
+            joined = self._groups_of_new(n_before)
             self.make_room(len(self.classes), rows.n_features)
-            self._join_new_classes(n_before)
+            self._join(joined)
         except BaseException:
             self.classes.forget_from(n_before)
             raise
@@ -163,11 +162,17 @@ class Machine:
         if self.counters[3]:
             self.counters[3] = 0
             raise KeslerError(
-                f"the rule {self.rule!r} asked for a step that is not a finite number, and that "
-                "step was not taken: use a capped rule such as pa1, or rescale the features"
+                f"the rule {self.rule!r} asked for a step that float32 cannot hold, or a score was "
+                "not a finite number; such steps were not taken, and the other rows were learnt: "
+                "use a capped rule such as pa1, or rescale the features"
             )
 
     # ---- what has been seen -----------------------------------------------------------------
+
+    @property
+    def n_named_features(self) -> int:
+        """Features but the constant one."""
+        return max(0, self.n_features - bool(self.constant))
 
     @property
     def n_trials(self) -> int:
@@ -191,12 +196,13 @@ class Machine:
     # ---- groups -----------------------------------------------------------------------------
 
     def join_group(self, label: Label, group: Hashable) -> None:
-        """Let a class, met or not, take part in one more group of every grouped part."""
-        code = self.classes.code(label)
+        """Let a class that has been met take part in one more group of every grouped part."""
+        code = self.classes.code(label) if label in self.classes else None
         if code is None:
             raise KeslerError(
                 f"label {label!r} has not been met: name it in the groups, or let it join later"
             )
+        require_hashable([group], "the groups to join")
         grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
         if not grouped:
             raise KeslerError("no part of this learner is Grouped, so there is no group to join")
@@ -208,19 +214,24 @@ class Machine:
         self.make_room(len(self.classes), self.n_features)
         self._bind()
 
-    def _join_new_classes(self, n_before: int) -> None:
-        """Give the classes from number `n_before` on their groups."""
+    def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
+        """Return for each grouped part the groups of the classes from number `n_before` on."""
         new = self.classes.since(n_before)
-        grouped = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
-        if not new or not grouped:
-            return
-        wanted = [(i, [part.groups_of(label) for label in new]) for i, part in grouped]
-        for i, names_by_class in wanted:
+        return [
+            (i, [part.groups_of(label) for label in new])
+            for i, part in enumerate(self.parts)
+            if new and isinstance(part, Grouped)
+        ]
+
+    def _join(self, joined: list[tuple[int, list[list[Hashable]]]]) -> None:
+        """Give new classes their groups."""
+        for i, groups_by_class in joined:
             columns, members = self.groups[i], self.memberships[i]
-            for names in names_by_class:
-                members.append(sorted(columns.setdefault(n, len(columns)) for n in names))
-        self.make_room(len(self.classes), self.n_features)
-        self._bind()
+            for groups in groups_by_class:
+                members.append(sorted(columns.setdefault(g, len(columns)) for g in groups))
+        if joined:
+            self.make_room(len(self.classes), self.n_features)
+            self._bind()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what holds only in this process: modules and addresses."""
@@ -236,9 +247,8 @@ class Machine:
 
     def make_room(self, n_classes: int, n_features: int) -> None:
         """Make room for so many classes, features and the groups there are."""
-        self.n_features = max(self.n_features, n_features)
         class_room = _doubled(self._class_room, n_classes)
-        feature_room = _doubled(self._feature_room, self.n_features)
+        feature_room = _doubled(self._feature_room, n_features)
         group_room = [
             _doubled(room, len(groups))
             for room, groups in zip(self._group_room, self.groups, strict=True)
@@ -248,12 +258,13 @@ class Machine:
             self._feature_room,
             self._group_room,
         ):
+            self.n_features = max(self.n_features, n_features)
             return
         old_weights, old_offsets = self.weights, self._offsets
         old_statistics, old_totals = self._sums, self._totals
         widths = [self._width(i) for i in range(len(self.parts))]
-        self._group_room = group_room
-        self._allocate(class_room, feature_room)
+        self._allocate(class_room, feature_room, group_room)
+        self.n_features = max(self.n_features, n_features)
         for old, new, width in zip(old_offsets, self._offsets, widths, strict=True):
             self.weights[: len(old_weights), new : new + width] = old_weights[:, old : old + width]
         _, n_rows, n_columns = old_statistics.shape
@@ -261,22 +272,25 @@ class Machine:
         self._totals[:, :n_columns] = old_totals
         self._bind()
 
-    def _allocate(self, class_room: int, feature_room: int) -> None:
-        """Make zeroed arrays; NumPy's zeros touch no memory before it is written."""
-        self._class_room, self._feature_room = class_room, feature_room
-        ends = np.cumsum([0, *(self._room(i) for i in range(len(self.parts)))])
-        self._offsets = [int(end) for end in ends[:-1]]
-        self.weights = _aligned_zeros(feature_room, _round_up(int(ends[-1])))
+    def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
+        """Make zeroed arrays, all or none; zeros take no memory before they are written."""
+        rooms = [
+            class_room if isinstance(part, PerClass) else room if isinstance(part, Grouped) else 1
+            for part, room in zip(self.parts, group_room, strict=True)
+        ]
+        ends = np.cumsum([0, *rooms]).tolist()
         n_statistics = len(self.statistics)
-        self._sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
-        self._totals = np.zeros((n_statistics, class_room), dtype=np.float32)
+        weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
+        sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
+        totals = np.zeros((n_statistics, class_room), dtype=np.float32)
+        self.weights, self._sums, self._totals = weights, sums, totals
+        self._offsets = ends[:-1]
+        self._class_room, self._feature_room, self._group_room = (
+            class_room,
+            feature_room,
+            group_room,
+        )
         self._bind()
-
-    def _room(self, i: int) -> int:
-        part = self.parts[i]
-        if isinstance(part, PerClass):
-            return self._class_room
-        return self._group_room[i] if isinstance(part, Grouped) else 1
 
     def _width(self, i: int) -> int:
         """Return how many hypotheses part i has by now."""

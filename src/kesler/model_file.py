@@ -46,7 +46,12 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
     """
     from safetensors.numpy import save as to_bytes
 
-    text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        text = json.dumps(metadata, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise KeslerError(
+            f"{path}: a model file keeps what JSON can hold, which not all of this is ({error})"
+        ) from None
     contents = {**arrays, "metadata": np.frombuffer(text, dtype=np.uint8)}
     header = {"format": FORMAT, "version": str(VERSION), "checksum": _checksum(contents)}
     _write_whole(Path(path), to_bytes(contents, metadata=header))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 from kesler.errors import KeslerError
@@ -28,6 +29,12 @@ def describe_custom(function: Callable[..., Any], parameters: tuple[float, ...])
     """Return where a user's function stands and its numbers: the code itself is never kept."""
     name = f"{function.__module__}.{function.__qualname__}"
     return {"custom": name, "parameters": list(parameters)}
+
+
+def require_function(function: Any, kind: str) -> None:
+    """Raise unless a user's part is a plain Python function, which can be compiled."""
+    if not isinstance(function, FunctionType):
+        raise KeslerError(f"{kind} is made of a plain Python function, not of {function!r}")
 
 
 def reduce_custom(part: Any, function: Callable[..., Any]) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -104,7 +106,7 @@ class Rows:
         return Rows(
             np.cumsum(lengths, dtype=np.int64),
             np.array(indices, dtype=np.int32),
-            as_float32(values),
+            as_float32(_numbers(values)),
             n_features,
             dense,
         )
@@ -197,6 +199,18 @@ def as_float32(values: Any) -> npt.NDArray[np.float32]:
         return np.asarray(values, dtype=np.float32)
 
 
+def _numbers(values: list[Any]) -> npt.NDArray[Any]:
+    """Return values as an array of numbers; text that looks like a number is none."""
+    try:
+        array = np.array(values) if values else np.empty(0)
+    except ValueError:  # a list among the values
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        odd = next((v for v in values if not isinstance(v, Real)), values[0])
+        raise KeslerError(f"{odd!r} ({type(odd).__name__}) is not a number that float32 can hold")
+    return array
+
+
 def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the array, copied if it is read-only (a memory map): kernels take writable ones."""
     return array if array.flags.writeable else array.copy()
@@ -249,7 +263,11 @@ class Vocabulary:
         indices = self.indices
         return {indices.setdefault(name, len(indices)): value for name, value in entry.items()}
 
+    def since(self, n_names: int) -> list[str]:
+        """Return the names from number `n_names` on, in time that only they take."""
+        return list(islice(reversed(self.indices), max(0, len(self) - n_names)))[::-1]
+
     def forget_from(self, n_names: int) -> None:
         """Take back the names from number `n_names` on."""
-        for name in self.names[n_names:]:
+        for name in self.since(n_names):
             del self.indices[name]

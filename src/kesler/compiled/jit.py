@@ -72,7 +72,7 @@ def callback_address(function: Function, signature: Any) -> int:
     if config.DISABLE_JIT:
         _python_functions[id(function)] = function
         return id(function)
-    return _callback(function, signature).address
+    return _callback(_named_by_contents(function), signature).address
 
 
 @cache
@@ -128,8 +128,7 @@ def instantiate(template: Function, name: str, function: Function) -> Function:
 
     The copy carries the file, the line and the name of `function`, so that Numba caches it beside
     `function` and compiles it again when that file changes. (Closures over compiled functions
-    would compile again in every process.) Its name ends with a digest of the template, so that a
-    new template is not served by an old cache.
+    would compile again in every process.)
     """
     code = template.__code__.replace(
         co_filename=function.__code__.co_filename,
@@ -137,9 +136,27 @@ def instantiate(template: Function, name: str, function: Function) -> Function:
     )
     globals_ = dict(template.__globals__)
     globals_[name] = function if config.DISABLE_JIT else njit(function, error_model="numpy")
-    digest = f"{_digest(template.__code__):x}"
+    digest = f"{_digest(function):x}_{_digest(template):x}"
     copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}_{digest}"
+    copy.__module__ = function.__module__
+    return copy
+
+
+def _named_by_contents(function: Function) -> Function:
+    """Return the function under a name that ends with a digest of what it computes.
+
+    Numba's cache tells functions apart by file, name and line: not enough for two lambdas on a
+    line, or for two closures that one function made.
+    """
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__qualname__ = f"{function.__qualname__}_{_digest(function):x}"
     copy.__module__ = function.__module__
     return copy
 
@@ -150,6 +167,14 @@ def _package_digest() -> int:
     return zlib.crc32(b"".join(file.read_bytes() for file in files))
 
 
-def _digest(code: CodeType) -> int:
-    text = repr((code.co_code, code.co_names, [c for c in code.co_consts if c is not code]))
+def _digest(function: Function) -> int:
+    """Return a checksum of a function's code, defaults and the values that it closes over."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    closed = [_digest(cell) if isinstance(cell, FunctionType) else cell for cell in cells]
+    text = repr((_contents(function.__code__), function.__defaults__, closed))
     return zlib.crc32(text.encode())
+
+
+def _contents(code: CodeType) -> tuple[Any, ...]:
+    constants = [_contents(c) if isinstance(c, CodeType) else c for c in code.co_consts]
+    return code.co_code, code.co_names, constants

@@ -48,8 +48,8 @@ FULL = 2.0**24
 NO_INSTANCE = np.float32(1e-30)
 # A rule that is handed a growing set of constraints gets no further one that is violated by less.
 EXACT = 1e-6
-# The largest step that float32 weights can take.
-LARGEST = 3e38
+# The largest amount that a trial may add to a weight: float32 ends at 3e38.
+LARGEST = 1e37
 
 
 class Learner(NamedTuple):

@@ -6,15 +6,39 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, MAP, OFFSET, PER_CLASS, SHARED
+from kesler.compiled.learner import GROUPED, KIND, LARGEST, MAP, OFFSET, PER_CLASS, SHARED
 from kesler.compiled.maps import PHI
 from kesler.compiled.scores import of_map
 
 
 @inlined
-def move(learner, indices, values, m, scratch, solver):
-    """Add sum_j steps[j] (phi(x, r_j) - phi(x, s_j)) to every hypothesis."""
-    n_moved = sum_coefficients(m, solver)
+def is_movable(learner, indices, values, n_moved, scratch, solver):
+    """Whether no weight would move by more than float32 bears; NaN is more."""
+    for part in range(learner.parts.shape[0]):
+        size = largest(values)
+        for i in range(n_moved):
+            r = solver.moved[i]
+            if learner.parts[part, MAP] != 0:
+                of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+                size = largest(scratch.phi[: indices.shape[0]])
+            if not abs(solver.coefficients[r]) * size <= LARGEST:
+                return False
+    return True
+
+
+@inlined
+def largest(phi):
+    """Return the largest |phi_j|, NaN if one is NaN."""
+    size = 0.0
+    for j in range(phi.shape[0]):
+        if not abs(phi[j]) <= size:
+            size = np.float64(abs(phi[j]))
+    return size
+
+
+@inlined
+def move(learner, indices, values, n_moved, scratch, solver):
+    """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, KIND] == SHARED:
             move_shared(learner, part, indices, values, n_moved, scratch, solver)
@@ -22,6 +46,11 @@ def move(learner, indices, values, m, scratch, solver):
             for i in range(n_moved):
                 r = solver.moved[i]
                 move_owned(learner, part, indices, values, r, solver.coefficients[r], scratch)
+
+
+@inlined
+def forget_coefficients(n_moved, solver):
+    """Make room for the coefficients of the next trial."""
     for i in range(n_moved):
         solver.coefficients[solver.moved[i]] = 0
         solver.is_moved[solver.moved[i]] = False

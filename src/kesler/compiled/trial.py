@@ -15,7 +15,6 @@ from kesler.compiled.learner import (
     GRAM,
     GROWING,
     HEARD,
-    LARGEST,
     LEARNER,
     MISTAKES,
     NORMS,
@@ -30,7 +29,7 @@ from kesler.compiled.learner import (
     make_scratch,
     make_solver,
 )
-from kesler.compiled.moves import move
+from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
@@ -102,12 +101,12 @@ def add_most_violated(scores, k, m, highest, solver):
 
 
 @inlined
-def finite(steps, m):
-    """Whether every step is a number that float32 holds."""
-    for j in range(m):
-        if not abs(steps[j]) <= LARGEST:
-            return False
-    return True
+def finite(scores, k):
+    """Whether every score is a number."""
+    total = 0.0
+    for r in range(k):
+        total += np.float64(scores[r])
+    return np.isfinite(total)
 
 
 @inlined
@@ -117,6 +116,9 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
     A mistake is a pair of which the worse class would be predicted first.
     """
     selection = learner.rule[1]
+    if not finite(scratch.scores, k):
+        learner.counters[NOT_FINITE] += 1
+        return False
     r, s = worst_pair(scratch.scores, k, solver, highest)
     if r < 0:
         return False
@@ -131,10 +133,12 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
             m = choose(scratch.scores, k, selection, highest, solver)
     if m:
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
-        if finite(solver.steps, m):
-            move(learner, indices, values, m, scratch, solver)
+        n_moved = sum_coefficients(m, solver)
+        if is_movable(learner, indices, values, n_moved, scratch, solver):
+            move(learner, indices, values, n_moved, scratch, solver)
         else:
             learner.counters[NOT_FINITE] += 1
+        forget_coefficients(n_moved, solver)
         forget_columns(solver)
     return mistaken
 

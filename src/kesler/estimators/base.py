@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, TypeVar
@@ -188,7 +189,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         """
         told = self._tell([y])
         self._known_classes().require_admissible(told.names)
-        self._learn(self._row(x, learn=True), told)
+        with self._names_forgotten_on_error():
+            self._learn(self._row(x, learn=True), told)
         return self
 
     # ---- what was seen ----------------------------------------------------------------------
@@ -265,6 +267,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         keep_scores: bool = False,
     ) -> Trials:
         """Learn rows and return what their trials found. Rows of weight 0 are left out."""
+        if classes is not None and not isinstance(classes, Sized):
+            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
         # What may be refused comes before what is changed: names of features join last.
         named = inputs.holds_names(X)
         data = X if named else self._array_rows(X, learn=True)
@@ -273,16 +277,30 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         inputs.require_lengths(n_rows, told)
         weights = inputs.row_weights(sample_weight, n_rows)
         self._known_classes().require_admissible(told.names)
-        if named:
-            data = self._named_rows(X, learn=True)
-        machine = self._prepared(dense=inputs.is_dense(data))
-        machine.make_room(0 if classes is None else len(classes), 0)
         pieces, start = [], 0
-        for rows in inputs.blocks(data):
-            part = slice(start, start := start + len(rows))
-            shares = None if weights is None else weights[part]
-            pieces.append(self._learn(rows, told[part], shares, keep_scores=keep_scores))
+        with self._names_forgotten_on_error():
+            if named:
+                data = self._named_rows(X, learn=True)
+            machine = self._prepared(dense=inputs.is_dense(data))
+            machine.make_room(0 if classes is None else len(classes), 0)
+            for rows in inputs.blocks(data):
+                part = slice(start, start := start + len(rows))
+                shares = None if weights is None else weights[part]
+                pieces.append(self._learn(rows, told[part], shares, keep_scores=keep_scores))
         return Trials.concatenate(pieces, len(machine.classes))
+
+    @contextmanager
+    def _names_forgotten_on_error(self) -> Iterator[None]:
+        """Take back new names of features if their rows were not learnt."""
+        n_names = len(self._vocabulary or ())
+        try:
+            yield
+        except BaseException:
+            if self._vocabulary is not None:
+                machine = getattr(self, "_machine", None)
+                learnt = 0 if machine is None else machine.n_named_features
+                self._vocabulary.forget_from(max(n_names, learnt))
+            raise
 
     def _learn(
         self,

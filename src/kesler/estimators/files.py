@@ -11,7 +11,7 @@ import numpy as np
 from kesler import model_file
 from kesler.classes import ClassTable
 from kesler.errors import KeslerError
-from kesler.hypotheses import describe_parts, restore_parts
+from kesler.hypotheses import describe_parts, names_in, restore_parts
 from kesler.machine import Machine
 from kesler.parts import restore
 from kesler.rows import Vocabulary
@@ -26,6 +26,7 @@ def save(
 ) -> None:
     """Write an estimator and its machine."""
     _require_plain([*machine.classes.labels, *(g for gs in machine.groups for g in gs)])
+    _require_plain([name for part in machine.parts for name in names_in(part)])
     vocabulary = model.vocabulary_
     metadata = {
         "estimator": type(model).__name__,

@@ -71,14 +71,13 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
         rows = Rows.from_entries((convert(entry) for entry in entries), 0)
         rows = Rows(rows.indptr, rows.indices, rows.values, len(vocabulary), dense=False)
         rows.require_finite()
+        _require_text(vocabulary.since(n_before))
     except (TypeError, ValueError, AttributeError) as error:
         vocabulary.forget_from(n_before)
-        if isinstance(error, KeslerError):
-            raise
         raise KeslerError(
-            f"a row of named features must map names to numbers ({error}): turn text and "
+            f"a row of named features must map names to finite numbers ({error}): turn text and "
             "categories into indicator features such as {'colour=red': 1}"
-        ) from error
+        ) from None
     return rows
 
 
@@ -93,14 +92,24 @@ def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
                 f"row {row} names the feature {unknown!r}, which is not a column of the data frame "
                 "that this model learnt from"
             )
-        array[row, list(vocabulary.known(entry))] = list(entry.values())
+        named = Rows.from_entries([vocabulary.known(entry)], len(vocabulary))
+        array[row, named.indices] = named.values
     _require_finite(array)
     return Rows.from_dense(array)
 
 
+def _require_text(names: list[Any]) -> None:
+    odd = next((name for name in names if not isinstance(name, str)), None)
+    if odd is not None:
+        raise KeslerError(f"the feature name {odd!r} is not text")
+
+
 def positional_row(x: Any, width: int | None) -> Rows:
     """Return one row from an array of shape (n_features,), whose width is known unless None."""
-    array = as_float32(x)
+    try:
+        array = as_float32(x)
+    except (TypeError, ValueError) as error:
+        raise KeslerError(f"a row must hold numbers ({error})") from None
     if array.ndim != 1:
         raise KeslerError(
             f"one row must be a mapping or an array of shape (n_features,), not {array.shape}: for "
@@ -172,7 +181,10 @@ def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
     """Return the weights as float64 of shape (n_rows,), None if there are none."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise KeslerError(f"sample_weight must hold numbers ({error})") from None
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
@@ -180,12 +192,13 @@ def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
             f"sample_weight has shape {weights.shape}, but there are {n_rows} rows: give one "
             "weight for each row"
         )
-    refused = ~(np.isfinite(weights) & (weights >= 0))
+    held = as_float32(weights)
+    refused = ~(np.isfinite(held) & (weights >= 0) & ((held > 0) | (weights == 0)))
     if refused.any():
         row = int(np.flatnonzero(refused)[0])
         raise KeslerError(
-            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be a "
-            "finite number, 0 or more"
+            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0 or "
+            "more, and a number that float32 can hold"
         )
     return weights
 

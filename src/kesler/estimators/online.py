@@ -149,7 +149,8 @@ default "pa1"
             return super().learn_one(x, y)
         if y not in machine.classes:
             machine.classes.require_admissible([y])
-        machine.learn(self._row(x, learn=True), [y])
+        with self._names_forgotten_on_error():
+            machine.learn(self._row(x, learn=True), [y])
         return self
 
     def predict_one(self, x: Any) -> Any:

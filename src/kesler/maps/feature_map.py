@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts import describe, describe_custom, reduce_custom
+from kesler.parts import describe, describe_custom, reduce_custom, require_function
 
 Statistic = Literal["first", "mean", "frequency"]
 """What p^r is: the first instance of class r; the mean of its instances so far; the share of its
@@ -56,6 +56,7 @@ class CustomMap(FeatureMap):
     values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        require_function(self.g, "a feature map")
         if self.statistic not in get_args(Statistic):
             names = ", ".join(get_args(Statistic))
             raise KeslerError(f"statistic={self.statistic!r} is not known: choose one of {names}")

@@ -51,8 +51,8 @@ class ProgressiveResult:
 
     @property
     def error(self) -> float:
-        """Mistakes over trials (Fink et al. 2006, Section 2)."""
-        return self.n_mistakes / self.n_trials
+        """Mistakes over trials (Fink et al. 2006, Section 2); 0 if there were none."""
+        return self.n_mistakes / max(1, self.n_trials)
 
 
 @overload
@@ -120,7 +120,8 @@ def progressive_validate(
     predicted, answers = estimator.run_trials(X, y, sample_weight)
     seconds = time.perf_counter() - start
     wrong = mistakes(predicted, answers, n_known)
-    labels = np.array([*estimator.classes_by_code_.tolist(), None], dtype=object)
+    met = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
+    labels = np.array([*met, None], dtype=object)
     return ProgressiveResult(
         n_trials=len(answers),
         n_mistakes=int(wrong.sum()),

@@ -72,8 +72,9 @@ class PassiveAggressive(AggressiveRule):
                 f"PassiveAggressive(variant={self.variant!r}): choose 0 (plain), 1 (PA-I) or "
                 "2 (PA-II)"
             )
+        object.__setattr__(self, "variant", int(self.variant))
 
     @property
     def parameters(self) -> tuple[float, ...]:
         """The aggressiveness and the variant."""
-        return (float(self.C), float(self.variant))
+        return (self.C, float(self.variant))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.constraints import Selection, Sight, selection_code, sight_code
 from kesler.errors import KeslerError
-from kesler.parts import describe, describe_custom, reduce_custom
+from kesler.parts import describe, describe_custom, reduce_custom, require_function
 
 Steps = Callable[..., None]
 """steps(parameters, weight, losses, squared_norms, gram, steps): fills the last argument."""
@@ -61,16 +62,17 @@ class AggressiveRule(UpdateRule):
     C: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.C, (int, float)) and math.isfinite(self.C) and self.C > 0):
+        if not (isinstance(self.C, Real) and math.isfinite(self.C) and self.C > 0):
             raise KeslerError(
                 f"{type(self).__name__}(C={self.C!r}): C must be a finite number above 0, since it "
                 "is the longest step that one trial may take"
             )
+        object.__setattr__(self, "C", float(self.C))  # grids hand over NumPy's numbers
 
     @property
     def parameters(self) -> tuple[float, ...]:
         """The aggressiveness."""
-        return (float(self.C),)
+        return (self.C,)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +87,12 @@ class CustomRule(UpdateRule):
     def __post_init__(self) -> None:
         selection_code(self.constraints)
         sight_code(self.sees)
+        require_function(self.steps, "an update rule")
+        if self.constraints == "growing" and self.sees != "gram":
+            raise KeslerError(
+                f"{self!r}: a rule whose constraints grow must see the products of them all: "
+                'declare sees="gram"'
+            )
 
     @property
     def parameters(self) -> tuple[float, ...]:
