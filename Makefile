@@ -30,6 +30,7 @@ unit: $(VENV)/tested
 papers: $(VENV)/tested
 	$(BIN)/python papers/fink2006.py
 	$(BIN)/python papers/amit2006.py
+	$(BIN)/python papers/constraints.py
 
 bench: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group bench

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import amit2006
+import constraints
 import fink2006
 from enron import read_mail
 from kesler.updates import PassiveAggressive
@@ -56,3 +58,14 @@ def test_tables_are_padded_to_read_as_text():
 def test_labels_are_spread_as_little_as_a_gap_asks():
     assert spread([5.0, 0.0, 5.0], gap=1.0).tolist() == [4.5, 0.0, 5.5]
     assert spread([3.0, 1.0], gap=1.0).tolist() == [3.0, 1.0]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["scene", "yeast"])
+@pytest.mark.parametrize("method", constraints.OURS)
+def test_label_sets_are_below_the_peers(name, method):
+    data = constraints.read_label_sets(name)
+    order = np.random.default_rng(0).permutation(len(data.Y))
+    found = {method: constraints.our_figures(method, data, order)}
+    found |= {peer: constraints.peer_figures(peer, data, order) for peer in constraints.PEERS}
+    assert constraints.is_below(found, method)

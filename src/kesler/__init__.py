@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kesler.errors import KeslerError
-    from kesler.estimators.online import OnlineClassifier, load
+    from kesler.estimators.files import load
+    from kesler.estimators.multilabel import OnlineMultilabelClassifier
+    from kesler.estimators.online import OnlineClassifier
+    from kesler.estimators.ranking import OnlineLabelRanker
     from kesler.hypotheses import Grouped, PerClass, Shared
     from kesler.maps.feature_map import feature_map
     from kesler.progressive import progressive_validate
@@ -25,10 +28,12 @@ _HOMES = {
     "Grouped": "kesler.hypotheses",
     "KeslerError": "kesler.errors",
     "OnlineClassifier": "kesler.estimators.online",
+    "OnlineLabelRanker": "kesler.estimators.ranking",
+    "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
     "PerClass": "kesler.hypotheses",
     "Shared": "kesler.hypotheses",
     "feature_map": "kesler.maps.feature_map",
-    "load": "kesler.estimators.online",
+    "load": "kesler.estimators.files",
     "progressive_validate": "kesler.progressive",
     "update_rule": "kesler.updates.rule",
 }
@@ -37,6 +42,8 @@ __all__ = [
     "Grouped",
     "KeslerError",
     "OnlineClassifier",
+    "OnlineLabelRanker",
+    "OnlineMultilabelClassifier",
     "PerClass",
     "Shared",
     "feature_map",

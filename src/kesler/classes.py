@@ -22,6 +22,8 @@ class ClassTable:
     Parameters
     ----------
     labels : labels known from the start, in order.
+    n_virtual : the first so many numbers belong to classes that have no label and are never shown,
+        such as the threshold between relevant labels and others.
 
     Examples
     --------
@@ -35,24 +37,31 @@ class ClassTable:
 labels of one type
     """
 
-    def __init__(self, labels: Iterable[Label] = ()) -> None:
+    def __init__(self, labels: Iterable[Label] = (), n_virtual: int = 0) -> None:
+        self.n_virtual = n_virtual
         self.labels: list[Label] = list(labels)
-        self._codes: dict[Label, int] = {label: code for code, label in enumerate(self.labels)}
+        self._codes: dict[Label, int] = {
+            label: code for code, label in enumerate(self.labels, start=n_virtual)
+        }
         self._sorted: list[int] = []
         self._by_code: npt.NDArray[Any] = np.empty(0, dtype=object)
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return self.n_virtual + len(self.labels)
 
     def encode(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
         """Return the number of each label; new ones join, or none does if one is refused."""
         for label in self._new(labels):
-            self._codes[label] = len(self.labels)
+            self._codes[label] = len(self)
             self.labels.append(label)
         return np.array([self._codes[label] for label in labels], dtype=np.int32)
 
     def __contains__(self, label: object) -> bool:
         return _is_hashable(label) and label in self._codes
+
+    def count_with(self, labels: Sequence[Label]) -> int:
+        """Return how many classes there would be with these labels; change nothing."""
+        return len(self) + len(self._new(labels))
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise the sentence that `encode` would raise; change nothing."""
@@ -64,24 +73,34 @@ labels of one type
 
     @property
     def order(self) -> list[int]:
-        """The numbers, sorted by label: the order of `classes_`."""
+        """The numbers of the labels, sorted by label: the order of `classes_`."""
         if len(self._sorted) != len(self.labels):
             labels: list[Any] = self.labels
-            self._sorted = sorted(range(len(labels)), key=lambda code: labels[code])
+            self._sorted = [self._codes[label] for label in sorted(labels)]
         return self._sorted
 
     @property
+    def in_order(self) -> npt.NDArray[Any]:
+        """The labels, sorted, as an array of their common type: `classes_`."""
+        found: npt.NDArray[Any] = self.by_code[[code - self.n_virtual for code in self.order]]
+        return found
+
+    @property
     def by_code(self) -> npt.NDArray[Any]:
-        """The labels by number, as an array of their common type."""
+        """The labels by number, without the virtual ones, as an array of their common type."""
         if len(self._by_code) != len(self.labels):
             self._by_code = label_array(self.labels)
         return self._by_code
 
-    def forget_from(self, n_labels: int) -> None:
-        """Take back the labels from number `n_labels` on."""
-        for label in self.labels[n_labels:]:
+    def since(self, code: int) -> list[Label]:
+        """Return the labels from a number on."""
+        return self.labels[max(0, code - self.n_virtual) :]
+
+    def forget_from(self, code: int) -> None:
+        """Take back the labels from a number on."""
+        for label in self.since(code):
             del self._codes[label]
-        del self.labels[n_labels:]
+            self.labels.pop()
 
     def _new(self, labels: Sequence[Label]) -> list[Label]:
         """Return the labels that are not known, each once, after checking that they fit in."""

@@ -1,7 +1,9 @@
 """Constraints: which class must outscore which, and which of these a rule is handed.
 
 The answer y to an instance demands score(x, y) >= score(x, s) + 1 of every other known class s.
-The loss of such a constraint is 1 - (score(x, y) - score(x, s)).
+The loss of such a constraint is 1 - (score(x, y) - score(x, s)). An answer of levels
+(:mod:`kesler.answers`) demands the same of every pair (r, s) of which r has the lower level: read
+"pair" for "class" below, and r for y.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from kesler.errors import KeslerError
 Selection = Literal["predicted", "worst", "mistaken", "violated", "all", "growing"]
 """Which constraints of a trial a rule is handed.
 
-predicted : the class predicted, if it is not y.
+predicted : the class predicted, if it is not y (the worst pair, if s would be predicted before r).
 worst : the class of highest score but y, if its loss is above 0.
 mistaken : each class that would be predicted before y.
 violated : each class whose loss is above 0.

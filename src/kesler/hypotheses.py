@@ -151,7 +151,7 @@ class Grouped:
                         f"group {group!r} must be a collection of labels, not {labels!r}"
                     )
                 labels = [plain(label) for label in labels]
-                _require_hashable(labels, f"the labels of group {group!r}")
+                require_hashable(labels, f"the labels of group {group!r}")
                 for label in labels:
                     lookup.setdefault(label, []).append(group)
         elif not callable(self.groups):
@@ -169,7 +169,7 @@ class Grouped:
                 f"the groups of label {label!r} must be a list of groups, not {groups!r}"
             )
         groups = list(groups)
-        _require_hashable(groups, f"the groups of label {label!r}")
+        require_hashable(groups, f"the groups of label {label!r}")
         return list(dict.fromkeys(groups))
 
 
@@ -183,7 +183,8 @@ def _require_map(feature_map: Any) -> None:
         )
 
 
-def _require_hashable(values: list[Any], what: str) -> None:
+def require_hashable(values: list[Any], what: str) -> None:
+    """Raise a sentence that says what holds a value that is not hashable, if one is not."""
     for value in values:
         try:
             hash(value)
@@ -225,6 +226,13 @@ def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -
         f"hypotheses={hypotheses!r} is not known: choose multi, single or hybrid, or give a list "
         "of PerClass, Shared and Grouped parts"
     )
+
+
+def names_in(part: Part) -> list[Any]:
+    """Return the groups and labels that a part was given."""
+    if not isinstance(part, Grouped) or callable(part.groups):
+        return []
+    return [name for group, labels in part.groups.items() for name in [group, *map(plain, labels)]]
 
 
 def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:

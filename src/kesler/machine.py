@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kesler.answers import Answers
 from kesler.classes import ClassTable, Label
 from kesler.constraints import selection_code, sight_code
 from kesler.errors import KeslerError
-from kesler.hypotheses import Grouped, Part, PerClass, Shared
+from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable
 from kesler.maps import FeatureMap
 from kesler.maps.feature_map import Statistic
 from kesler.rows import Rows
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 STATISTICS: tuple[Statistic, ...] = ("first", "mean", "frequency")
+NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LANES = 16  # float32 numbers in a 64-byte cache line
 
 
@@ -33,6 +35,10 @@ class Machine:
     parts : the hypotheses, whose scores add up.
     rule : how far to move.
     classes : the classes known from the start.
+    constant : the value of a feature that every row is given before its own, 0 for none; its
+        weights are the intercepts.
+    one_right : whether every answer names one right class and no more, where some rules have a
+        closed form.
 
     Notes
     -----
@@ -41,16 +47,28 @@ class Machine:
     when it is full, so that growing costs O(1) amortised.
     """
 
-    def __init__(self, parts: Sequence[Part], rule: UpdateRule, classes: ClassTable) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        rule: UpdateRule,
+        classes: ClassTable,
+        constant: float = 0.0,
+        *,
+        one_right: bool = True,
+    ) -> None:
         self.parts = list(parts)
         self.rule = rule
         self.classes = classes
+        self.constant = constant
+        self.one_right = one_right
         self.n_features = 0
         self.statistics = [
             name for name in STATISTICS if any(m.statistic == name for m in self._maps)
         ]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
-        self.memberships: list[list[list[int]]] = [[] for _ in self.parts]
+        self.memberships: list[list[list[int]]] = [
+            [[] for _ in range(classes.n_virtual)] for _ in self.parts
+        ]
         self.counters = np.zeros(4, dtype=np.int64)
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -61,12 +79,25 @@ class Machine:
         rows: Rows,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None = None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
+        scores: npt.NDArray[np.float32] = NO_SCORES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Run one trial a row; return the class number predicted in each and that of its label.
-
-        -1 is predicted while no class is known.
+        """Run one trial a row; return the class number predicted in each, and those of the labels.
 
         Either every row is learnt or, if a row or a label is refused, none.
+
+        Parameters
+        ----------
+        rows : the instances.
+        labels : the labels that the answers name, one answer after the other.
+        weights : of the rows, above 0; None for 1.
+        answers : makes the answers of the numbers of these labels.
+        scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
+            was given before its answer was heard, of the classes known by then.
+
+        Returns
+        -------
+        Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
         rows = self._prepare(rows)
         n_before = len(self.classes)
@@ -79,21 +110,25 @@ class Machine:
             self.classes.forget_from(n_before)
             raise
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._kernels.learn(
-            self._learner,
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            codes,
-            np.empty(0) if weights is None else weights,
-            predictions,
-        )
+        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
+        heard = self._heard(answers(codes), weights)
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
         self._require_finite_steps()
         return predictions, codes
 
+    def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
+        shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
+        return self._kernels.Heard(
+            answers.indptr,
+            answers.codes,
+            answers.levels,
+            np.array(shape, dtype=np.int64),
+            np.empty(0) if weights is None else weights,
+        )
+
     def predict(self, rows: Rows) -> npt.NDArray[np.int32]:
         """Return the class number of highest score of each row, changing nothing."""
-        return self._predict(rows, np.empty((0, 0), dtype=np.float32))
+        return self._predict(rows, NO_SCORES)
 
     def scores(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Return the score of each known class, by number, shape (n_rows, n_classes)."""
@@ -104,13 +139,14 @@ class Machine:
     def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
         rows = self._prepare(rows).below(self.n_features)
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._kernels.predict(
-            self._learner, rows.indptr, rows.indices, rows.values, scores, predictions
-        )
+        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
+        self._kernels.predict(self._learner, blocks, predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
         """Return the rows as the kernels read them: zeros listed only where a map looks at them."""
+        if self.constant:
+            rows = rows.with_constant(self.constant)
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
         if looking is None:
             return rows.without_zeros()
@@ -132,6 +168,11 @@ class Machine:
             )
 
     # ---- what has been seen -----------------------------------------------------------------
+
+    @property
+    def n_named_features(self) -> int:
+        """Features but the constant one."""
+        return max(0, self.n_features - bool(self.constant))
 
     @property
     def n_trials(self) -> int:
@@ -156,11 +197,12 @@ class Machine:
 
     def join_group(self, label: Label, group: Hashable) -> None:
         """Let a class that has been met take part in one more group of every grouped part."""
-        code = self.classes.code(label)
+        code = self.classes.code(label) if label in self.classes else None
         if code is None:
             raise KeslerError(
                 f"label {label!r} has not been met: name it in the groups, or let it join later"
             )
+        require_hashable([group], "the groups to join")
         grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
         if not grouped:
             raise KeslerError("no part of this learner is Grouped, so there is no group to join")
@@ -174,7 +216,7 @@ class Machine:
 
     def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
         """Return for each grouped part the groups of the classes from number `n_before` on."""
-        new = self.classes.labels[n_before:]
+        new = self.classes.since(n_before)
         return [
             (i, [part.groups_of(label) for label in new])
             for i, part in enumerate(self.parts)
@@ -274,7 +316,8 @@ class Machine:
     def _learner(self) -> Any:
         from kesler.compiled.rules import rule_address
 
-        rule = self.rule.for_hypotheses(one_per_class=self.parts == [PerClass()])
+        one_per_class = self.one_right and self.parts == [PerClass()]
+        rule = self.rule.for_hypotheses(one_per_class=one_per_class)
         selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
         starts, members = self._member_lists()
         return self._kernels.Learner(

@@ -151,6 +151,17 @@ class Rows:
             self.dense,
         )
 
+    def with_constant(self, value: float) -> Rows:
+        """Rows with one feature more, number 0, of the same value in each: the others move up."""
+        starts = self.indptr[:-1]
+        return Rows(
+            self.indptr + np.arange(len(self) + 1),
+            np.insert(self.indices + np.int32(1), starts, 0),
+            np.insert(self.values, starts, np.float32(value)),
+            self.n_features + 1,
+            self.dense,
+        )
+
     def below(self, n_features: int) -> Rows:
         """Rows without the entries of features from `n_features` on."""
         if self.n_features <= n_features:
@@ -190,8 +201,11 @@ def as_float32(values: Any) -> npt.NDArray[np.float32]:
 
 def _numbers(values: list[Any]) -> npt.NDArray[Any]:
     """Return values as an array of numbers; text that looks like a number is none."""
-    array = np.array(values) if values else np.empty(0)
-    if array.dtype.kind not in "biuf":
+    try:
+        array = np.array(values) if values else np.empty(0)
+    except ValueError:  # a list among the values
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
         odd = next((v for v in values if not isinstance(v, Real)), values[0])
         raise KeslerError(f"{odd!r} ({type(odd).__name__}) is not a number that float32 can hold")
     return array

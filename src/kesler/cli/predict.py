@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.cli import inputs
-from kesler.cli.progress import progress_of
+from kesler.cli.progress import loaded, progress_of
 from kesler.estimators import OnlineClassifier
-from kesler.estimators.online import load
 from kesler.rows import Rows
 
 Ranking = list[tuple[Any, float]]
@@ -24,7 +23,7 @@ Ranking = list[tuple[Any, float]]
 
 def run(options: Namespace) -> None:
     """Print a line for each row."""
-    model = load(options.model)
+    model = loaded(options.model)
     stream = inputs.open_input(
         options,
         inputs.reading(options) or progress_of(model).reading,

@@ -11,7 +11,7 @@ from kesler.cli.inputs import reading
 from kesler.cli.methods import Method, chosen
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
-from kesler.estimators.online import load
+from kesler.estimators.files import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
 
 def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     """Return the learner that a model file holds, in its place in INPUT or at its beginning."""
-    model = load(options.model)
+    model = loaded(options.model)
     progress = progress_of(model)
     _require_same_method(options, progress)
     if progress.finished:
@@ -64,6 +64,17 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
         )
     _require_same_input(options, progress)
     return model, replace(progress, reading=reading(options) or progress.reading)
+
+
+def loaded(path: str) -> OnlineClassifier:
+    """Return the classifier in a model file."""
+    model = load(path)
+    if not isinstance(model, OnlineClassifier):
+        raise KeslerError(
+            f"{path} holds an {type(model).__name__}, and the command line learns and predicts "
+            "single classes: use kesler.load in Python"
+        )
+    return model
 
 
 def progress_of(model: OnlineClassifier) -> Progress:

@@ -1,4 +1,4 @@
-"""Which constraints a rule is handed."""
+"""Which pairs of classes (r, s), r to outscore s, a rule is handed."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -6,42 +6,86 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import ALL, GROWING, MISTAKEN, PREDICTED, VIOLATED, WORST
-from kesler.compiled.scores import best
+from kesler.compiled.learner import ALL, MISTAKEN, NOT_COMPARED, VIOLATED
 
 
 @inlined
-def choose(scores, k, y, predicted, selection, chosen, losses):
-    """Choose classes s that y must outscore by 1; return how many, with their losses."""
-    if selection == PREDICTED:
-        if predicted == y:
-            return 0
-        chosen[0] = predicted
-        losses[0] = loss_against(scores, y, predicted)
-        return 1
-    worst = best(scores, k, y)
-    if worst < 0 or loss_against(scores, y, worst) <= 0:
-        return 0
-    if selection == WORST or selection == GROWING:
-        chosen[0] = worst
-        losses[0] = loss_against(scores, y, worst)
-        return 1
+def set_levels(codes, levels, rest, k, out):
+    """Write the level of each known class: that of the answer, or `rest` for classes it leaves out.
+
+    Classes of a lower level must outscore those of a higher one; NOT_COMPARED takes no part, nor
+    does a class that this answer is the first to name. Return the highest level.
+    """
+    highest = rest
+    for r in range(k):
+        out[r] = rest
+    for i in range(codes.shape[0]):
+        if codes[i] < k:
+            out[codes[i]] = levels[i]
+            highest = max(highest, levels[i])
+    return highest
+
+
+@inlined
+def worst_pair(scores, k, solver, highest):
+    """Return the pair whose scores differ most the wrong way, or (-1, -1) if there is no pair.
+
+    Among equals the one that the order of meeting puts the wrong way: of the better classes the one
+    met last, of the worse ones the one met first. Costs O(k + levels^2).
+    """
+    lowest, top = solver.lowest, solver.top
+    for level in range(highest + 1):
+        lowest[level] = -1
+        top[level] = -1
+    for r in range(k):
+        level = solver.levels[r]
+        if level == NOT_COMPARED:
+            continue
+        if lowest[level] < 0 or scores[r] <= scores[lowest[level]]:
+            lowest[level] = r
+        if top[level] < 0 or scores[r] > scores[top[level]]:
+            top[level] = r
+    better, worse, worst = -1, -1, 0.0
+    for level in range(highest):
+        for below in range(level + 1, highest + 1):
+            r, s = lowest[level], top[below]
+            if r >= 0 and s >= 0:
+                loss = loss_of(scores, r, s)
+                swapped = better >= 0 and better < worse and s < r
+                if better < 0 or loss > worst or (loss == worst and swapped):
+                    better, worse, worst = r, s, loss
+    return better, worse
+
+
+@inlined
+def choose(scores, k, selection, highest, solver):
+    """Choose all pairs of a kind, those of one better class in a row; return how many."""
     m = 0
-    for s in range(k):
-        loss = loss_against(scores, y, s)
-        ahead = scores[s] > scores[y] or (scores[s] == scores[y] and s < y)
-        if s != y and (
-            selection == ALL
-            or (selection == VIOLATED and loss > 0)
-            or (selection == MISTAKEN and ahead)
-        ):
-            chosen[m] = s
-            losses[m] = loss
-            m += 1
+    for r in range(k):
+        level = solver.levels[r]
+        if level == NOT_COMPARED or level == highest:
+            continue
+        for s in range(k):
+            if solver.levels[s] <= level:
+                continue
+            loss = loss_of(scores, r, s)
+            if (
+                selection == ALL
+                or (selection == VIOLATED and loss > 0)
+                or (selection == MISTAKEN and is_ahead(scores, s, r))
+            ):
+                solver.better[m], solver.worse[m], solver.losses[m] = r, s, loss
+                m += 1
     return m
 
 
 @inlined
-def loss_against(scores, y, s):
-    """Return 1 - (score of y - score of s), as double."""
-    return 1.0 - (np.float64(scores[y]) - np.float64(scores[s]))
+def is_ahead(scores, s, r):
+    """Return whether s would be predicted before r: among equals, the class met first."""
+    return scores[s] > scores[r] or (scores[s] == scores[r] and s < r)
+
+
+@inlined
+def loss_of(scores, r, s):
+    """Return 1 - (score of r - score of s), as double."""
+    return 1.0 - (np.float64(scores[r]) - np.float64(scores[s]))

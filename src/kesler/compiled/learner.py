@@ -17,6 +17,8 @@ from kesler.compiled.jit import (
     DOUBLES,
     FLOAT_STACK,
     FLOAT_TABLE,
+    FLOATS,
+    INDICES,
     INT_TABLE,
     INTS,
     allocating,
@@ -30,14 +32,20 @@ PER_CLASS, SHARED, GROUPED = range(3)
 FIRST, MEAN, FREQUENCY = range(3)
 # Which constraints a rule is given.
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING = range(6)
+# The level of a class that an answer says nothing about, where that means nothing.
+NOT_COMPARED = -1
 # What a rule sees of them beside their losses.
 LOSSES, NORMS, GRAM = range(3)
 # Classes come in full vectors: float32 numbers in a 64-byte cache line.
 LANES = 16
+# What answers share: the level of classes left out, the most pairs, the number of levels.
+REST, PAIRS, LEVELS = range(3)
 # Counters.
 TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
 # Beyond this many, float32 could no longer add one: the statistics of such a class stand still.
 FULL = 2.0**24
+# What the statistics of a class without an instance are divided by; lost in the sum with the first.
+NO_INSTANCE = np.float32(1e-30)
 # A rule that is handed a growing set of constraints gets no further one that is violated by less.
 EXACT = 1e-6
 # The largest amount that a trial may add to a weight: float32 ends at 3e38.
@@ -79,16 +87,54 @@ class Scratch(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """The constraints of a trial, what the rule sees of them and the steps that it takes."""
+    """The constraints of a trial, what the rule sees of them and the steps that it takes.
 
-    chosen: npt.NDArray[np.int64]
+    levels, lowest, top : (classes,), of the answer; better, worse, losses, norms, steps : (pairs,);
+    gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
+    where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
+    coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
+    after : (classes,), the scores that the steps would lead to.
+    """
+
+    levels: npt.NDArray[np.int64]
+    lowest: npt.NDArray[np.int64]
+    top: npt.NDArray[np.int64]
+    better: npt.NDArray[np.int64]
+    worse: npt.NDArray[np.int64]
     losses: npt.NDArray[np.float64]
     norms: npt.NDArray[np.float64]
     steps: npt.NDArray[np.float64]
     gram: npt.NDArray[np.float64]
     columns: npt.NDArray[np.float32]
+    owners: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    coefficients: npt.NDArray[np.float64]
+    is_moved: npt.NDArray[np.bool_]
+    moved: npt.NDArray[np.int64]
+    after: npt.NDArray[np.float64]
 
 
+class Blocks(NamedTuple):
+    """Rows, as in `kesler.rows.Rows`."""
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+
+
+class Heard(NamedTuple):
+    """Answers, as in `kesler.answers.Answers`; row_weights may be empty (all 1)."""
+
+    indptr: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    levels: npt.NDArray[np.int32]
+    shape: npt.NDArray[np.int64]
+    row_weights: npt.NDArray[np.float64]
+
+
+BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS), Blocks)
+HEARD = types.NamedTuple((INTS, INDICES, INDICES, INTS, DOUBLES), Heard)
 LEARNER = types.NamedTuple(
     (
         FLOAT_TABLE,
@@ -131,20 +177,40 @@ def make_scratch(learner, indptr):
 
 
 @allocating
-def make_solver(learner, n_classes):
+def make_solver(learner, n_classes, heard):
     """Room for the constraints that the rule may be given, and for what it sees of them."""
     selection, sight = learner.rule[1], learner.rule[2]
-    most = 1 if selection == PREDICTED or selection == WORST else n_classes
+    most = heard.shape[PAIRS]
+    if selection == PREDICTED or selection == WORST:
+        most = 1
+    elif selection == GROWING:
+        # An optimum needs no more pairs than classes; some of those tried on the way drop to 0.
+        most = min(most, 4 * n_classes)
+    most_levels = heard.shape[LEVELS]
     n_columns = 0
     if sight == GRAM:
-        n_columns = most + 1
+        n_columns = n_classes
     elif sight == NORMS and most > 1:
         n_columns = 2
+    slots = np.empty(n_classes, np.int64)
+    for r in range(n_classes):
+        slots[r] = -1
     return Solver(
+        np.empty(n_classes, np.int64),
+        np.empty(most_levels, np.int64),
+        np.empty(most_levels, np.int64),
+        np.empty(most, np.int64),
         np.empty(most, np.int64),
         np.empty(most),
         np.empty(most),
         np.empty(most),
         np.empty((most, most) if sight == GRAM else (most, 0)),
         np.empty((n_columns, n_classes), np.float32),
+        np.empty(n_columns, np.int64),
+        slots,
+        np.zeros(1, np.int64),
+        np.zeros(n_classes),
+        np.zeros(n_classes, np.bool_),
+        np.empty(n_classes, np.int64),
+        np.empty(n_classes if sight == GRAM else 0),
     )

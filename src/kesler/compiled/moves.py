@@ -12,65 +12,84 @@ from kesler.compiled.scores import of_map
 
 
 @inlined
-def is_movable(learner, indices, values, y, chosen, steps, m, scratch):
+def is_movable(learner, indices, values, n_moved, scratch, solver):
     """Whether no weight would move by more than float32 bears; NaN is more."""
-    total = 0.0
-    for j in range(m):
-        total += abs(steps[j])
     for part in range(learner.parts.shape[0]):
-        if not total * largest(learner, part, indices, values, y, scratch) <= LARGEST:
-            return False
-        if learner.parts[part, MAP] != 0:
-            for j in range(m):
-                size = largest(learner, part, indices, values, chosen[j], scratch)
-                if not abs(steps[j]) * size <= LARGEST:
-                    return False
+        size = largest(values)
+        for i in range(n_moved):
+            r = solver.moved[i]
+            if learner.parts[part, MAP] != 0:
+                of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+                size = largest(scratch.phi[: indices.shape[0]])
+            if not abs(solver.coefficients[r]) * size <= LARGEST:
+                return False
     return True
 
 
 @inlined
-def largest(learner, part, indices, values, r, scratch):
-    """Return the largest |phi_i(x, r)|, NaN if one is NaN."""
-    phi = values
-    if learner.parts[part, MAP] != 0:
-        of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
-        phi = scratch.phi
+def largest(phi):
+    """Return the largest |phi_j|, NaN if one is NaN."""
     size = 0.0
-    for j in range(indices.shape[0]):
+    for j in range(phi.shape[0]):
         if not abs(phi[j]) <= size:
             size = np.float64(abs(phi[j]))
     return size
 
 
 @inlined
-def move(learner, indices, values, y, chosen, steps, m, scratch):
-    """Add sum_j steps[j] (phi(x, y) - phi(x, s_j)) to every hypothesis."""
-    total = 0.0
-    for j in range(m):
-        total += steps[j]
+def move(learner, indices, values, n_moved, scratch, solver):
+    """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, KIND] == SHARED and learner.parts[part, MAP] != 0:
-            move_shared(learner, part, indices, values, y, total, chosen, steps, m, scratch)
+        if learner.parts[part, KIND] == SHARED:
+            move_shared(learner, part, indices, values, n_moved, scratch, solver)
         else:
-            move_owned(learner, part, indices, values, y, total, scratch)
-            for j in range(m):
-                if steps[j] != 0:
-                    move_owned(learner, part, indices, values, chosen[j], -steps[j], scratch)
+            for i in range(n_moved):
+                r = solver.moved[i]
+                move_owned(learner, part, indices, values, r, solver.coefficients[r], scratch)
 
 
 @inlined
-def move_shared(learner, part, indices, values, y, total, chosen, steps, m, scratch):
+def forget_coefficients(n_moved, solver):
+    """Make room for the coefficients of the next trial."""
+    for i in range(n_moved):
+        solver.coefficients[solver.moved[i]] = 0
+        solver.is_moved[solver.moved[i]] = False
+
+
+@inlined
+def sum_coefficients(m, solver):
+    """Sum the steps into one coefficient a class; return how many classes move, list them."""
+    n_moved = 0
+    for j in range(m):
+        if solver.steps[j] != 0:
+            n_moved = add_coefficient(solver, solver.better[j], solver.steps[j], n_moved)
+            n_moved = add_coefficient(solver, solver.worse[j], -solver.steps[j], n_moved)
+    return n_moved
+
+
+@inlined
+def add_coefficient(solver, r, step, n_moved):
+    """Add a step to the coefficient of class r; return how many classes are listed by now."""
+    if not solver.is_moved[r]:
+        solver.is_moved[r] = True
+        solver.moved[n_moved] = r
+        n_moved += 1
+    solver.coefficients[r] += step
+    return n_moved
+
+
+@inlined
+def move_shared(learner, part, indices, values, n_moved, scratch, solver):
     """Move the one hypothesis of all classes, summing first what each class adds to it."""
     n = indices.shape[0]
-    of_map(learner, part, PHI, indices, values, scratch.narrow, y, scratch.phi)
     for j in range(n):
-        scratch.narrow[j, 0] = np.float32(total) * scratch.phi[j]
-    for i in range(m):
-        if steps[i] == 0:
-            continue
-        of_map(learner, part, PHI, indices, values, scratch.narrow, chosen[i], scratch.phi)
+        scratch.narrow[j, 0] = 0
+    for i in range(n_moved):
+        r = solver.moved[i]
+        of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+        coefficient = np.float32(solver.coefficients[r])
         for j in range(n):
-            scratch.narrow[j, 0] -= np.float32(steps[i]) * scratch.phi[j]
+            scratch.narrow[j, 0] += coefficient * scratch.phi[j]
     for j in range(n):
         learner.weights[indices[j], learner.parts[part, OFFSET]] += scratch.narrow[j, 0]
 

@@ -1,4 +1,4 @@
-"""Squared norms and inner products of phi(x, y) - phi(x, s), over all hypotheses."""
+"""Squared norms and inner products of d = phi(x, r) - phi(x, s), over all hypotheses."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -108,33 +108,61 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
 
 
 @inlined
-def measure_norms(learner, indices, values, y, k, chosen, m, scratch, solver):
-    """norms[j] = ||phi(x, y) - phi(x, s_j)||^2 of the chosen classes."""
+def measure_norms(learner, indices, values, k, m, scratch, solver):
+    """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
     if m == 1:
-        solver.norms[0] = pair_norm(learner, indices, values, y, chosen[0], scratch)
+        solver.norms[0] = pair_norm(
+            learner, indices, values, solver.better[0], solver.worse[0], scratch
+        )
         return
     diagonal, column = solver.columns[0], solver.columns[1]
     gram_diagonal(learner, indices, values, k, scratch, diagonal)
-    gram_column(learner, indices, values, y, k, scratch, column)
+    of = -1
     for j in range(m):
-        s = chosen[j]
-        norm = np.float64(diagonal[y]) + np.float64(diagonal[s]) - 2.0 * np.float64(column[s])
+        r, s = solver.better[j], solver.worse[j]
+        if r != of:  # pairs of one better class stand in a row
+            gram_column(learner, indices, values, r, k, scratch, column)
+            of = r
+        norm = np.float64(diagonal[r]) + np.float64(diagonal[s]) - 2.0 * np.float64(column[s])
         solver.norms[j] = max(0.0, norm)
 
 
 @inlined
-def measure_gram(learner, indices, values, y, k, start, m, scratch, solver):
-    """Fill gram[i, j] = <d_i, d_j>, d_j = phi(x, y) - phi(x, s_j), from row `start` to m - 1."""
-    columns, gram = solver.columns, solver.gram
-    if start == 0:
-        gram_column(learner, indices, values, y, k, scratch, columns[0])
+def measure_gram(learner, indices, values, k, start, m, scratch, solver):
+    """gram[i, j] = <d_i, d_j> for the pairs from `start` to m - 1 with all before them."""
     for i in range(start, m):
-        new = solver.chosen[i]
-        gram_column(learner, indices, values, new, k, scratch, columns[i + 1])
+        better = column_of(learner, indices, values, solver.better[i], k, scratch, solver)
+        worse = column_of(learner, indices, values, solver.worse[i], k, scratch, solver)
         for j in range(i + 1):
-            s = solver.chosen[j]
-            inner = np.float64(columns[0, y]) - np.float64(columns[0, s])
-            inner += np.float64(columns[i + 1, s]) - np.float64(columns[i + 1, y])
-            gram[i, j] = inner
-            gram[j, i] = inner
-        solver.norms[i] = gram[i, i]
+            inner = gain(solver, better, worse, solver.better[j], solver.worse[j])
+            solver.gram[i, j] = inner
+            solver.gram[j, i] = inner
+        solver.norms[i] = solver.gram[i, i]
+
+
+@inlined
+def gain(solver, better, worse, r, s):
+    """Return how much a step of 1 along a pair, given its columns, parts the scores of r and s."""
+    columns = solver.columns
+    up = np.float64(columns[better, r]) - np.float64(columns[better, s])
+    return up - (np.float64(columns[worse, r]) - np.float64(columns[worse, s]))
+
+
+@inlined
+def column_of(learner, indices, values, r, k, scratch, solver):
+    """Return which of the columns is the Gram column of class r, which is computed once a trial."""
+    if solver.slots[r] < 0:
+        slot = solver.counts[0]
+        gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
+        solver.slots[r] = slot
+        solver.owners[slot] = r
+        solver.counts[0] = slot + 1
+    return solver.slots[r]
+
+
+@inlined
+def forget_columns(solver):
+    """Make room for the columns of the next trial."""
+    for slot in range(solver.counts[0]):
+        solver.slots[solver.owners[slot]] = -1
+    solver.counts[0] = 0

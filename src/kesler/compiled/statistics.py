@@ -6,17 +6,24 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import FIRST, FULL, MEAN
+from kesler.compiled.learner import FIRST, FULL, MEAN, NO_INSTANCE
 
 
 @inlined
-def take_in(learner, indices, values, y, weight, is_first):
+def join(learner, y):
+    """Let a class begin without an instance: all that is kept of it is 0."""
+    for i in range(learner.kinds.shape[0]):
+        learner.totals[i, y] = NO_INSTANCE
+
+
+@inlined
+def take_in(learner, indices, values, y, weight):
     """Add the row to what is kept of class y, after the trial: a trial sees the past only."""
     share = np.float32(weight)
     for i in range(learner.kinds.shape[0]):
         kind, sums = learner.kinds[i], learner.statistics[i]
         if kind == FIRST:
-            if is_first:
+            if learner.totals[i, y] == NO_INSTANCE:
                 learner.totals[i, y] = 1
                 for j in range(indices.shape[0]):
                     sums[indices[j], y] = values[j]

@@ -6,46 +6,57 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from kesler.compiled.choices import choose, loss_against
-from kesler.compiled.jit import DOUBLES, FLOAT_TABLE, FLOATS, INDICES, INTS, inlined, kernel
+from kesler.compiled.choices import choose, is_ahead, loss_of, set_levels, worst_pair
+from kesler.compiled.jit import FLOAT_TABLE, INDICES, inlined, kernel
 from kesler.compiled.learner import (
+    BLOCKS,
     EXACT,
     FIRST_SEEN,
     GRAM,
     GROWING,
+    HEARD,
     LEARNER,
     MISTAKES,
     NORMS,
     NOT_FINITE,
+    PREDICTED,
+    REST,
     TRIALS,
+    WORST,
+    Blocks,
+    Heard,
     Learner,
     make_scratch,
     make_solver,
 )
-from kesler.compiled.moves import is_movable, move
-from kesler.compiled.norms import measure_gram, measure_norms
+from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
+from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
-from kesler.compiled.statistics import take_in
+from kesler.compiled.statistics import join, take_in
 
-__all__ = ["Learner", "learn", "predict"]
+__all__ = ["Blocks", "Heard", "Learner", "learn", "predict"]
 
 
 @inlined
-def find_steps(learner, indices, values, y, k, m, weight, scratch, solver):
-    """Ask the rule how far to go along each chosen constraint; return how many there are."""
+def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver):
+    """Ask the rule how far to go along each chosen pair; return how many there are."""
     selection, sight = learner.rule[1], learner.rule[2]
     clear(solver.steps, m)
     if sight == NORMS:
-        measure_norms(learner, indices, values, y, k, solver.chosen, m, scratch, solver)
+        measure_norms(learner, indices, values, k, m, scratch, solver)
     elif sight == GRAM:
-        measure_gram(learner, indices, values, y, k, 0, m, scratch, solver)
+        measure_gram(learner, indices, values, k, 0, m, scratch, solver)
     ask_rule(learner, m, weight, solver)
-    # The optimum over all k - 1 constraints mostly rests on a few: begin with the worst and add
-    # the one that the step leaves most violated, until none is violated beyond the chosen ones.
-    while selection == GROWING and m < k - 1 and add_most_violated(scratch.scores, y, k, m, solver):
+    # The optimum over all pairs mostly rests on a few: begin with the worst and add the one that
+    # the step leaves most violated, until none is violated beyond the chosen ones.
+    while (
+        selection == GROWING
+        and m < solver.steps.shape[0]
+        and add_most_violated(scratch.scores, k, m, highest, solver)
+    ):
         m += 1
-        measure_gram(learner, indices, values, y, k, m - 1, m, scratch, solver)
+        measure_gram(learner, indices, values, k, m - 1, m, scratch, solver)
         ask_rule(learner, m, weight, solver)
     return m
 
@@ -65,30 +76,28 @@ def ask_rule(learner, m, weight, solver):
 
 
 @inlined
-def add_most_violated(scores, y, k, m, solver):
-    """Add the class whose constraint the step leaves violated more than any chosen one's."""
+def add_most_violated(scores, k, m, highest, solver):
+    """Add the pair that the steps leave violated more than any chosen one, if there is one.
+
+    Every pair's violation follows from the scores after the steps.
+    """
+    for r in range(k):
+        solver.after[r] = np.float64(scores[r])
+    for j in range(m):
+        better, worse = solver.slots[solver.better[j]], solver.slots[solver.worse[j]]
+        for r in range(k):
+            rise = np.float64(solver.columns[better, r]) - np.float64(solver.columns[worse, r])
+            solver.after[r] += solver.steps[j] * rise
     slack = 0.0
-    for i in range(m):
-        loss = solver.losses[i]
-        for j in range(m):
-            loss -= solver.gram[i, j] * solver.steps[j]
-        slack = max(slack, loss)
-    worst, found = slack + EXACT, -1
-    for s in range(k):
-        loss = loss_against(scores, y, s)
-        taken = s == y
-        for j in range(m):
-            taken |= s == solver.chosen[j]
-            gain = np.float64(solver.columns[0, y]) - np.float64(solver.columns[0, s])
-            gain += np.float64(solver.columns[j + 1, s]) - np.float64(solver.columns[j + 1, y])
-            loss -= solver.steps[j] * gain
-        if not taken and loss > worst:
-            worst, found = loss, s
-    if found >= 0:
-        solver.chosen[m] = found
-        solver.losses[m] = loss_against(scores, y, found)
-        solver.steps[m] = 0
-    return found >= 0
+    for j in range(m):
+        slack = max(slack, loss_of(solver.after, solver.better[j], solver.worse[j]))
+    r, s = worst_pair(solver.after, k, solver, highest)
+    if r < 0 or loss_of(solver.after, r, s) <= slack + EXACT:
+        return False
+    solver.better[m], solver.worse[m] = r, s
+    solver.losses[m] = loss_of(scores, r, s)
+    solver.steps[m] = 0
+    return True
 
 
 @inlined
@@ -101,70 +110,105 @@ def finite(scores, k):
 
 
 @inlined
-def learn_from(learner, indices, values, y, predicted, k, weight, scratch, solver):
-    """Constrain, update and move for the answer y to a row that has just been scored."""
+def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
+    """Constrain, update and move for an answer whose levels are set; return if it was a mistake.
+
+    A mistake is a pair of which the worse class would be predicted first.
+    """
+    selection = learner.rule[1]
     if not finite(scratch.scores, k):
         learner.counters[NOT_FINITE] += 1
-        return
-    m = choose(scratch.scores, k, y, predicted, learner.rule[1], solver.chosen, solver.losses)
-    if m == 0:
-        return
-    m = find_steps(learner, indices, values, y, k, m, weight, scratch, solver)
-    if is_movable(learner, indices, values, y, solver.chosen, solver.steps, m, scratch):
-        move(learner, indices, values, y, solver.chosen, solver.steps, m, scratch)
-    else:
-        learner.counters[NOT_FINITE] += 1
+        return False
+    r, s = worst_pair(scratch.scores, k, solver, highest)
+    if r < 0:
+        return False
+    mistaken = is_ahead(scratch.scores, s, r)
+    loss = loss_of(scratch.scores, r, s)
+    m = 0
+    if loss > 0 and (mistaken or selection != PREDICTED):
+        if selection == PREDICTED or selection == WORST or selection == GROWING:
+            solver.better[0], solver.worse[0], solver.losses[0] = r, s, loss
+            m = 1
+        else:
+            m = choose(scratch.scores, k, selection, highest, solver)
+    if m:
+        m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
+        n_moved = sum_coefficients(m, solver)
+        if is_movable(learner, indices, values, n_moved, scratch, solver):
+            move(learner, indices, values, n_moved, scratch, solver)
+        else:
+            learner.counters[NOT_FINITE] += 1
+        forget_coefficients(n_moved, solver)
+        forget_columns(solver)
+    return mistaken
 
 
 @inlined
-def learn_all(learner, indptr, indices, values, codes, row_weights, predictions, scratch, solver):
+def meet(learner, indices, values, codes, levels, weight):
+    """Let new classes join, and take the row in as an instance of the best ones."""
+    for i in range(codes.shape[0]):
+        y = np.int64(codes[i])
+        if y >= learner.counters[FIRST_SEEN]:
+            learner.counters[FIRST_SEEN] = y + 1
+            join(learner, y)
+        if levels[i] == 0:
+            take_in(learner, indices, values, y, weight)
+
+
+@inlined
+def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
     """Run a trial a row."""
-    for t in range(indptr.shape[0] - 1):
-        row = indices[indptr[t] : indptr[t + 1]]
-        x = values[indptr[t] : indptr[t + 1]]
-        weight = row_weights[t] if row_weights.shape[0] else 1.0
-        y = np.int64(codes[t])
+    for t in range(rows.indptr.shape[0] - 1):
+        row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
+        levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
+        weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
         score(learner, row, x, k, scratch, scratch.scores)
-        predicted = best(scratch.scores, k, -1)
-        predictions[t] = predicted
+        predictions[t] = best(scratch.scores, k, -1)
+        keep(scratch.scores, k, scores, t)
+        highest = set_levels(codes, levels, heard.shape[REST], k, solver.levels)
+        mistaken = learn_from(learner, row, x, k, weight, highest, scratch, solver)
         learner.counters[TRIALS] += 1
-        is_first = y == k
-        if is_first:
-            learner.counters[FIRST_SEEN] += 1
-        else:
-            learner.counters[MISTAKES] += predicted != y
-            learn_from(learner, row, x, y, predicted, k, weight, scratch, solver)
-        take_in(learner, row, x, y, weight, is_first)
+        learner.counters[MISTAKES] += mistaken
+        meet(learner, row, x, codes, levels, weight)
 
 
 @inlined
-def score_all(learner, indptr, indices, values, scores, predictions, scratch):
+def keep(row_scores, k, scores, t):
+    """Copy the scores of one row, if they are asked for."""
+    if scores.shape[0]:
+        for r in range(k):
+            scores[t, r] = row_scores[r]
+
+
+@inlined
+def score_all(learner, rows, predictions, scores, scratch):
     """Score and predict a row after the other."""
     k = learner.counters[FIRST_SEEN]
-    for t in range(indptr.shape[0] - 1):
-        row = indices[indptr[t] : indptr[t + 1]]
-        x = values[indptr[t] : indptr[t + 1]]
+    for t in range(rows.indptr.shape[0] - 1):
+        row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
-        if scores.shape[0]:
-            for r in range(k):
-                scores[t, r] = scratch.scores[r]
+        keep(scratch.scores, k, scores, t)
 
 
-@kernel(types.void(LEARNER, INTS, INDICES, FLOATS, INDICES, DOUBLES, INDICES))
-def learn(learner, indptr, indices, values, codes, row_weights, predictions):
-    """Run a trial a row; codes are the answers, row_weights may be empty (all 1).
+@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE))
+def learn(learner, rows, heard, predictions, scores):
+    """Run a trial a row.
 
-    predictions[i] becomes the class predicted before the answer was heard, -1 if none was known.
+    predictions[i] becomes the class of highest score before the answer was heard, -1 if none was
+    known; scores[i] the scores of the classes known by then, unless `scores` has no rows.
     """
-    scratch = make_scratch(learner, indptr)
-    solver = make_solver(learner, scratch.scores.shape[0])
-    learn_all(learner, indptr, indices, values, codes, row_weights, predictions, scratch, solver)
+    scratch = make_scratch(learner, rows.indptr)
+    solver = make_solver(learner, scratch.scores.shape[0], heard)
+    learn_all(learner, rows, heard, predictions, scores, scratch, solver)
 
 
-@kernel(types.void(LEARNER, INTS, INDICES, FLOATS, FLOAT_TABLE, INDICES))
-def predict(learner, indptr, indices, values, scores, predictions):
-    """Score rows, changing nothing; `scores` may have no rows if only predictions are asked."""
-    scratch = make_scratch(learner, indptr)
-    score_all(learner, indptr, indices, values, scores, predictions, scratch)
+@kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))
+def predict(learner, rows, predictions, scores):
+    """Score rows, changing nothing; predictions and scores as in `learn`."""
+    scratch = make_scratch(learner, rows.indptr)
+    score_all(learner, rows, predictions, scores, scratch)

@@ -1,5 +1,7 @@
 """Estimators: thin scikit-learn faces of the machines."""
 
+from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.online import OnlineClassifier
+from kesler.estimators.ranking import OnlineLabelRanker
 
-__all__ = ["OnlineClassifier"]
+__all__ = ["OnlineClassifier", "OnlineLabelRanker", "OnlineMultilabelClassifier"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ def label_list(y: Any) -> list[Any]:
     return list(array) if array.dtype.kind in "mM" else array.tolist()
 
 
-def require_lengths(n_rows: int, labels: Sequence[Any]) -> None:
+def require_lengths(n_rows: int, labels: Sized) -> None:
     """Raise unless there is one label for each row."""
     if n_rows != len(labels):
         raise KeslerError(
@@ -164,6 +165,16 @@ def require_width(rows: Rows, width: int | None, *, more: bool) -> None:
             f"the rows have {rows.n_features} features, but this model expects {width}: give rows "
             "of that width"
         )
+
+
+def intercept_value(intercept: Any) -> float:
+    """Return the value of the constant feature."""
+    if not (isinstance(intercept, (int, float)) and math.isfinite(intercept)):
+        raise KeslerError(
+            f"intercept={intercept!r} must be a finite number: it is the value of a feature that "
+            "every row is given, 0 for none"
+        )
+    return float(intercept)
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+from kesler.estimators.base import OnlineLearner
+from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.online import OnlineClassifier
+from kesler.estimators.ranking import OnlineLabelRanker
+from kesler.progressive.label_results import MultilabelResult, RankingResult, validate_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +51,43 @@ class ProgressiveResult:
 
     @property
     def error(self) -> float:
-        """Mistakes over trials (Fink et al. 2006, Section 2)."""
-        return self.n_mistakes / self.n_trials
+        """Mistakes over trials (Fink et al. 2006, Section 2); 0 if there were none."""
+        return self.n_mistakes / max(1, self.n_trials)
 
 
+@overload
 def progressive_validate(
-    estimator: OnlineClassifier, X: Any, y: Any, sample_weight: Any = None
-) -> ProgressiveResult:
+    estimator: OnlineClassifier, X: Any, y: Any, sample_weight: Any = ..., classes: Any = ...
+) -> ProgressiveResult: ...
+@overload
+def progressive_validate(
+    estimator: OnlineMultilabelClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = ...,
+    classes: Any = ...,
+) -> MultilabelResult: ...
+@overload
+def progressive_validate(
+    estimator: OnlineLabelRanker, X: Any, y: Any, sample_weight: Any = ..., classes: Any = ...
+) -> RankingResult: ...
+def progressive_validate(
+    estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+) -> ProgressiveResult | MultilabelResult | RankingResult:
     r"""Let an estimator predict each row, then learn it; return the record.
 
     .. math:: \text{error} = \frac1T \sum_t 1[\hat y_t \ne y_t, \; y_t \in \{y_1 \dots y_{t-1}\}]
 
     Parameters
     ----------
-    estimator : OnlineClassifier
+    estimator : OnlineClassifier, OnlineMultilabelClassifier or OnlineLabelRanker
         Learns in place and goes on from what it knows already.
-    X, y, sample_weight : as in :meth:`OnlineClassifier.partial_fit`
+    X, y, sample_weight, classes : as in the `partial_fit` of the estimator
         The stream, in its order.
 
     Returns
     -------
-    ProgressiveResult
+    ProgressiveResult, MultilabelResult or RankingResult
 
     Raises
     ------
@@ -88,6 +108,8 @@ def progressive_validate(
     >>> result.n_mistakes, result.n_first_seen, result.error, result.curve.tolist()
     (1, 2, 0.25, [0, 0, 1, 1])
     """
+    if isinstance(estimator, (OnlineMultilabelClassifier, OnlineLabelRanker)):
+        return validate_labels(estimator, X, y, sample_weight, classes)
     if not isinstance(estimator, OnlineClassifier):
         raise KeslerError(
             f"progressive_validate needs a learner that predicts before it learns, not "
@@ -97,10 +119,9 @@ def progressive_validate(
     start = time.perf_counter()
     predicted, answers = estimator.run_trials(X, y, sample_weight)
     seconds = time.perf_counter() - start
-    if not len(answers):
-        raise KeslerError("every sample_weight is zero, so there is no row to predict and learn")
     wrong = mistakes(predicted, answers, n_known)
-    labels = np.array([*estimator.classes_by_code_.tolist(), None], dtype=object)
+    met = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
+    labels = np.array([*met, None], dtype=object)
     return ProgressiveResult(
         n_trials=len(answers),
         n_mistakes=int(wrong.sum()),

@@ -110,9 +110,9 @@ class MIRA(AggressiveRule):
 
     Notes
     -----
-    With :class:`~kesler.hypotheses.PerClass` alone, Crammer and Singer's closed form, O(k log k)
-    an update. Over any other hypotheses the quadratic program is solved to 1e-6 on a growing set
-    of m constraints, O(nnz k m) an update.
+    With :class:`~kesler.hypotheses.PerClass` alone and one right class a row, Crammer and Singer's
+    closed form, O(k log k) an update. Anywhere else the quadratic program is solved to 1e-6 on a
+    growing set of m constraints, O(nnz k m) an update.
 
     References
     ----------

@@ -44,7 +44,10 @@ class UpdateRule:
         return ()
 
     def for_hypotheses(self, *, one_per_class: bool) -> UpdateRule:
-        """Return the rule to run where every class has one hypothesis of its own over x itself."""
+        """Return the rule to run where every class has one hypothesis of its own over x itself.
+
+        And where an answer is one class: all constraints then share their better side.
+        """
         return self
 
     def describe(self) -> dict[str, Any]:

@@ -1,0 +1,403 @@
+"""OnlineLearner: what the faces of the online learners have in common, whatever the answers are."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from kesler.classes import ClassTable, Label
+from kesler.errors import KeslerError
+from kesler.estimators import files, inputs
+from kesler.estimators.features import FeatureReader
+from kesler.estimators.told import Told
+from kesler.hypotheses import Part, resolve_hypotheses
+from kesler.machine import NO_SCORES, Machine
+from kesler.maps import FeatureMap, resolve_map
+from kesler.rows import Rows, Vocabulary
+from kesler.updates import UpdateRule, resolve_rule
+
+Self = TypeVar("Self", bound="OnlineLearner")
+
+# What `fit` forgets.
+_LEARNT = ("_machine", "_names", "n_features_in_", "feature_names_in_", "notes_")
+
+
+def unchanged_on_error(method: Any) -> Any:
+    """Put an estimator's attributes back if the method raises: a refused call leaves no trace."""
+
+    @wraps(method)
+    def guarded(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return method(self, *arguments, **named)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return guarded
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What some trials found, classes by number.
+
+    Parameters
+    ----------
+    predictions : int32 array of shape (n_rows,)
+        The class of highest score before the answer was heard, -1 if none was known.
+    codes : int32 array
+        The classes that the answers named, one answer after the other.
+    scores : float32 array of shape (n_rows, n_classes) or (0, 0)
+        The score of each class before the answer was heard, NaN for those not known by then; kept
+        if asked for.
+    """
+
+    predictions: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+
+    @staticmethod
+    def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
+        """Return runs of trials as one, with a score for each of the classes there are by now."""
+        none = np.empty(0, dtype=np.int32)
+        rooms = [(0, n_classes - each.scores.shape[1]) for each in pieces]
+        scores = [
+            np.pad(each.scores, ((0, 0), room), constant_values=np.nan)
+            for each, room in zip(pieces, rooms, strict=True)
+        ]
+        return Trials(
+            np.concatenate([none, *(each.predictions for each in pieces)]),
+            np.concatenate([none, *(each.codes for each in pieces)]),
+            np.concatenate([np.empty((0, n_classes), dtype=np.float32), *scores]),
+        )
+
+
+class OnlineLearner(FeatureReader, BaseEstimator):
+    """A learner that meets its classes as it learns, one row after the other.
+
+    A face says what its answers look like (`_tell`) and what it predicts.
+
+    Attributes
+    ----------
+    n_virtual : how many classes there are before the first row, without a label and never shown.
+    one_right : whether every answer is one label.
+    """
+
+    n_virtual: ClassVar[int] = 0
+    one_right: ClassVar[bool] = False
+
+    hypotheses: str | Part | list[Part]
+    feature_map: str | FeatureMap
+    update: str | UpdateRule
+
+    @abstractmethod
+    def _tell(self, y: Any, classes: Any = None) -> Told:
+        """Return what answers in any form that a user may give them say."""
+
+    # ---- batches ----------------------------------------------------------------------------
+
+    @unchanged_on_error
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn the rows once, in order.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or list of mappings
+            Rows; mappings are from feature names to values, and may bring new names at any time.
+        y : answers, one a row
+            See the class. Labels are numbers, text, tuples or any type that is hashable and can be
+            ordered.
+        sample_weight : array of shape (n_rows,) or None, default None
+            Aggressiveness of each row, 0 or more.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        for name in _LEARNT:
+            self.__dict__.pop(name, None)
+        self._run_trials(X, y, sample_weight)
+        if not self.n_known_:
+            weightless = not self._machine.n_trials
+            why = "every sample_weight is zero" if weightless else "no answer names a label"
+            raise KeslerError(f"{why}, so there is no row to learn from")
+        return self
+
+    def partial_fit(
+        self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn further rows, in order; new classes and, in mappings, new features are welcome.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`.
+        classes : sequence of labels or None, default None
+            Never needed, but to name the columns of answers that come as a table. Reserves room; a
+            class is known, and can be predicted, from its first row.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self._run_trials(X, y, sample_weight, classes)
+        return self
+
+    def _scores(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the score of each class, virtual ones included, by number."""
+        machine = self._fitted()
+        return np.concatenate([machine.scores(rows) for rows in self._rows_to_score(X)])
+
+    def levels_told(self, y: Any, classes: Any = None) -> npt.NDArray[np.int32]:
+        """Return the levels of the labels in answers: the lower must outscore the higher.
+
+        Parameters
+        ----------
+        y, classes : as in `partial_fit`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_classes), in the order of `classes_`; -1 for labels that are not
+        compared. Labels that the model does not know are left out.
+        """
+        return self._tell(y, classes).table(self.classes_.tolist())
+
+    # ---- events -----------------------------------------------------------------------------
+
+    @unchanged_on_error
+    def learn_one(self: Self, x: Any, y: Any) -> Self:
+        """Learn one row, without scikit-learn's validation.
+
+        Parameters
+        ----------
+        x : mapping of feature names to values, or array of shape (n_features,).
+        y : its answer.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        told = self._tell([y])
+        self._known_classes().require_admissible(told.names)
+        with self._names_forgotten_on_error():
+            self._learn(self._row(x, learn=True), told)
+        return self
+
+    # ---- what was seen ----------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels met so far, sorted."""
+        return self._fitted().classes.in_order
+
+    @property
+    def classes_by_code_(self) -> npt.NDArray[Any]:
+        """The labels met so far, in the order in which they were met."""
+        return self._fitted().classes.by_code
+
+    @property
+    def n_known_(self) -> int:
+        """Number of classes met so far, 0 before the first."""
+        return len(self._known_classes().labels)
+
+    @property
+    def n_trials_(self) -> int:
+        """Rows learnt from."""
+        return self._fitted().n_trials
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Rows whose answer, as far as its classes were known, the scores before it contradict."""
+        return self._fitted().n_mistakes
+
+    @property
+    def feature_map_(self) -> FeatureMap | None:
+        """The feature map in use, None if there is none."""
+        maps = [part.feature_map for part in self._fitted().parts]
+        return next((each for each in maps if each is not None), None)
+
+    def join_group(self: Self, label: Label, group: Hashable) -> Self:
+        """Let a class take part in one more group of the `Grouped` hypotheses.
+
+        Raises
+        ------
+        KeslerError
+            If the label has not been met, or no hypotheses are grouped.
+        """
+        self._fitted().join_group(label, group)
+        return self
+
+    # ---- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
+        """Write the model to a file, without pickle; loaded, it goes on as if never stopped.
+
+        Parameters
+        ----------
+        path : where to; a file there is replaced as a whole.
+        notes : anything that JSON can hold, given back by :func:`kesler.load` as `notes_`.
+
+        Raises
+        ------
+        KeslerError
+            If the labels are neither numbers nor text, or the file cannot be written.
+        """
+        files.save(self, self._fitted(), path, notes)
+
+    # ---- how it is done ---------------------------------------------------------------------
+
+    @unchanged_on_error
+    def _run_trials(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Any = None,
+        *,
+        keep_scores: bool = False,
+    ) -> Trials:
+        """Learn rows and return what their trials found. Rows of weight 0 are left out."""
+        if classes is not None and not isinstance(classes, Sized):
+            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
+        # What may be refused comes before what is changed: names of features join last.
+        named = inputs.holds_names(X)
+        data = X if named else self._array_rows(X, learn=True)
+        told = self._tell(y, classes)
+        n_rows = inputs.count_rows(data)
+        inputs.require_lengths(n_rows, told)
+        weights = inputs.row_weights(sample_weight, n_rows)
+        self._known_classes().require_admissible(told.names)
+        pieces, start = [], 0
+        with self._names_forgotten_on_error():
+            if named:
+                data = self._named_rows(X, learn=True)
+            machine = self._prepared(dense=inputs.is_dense(data))
+            machine.make_room(0 if classes is None else len(classes), 0)
+            for rows in inputs.blocks(data):
+                part = slice(start, start := start + len(rows))
+                shares = None if weights is None else weights[part]
+                pieces.append(self._learn(rows, told[part], shares, keep_scores=keep_scores))
+        return Trials.concatenate(pieces, len(machine.classes))
+
+    @contextmanager
+    def _names_forgotten_on_error(self) -> Iterator[None]:
+        """Take back new names of features if their rows were not learnt."""
+        n_names = len(self._vocabulary or ())
+        try:
+            yield
+        except BaseException:
+            if self._vocabulary is not None:
+                machine = getattr(self, "_machine", None)
+                learnt = 0 if machine is None else machine.n_named_features
+                self._vocabulary.forget_from(max(n_names, learnt))
+            raise
+
+    def _learn(
+        self,
+        rows: Rows,
+        told: Told,
+        weights: npt.NDArray[np.float64] | None = None,
+        *,
+        keep_scores: bool = False,
+    ) -> Trials:
+        """Learn rows that are finite.
+
+        Raises
+        ------
+        KeslerError
+            If the rows have not the width that the model was made for: that of its first dense
+            rows, or of the array or data frame that it learnt from.
+        """
+        inputs.require_width(rows, getattr(self, "n_features_in_", None), more=False)
+        machine = self._prepared(dense=rows.dense)
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights > 0)
+            told, rows, weights = told.take(kept), rows.take(kept), weights[kept]
+        if not len(rows):
+            return Trials.concatenate([], len(machine.classes))
+        scores = NO_SCORES
+        names = told.names
+        if keep_scores:
+            n_classes = machine.classes.count_with(names)
+            scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
+        learnt = machine.learn(rows, names, weights, told.answers, scores)
+        if rows.dense:
+            self.__dict__.setdefault("n_features_in_", rows.n_features)
+        return Trials(*learnt, scores)
+
+    def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:
+        """Let the features of the rows to come be known by these names; None: by position.
+
+        Parameters
+        ----------
+        vocabulary : the one that a reader fills, which is `vocabulary_` itself once the model has
+            learnt.
+
+        Raises
+        ------
+        KeslerError
+            If the model knows its features otherwise.
+        """
+        if self.__sklearn_is_fitted__() and vocabulary is not self._vocabulary:
+            known = "position" if self._vocabulary is None else "name"
+            raise KeslerError(
+                f"this model knows its features by {known}, but those of the rows are not told "
+                "that way: give rows in the format that it learnt from"
+            )
+        self._vocabulary = vocabulary
+        return self
+
+    def _known_classes(self) -> ClassTable:
+        machine = getattr(self, "_machine", None)
+        return ClassTable(n_virtual=self.n_virtual) if machine is None else machine.classes
+
+    def _prepared(self, *, dense: bool) -> Machine:
+        """Return the machine, made for the kind of the first rows."""
+        machine: Machine | None = getattr(self, "_machine", None)
+        if machine is None:
+            constant = inputs.intercept_value(getattr(self, "intercept", 0.0))
+            rule, classes = resolve_rule(self.update), self._known_classes()
+            machine = Machine(
+                self._parts(dense=dense), rule, classes, constant, one_right=self.one_right
+            )
+            self._machine = machine
+        return machine
+
+    def _parts(self, *, dense: bool) -> list[Part]:
+        return resolve_hypotheses(
+            self.hypotheses, lambda: resolve_map(self.feature_map, dense=dense)
+        )
+
+    def _fitted(self) -> Machine:
+        machine: Machine | None = getattr(self, "_machine", None)
+        if machine is None or not machine.classes.labels:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: no class is known before "
+                "the first row is learnt, by fit, partial_fit or learn_one"
+            )
+        return machine
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.n_known_ > 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse_rows()
+        return tags
+
+    def _takes_sparse_rows(self) -> bool:
+        try:
+            parts = self._parts(dense=False)
+        except KeslerError:  # refused when it learns, not when it is asked for its tags
+            return True
+        return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)

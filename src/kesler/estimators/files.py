@@ -1,0 +1,121 @@
+"""Estimators in model files: saved without pickle, loaded to go on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kesler import model_file
+from kesler.classes import ClassTable
+from kesler.errors import KeslerError
+from kesler.hypotheses import describe_parts, names_in, restore_parts
+from kesler.machine import Machine
+from kesler.parts import restore
+from kesler.rows import Vocabulary
+from kesler.updates import OURS, UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.estimators.base import OnlineLearner
+
+
+def save(
+    model: OnlineLearner, machine: Machine, path: str | os.PathLike[str], notes: dict[str, Any]
+) -> None:
+    """Write an estimator and its machine."""
+    _require_plain([*machine.classes.labels, *(g for gs in machine.groups for g in gs)])
+    _require_plain([name for part in machine.parts for name in names_in(part)])
+    vocabulary = model.vocabulary_
+    metadata = {
+        "estimator": type(model).__name__,
+        "parts": describe_parts(machine.parts),
+        "rule": machine.rule.describe(),
+        "constant": machine.constant,
+        "labels": machine.classes.labels,
+        "n_features": machine.n_features,
+        "names": None if vocabulary is None else vocabulary.names,
+        "width": getattr(model, "n_features_in_", None),
+        "groups": [list(groups) for groups in machine.groups],
+        "memberships": machine.memberships,
+        "notes": notes,
+    }
+    model_file.save(path, machine.arrays(), metadata)
+
+
+def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
+    """Return the model that was saved in a file, to go on as if it had never stopped.
+
+    Parameters
+    ----------
+    path : a file written by the `save` of an estimator.
+    custom : the user's own rules, maps and group functions that the model was made with: the file
+        holds no code, only their names.
+
+    Returns
+    -------
+    The estimator; what was saved as notes is its `notes_`.
+
+    Raises
+    ------
+    KeslerError
+        If the file is missing, cut off, no model, of a newer version, or names a part that is not
+        in `custom`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kesler import OnlineClassifier, load
+    >>> path = tempfile.mkdtemp() + "/mail.kesler"
+    >>> OnlineClassifier().learn_one({"cash": 1.0}, "spam").save(path, source="inbox")
+    >>> model = load(path)
+    >>> model.predict_one({"cash": 1.0}), model.notes_
+    ('spam', {'source': 'inbox'})
+    """
+    arrays, metadata = model_file.load(path)
+    face, custom = _faces()[metadata["estimator"]], list(custom)
+    rules = [each for each in custom if isinstance(each, UpdateRule)]
+    parts = restore_parts(metadata["parts"], custom)
+    rule = restore(metadata["rule"], "update rule", OURS, rules)
+    model = face(hypotheses=parts, update=rule)
+    constant = metadata.get("constant", 0.0)
+    if "intercept" in model.get_params(deep=False):
+        model.intercept = constant
+    classes = ClassTable(metadata["labels"], face.n_virtual)
+    machine = Machine(parts, rule, classes, constant, one_right=face.one_right)
+    groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
+    machine.restore(arrays, metadata["n_features"], groups, metadata["memberships"])
+    _hand_over(model, machine, metadata)
+    return model
+
+
+def _hand_over(model: Any, machine: Machine, metadata: dict[str, Any]) -> None:
+    """Give an estimator what it has beside its parameters."""
+    names, width = metadata["names"], metadata["width"]
+    model._machine = machine
+    model._vocabulary = None if names is None else Vocabulary.of(names)
+    if width is not None:
+        model.n_features_in_ = width
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+    model.notes_ = metadata["notes"]
+
+
+def _faces() -> dict[str, Any]:
+    """Return the estimators by the names that files keep."""
+    from kesler.estimators.multilabel import OnlineMultilabelClassifier
+    from kesler.estimators.online import OnlineClassifier
+    from kesler.estimators.ranking import OnlineLabelRanker
+
+    faces = (OnlineClassifier, OnlineMultilabelClassifier, OnlineLabelRanker)
+    return {face.__name__: face for face in faces}
+
+
+def _require_plain(names: Iterable[Any]) -> None:
+    for name in names:
+        if not isinstance(name, (bool, int, float, str)):
+            raise KeslerError(
+                f"a model file keeps labels and groups that are numbers or text, not {name!r} "
+                f"({type(name).__name__}): map them to text before learning"
+            )

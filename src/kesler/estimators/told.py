@@ -1,0 +1,112 @@
+"""What users say of rows, in their own labels, before it becomes answers by number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.answers import Answers
+from kesler.classes import Label
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """For each row, the labels that were named and their levels: lower must outscore higher.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_rows + 1,)
+        Where the labels of each row begin and end.
+    labels : list of n_named labels
+    levels : int32 array of shape (n_named,)
+    rest : int
+        The level of known labels that a row leaves out; it may be `NOTHING_SAID`.
+    columns : tuple of labels
+        Labels that are there whatever the rows say: the columns of a table.
+    threshold : int or None
+        The level of the virtual class number 0 in every row; None if there is none.
+
+    Examples
+    --------
+    >>> told = Told.of_lists([["b"], ["a", "b"]], [[0], [0, 0]], rest=2, threshold=1)
+    >>> answers = told.answers(np.array([1, 2, 1], dtype=np.int32))
+    >>> answers.codes.tolist(), answers.levels.tolist()
+    ([0, 1, 0, 2, 1], [1, 0, 1, 0, 0])
+    """
+
+    indptr: npt.NDArray[np.int64]
+    labels: list[Label]
+    levels: npt.NDArray[np.int32]
+    rest: int
+    columns: tuple[Label, ...] = ()
+    threshold: int | None = None
+
+    @staticmethod
+    def of_classes(labels: list[Label]) -> Told:
+        """One right class a row."""
+        answers = Answers.of_classes(np.empty(len(labels), dtype=np.int32))
+        return Told(answers.indptr, labels, answers.levels, answers.rest)
+
+    @staticmethod
+    def of_lists(
+        labels: list[list[Label]], levels: list[list[int]], rest: int, threshold: int | None = None
+    ) -> Told:
+        """Return a list of labels a row, and one of their levels."""
+        indptr = np.cumsum([0, *map(len, labels)], dtype=np.int64)
+        flat = [label for row in labels for label in row]
+        places = np.array([level for row in levels for level in row], dtype=np.int32)
+        return Told(indptr, flat, places, rest, threshold=threshold)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, rows: slice) -> Told:
+        """Return a run of consecutive rows."""
+        start, stop, _ = rows.indices(len(self))
+        indptr = self.indptr[start : max(start, stop) + 1]
+        named = slice(int(indptr[0]), int(indptr[-1]))
+        levels = self.levels[named]
+        return replace(self, indptr=indptr - indptr[0], labels=self.labels[named], levels=levels)
+
+    def take(self, numbers: npt.NDArray[np.int64]) -> Told:
+        """Return the rows of these numbers, in this order."""
+        lengths = np.diff(self.indptr)[numbers]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        kept = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        labels = [self.labels[i] for i in kept.tolist()]
+        return replace(self, indptr=indptr, labels=labels, levels=self.levels[kept])
+
+    @property
+    def names(self) -> list[Any]:
+        """Every label named, those of the columns first."""
+        return [*self.columns, *self.labels]
+
+    def table(self, labels: list[Any]) -> npt.NDArray[np.int32]:
+        """Return the level of each of these labels in each row, (n_rows, n_labels)."""
+        table = np.full((len(self), len(labels)), self.rest, dtype=np.int32)
+        places = {label: column for column, label in enumerate(labels)}
+        columns = np.array([places.get(label, -1) for label in self.labels], dtype=np.int64)
+        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        known = columns >= 0
+        table[rows[known], columns[known]] = self.levels[known]
+        return table
+
+    def answers(self, codes: npt.NDArray[np.int32]) -> Answers:
+        """Return the answers, given the numbers of `names`.
+
+        The first row also names every column, at the level of what is left out: so they are met.
+        """
+        n = len(self.columns)
+        first = np.zeros(n, dtype=np.int64)
+        named = np.insert(codes[n:], first, codes[:n])
+        levels = np.insert(self.levels, first, self.rest)
+        indptr = self.indptr + n
+        indptr[0] = 0
+        if self.threshold is not None:
+            named = np.insert(named, indptr[:-1], 0)
+            levels = np.insert(levels, indptr[:-1], self.threshold)
+            indptr = indptr + np.arange(len(indptr))
+        return Answers(indptr, named, levels, self.rest)

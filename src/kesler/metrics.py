@@ -1,0 +1,89 @@
+"""How well scores agree with label sets and rankings, a row at a time.
+
+Scores are float arrays of shape (n_rows, n_labels); NaN stands for a label that was not known,
+which comes after all others. Rows that say nothing of what is measured are left out; where none is
+left, the result is NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+def one_error(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
+    """Return the share of rows whose label of highest score is irrelevant, of those with a label.
+
+    Examples
+    --------
+    >>> one_error(np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([[True, False], [False, True]]))
+    0.5
+    """
+    known = _with_unknown_last(scores)
+    top = known.argmax(axis=1)[:, None]
+    right = np.take_along_axis(relevant & (known > -np.inf), top, axis=1)[:, 0]
+    return _mean(1.0 - right[relevant.any(axis=1)])
+
+
+def ranking_loss(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
+    """Return the share of (relevant, irrelevant) pairs in the wrong order, equals by half.
+
+    Examples
+    --------
+    >>> ranking_loss(np.array([[3.0, 2.0, 1.0]]), np.array([[False, True, False]]))
+    0.5
+    """
+    ranks = rankdata(_with_unknown_last(scores), axis=1)
+    n_relevant = relevant.sum(axis=1)
+    n_pairs = n_relevant * (relevant.shape[1] - n_relevant)
+    # Mann and Whitney's U counts the pairs in the right order.
+    right = np.where(relevant, ranks, 0).sum(axis=1) - n_relevant * (n_relevant + 1) / 2
+    some = n_pairs > 0
+    return _mean(1.0 - right[some] / n_pairs[some])
+
+
+def hamming_loss(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
+    """Return the share of labels whose score is above 0 and are irrelevant, or the other way.
+
+    Examples
+    --------
+    >>> hamming_loss(np.array([[0.5, -0.5]]), np.array([[True, True]]))
+    0.5
+    """
+    return _mean((scores > 0) != relevant)
+
+
+def kendall_tau(scores: Floats, levels: npt.NDArray[np.int32]) -> float:
+    r"""Return the mean of Kendall's tau over the pairs that each row's levels compare.
+
+    .. math:: \tau = \frac{\#\text{pairs in order} - \#\text{pairs out of order}}{\#\text{pairs}}
+
+    Levels below 0 compare with nothing, equal ones not with each other; the lower one is better.
+
+    Examples
+    --------
+    >>> round(kendall_tau(np.array([[3.0, 2.0, 1.0]]), np.array([[0, 2, 1]])), 3)
+    0.333
+    """
+    ranks = rankdata(_with_unknown_last(scores), axis=1)
+    r, s = np.triu_indices(scores.shape[1], 1)
+    wanted = np.sign(levels[:, s] - levels[:, r])
+    wanted[(levels[:, r] < 0) | (levels[:, s] < 0)] = 0
+    agreement = (wanted * np.sign(ranks[:, r] - ranks[:, s])).sum(axis=1)
+    n_pairs = (wanted != 0).sum(axis=1)
+    some = n_pairs > 0
+    return _mean(agreement[some] / n_pairs[some])
+
+
+def _with_unknown_last(scores: Floats) -> Floats:
+    known: Floats = np.where(np.isnan(scores), -np.inf, scores)
+    return known
+
+
+def _mean(values: npt.NDArray[Any]) -> float:
+    return float(values.mean()) if values.size else float("nan")

@@ -1,0 +1,72 @@
+"""Every learner whose answers are label sets or rankings, and random answers for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kesler import OnlineLabelRanker, OnlineMultilabelClassifier
+from kesler.updates import RULES
+from registry import FAMILIES, Row
+from streams import make_stream
+
+FACES: dict[str, Any] = {"sets": OnlineMultilabelClassifier, "rankings": OnlineLabelRanker}
+Answers = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A face of a learner of the registry."""
+
+    face: str
+    row: Row
+    intercept: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.face}-{self.row.name}"
+
+    def learner(self, C: float = 1.0) -> Any:
+        view = self.row.feature_map
+        hypotheses = FAMILIES[self.row.family].hypotheses(None, view)
+        view, update = "auto" if view is None else view, self.row.update(C)
+        return FACES[self.face](hypotheses, view, update, self.intercept)
+
+
+CASES = [
+    Case(face, Row(rule, family, "product-mean" if FAMILIES[family].kinds[0][1] else None))
+    for face, rule, family in product(FACES, RULES, ["multi", "single", "own-view", "grouped"])
+] + [Case(face, Row(rule, "hybrid", "distance")) for face, rule in product(FACES, RULES)]
+
+
+def every_case(cases: list[Case]) -> Any:
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
+
+
+def answers_of(face: str, seed: int, n_rows: int, k: int) -> Answers:
+    """Lists of labels, numbered in the order in which they are named first."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, k + 1, size=n_rows)
+    named = [rng.permutation(k)[: n // (2 if face == "sets" else 1)].tolist() for n in lengths]
+    number: dict[int, int] = {}
+    return [[number.setdefault(label, len(number)) for label in row] for row in named]
+
+
+def rows_of(seed: int, n_rows: int = 30) -> np.ndarray:
+    return make_stream(seed, n_rows).X
+
+
+def some(face: str, seed: int, n_rows: int = 30, k: int = 6) -> tuple[np.ndarray, Answers]:
+    return rows_of(seed, n_rows), answers_of(face, seed, n_rows, k)
+
+
+def table_of(face: str, y: Answers, k: int) -> np.ndarray:
+    """Return the same answers as an indicator matrix, or as ranks."""
+    table = np.zeros((len(y), k))
+    for row, labels in enumerate(y):
+        table[row, labels] = 1 if face == "sets" else np.arange(1, len(labels) + 1)
+    return table

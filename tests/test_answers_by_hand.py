@@ -1,0 +1,137 @@
+"""What label sets and rankings demand, worked out by hand, and which answers are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cases import FACES
+from kesler import (
+    KeslerError,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    metrics,
+    progressive_validate,
+)
+from streams import everything
+
+
+def test_an_empty_set_demands_the_threshold_over_all():
+    model = OnlineMultilabelClassifier(update="simproj").fit(
+        [[1.0], [1.0]], np.array([[1, 1], [0, 0]])
+    )
+    # The first row only meets the labels. In the second, 0 is over both: C = 1 holds, ||d||^2 = 4.
+    assert model.decision_function([[1.0]]).tolist() == [[-0.75, -0.75]]
+    assert model.predict_one([1.0]) == set() and model.n_mistakes_ == 0
+    model.learn_one([1.0], [0, 1])
+    assert model.n_mistakes_ == 1
+
+
+def test_a_set_of_all_labels_demands_all_over_the_threshold():
+    model = OnlineMultilabelClassifier().fit([[1.0]] * 20, [["a", "b"]] * 20)
+    assert model.predict_sets([[1.0]]) == [{"a", "b"}]
+
+
+def test_a_row_without_features_has_a_threshold_too():
+    model = OnlineMultilabelClassifier().fit([[0.0]] * 9, np.array([[1, 0]] * 9))
+    assert model.predict([[0.0]]).tolist() == [[1, 0]]
+    assert OnlineMultilabelClassifier(intercept=0).fit([[0.0]] * 9, np.array([[1, 0]] * 9)).predict(
+        [[0.0]]
+    ).tolist() == [[0, 0]]
+
+
+def test_ties_and_labels_that_are_not_ranked_are_not_compared():
+    X = [[1.0]] * 8
+    model = OnlineLabelRanker("multi").fit(X, np.array([[1, 2, 2, 0]] * 8))
+    scores = model.decision_function([[1.0]])[0]
+    assert scores[0] > scores[1] == scores[2] and scores[3] == 0
+    assert OnlineLabelRanker("multi").fit(X, [["a", "b"]] * 8).predict_one([1.0]) == ["a", "b"]
+    assert OnlineLabelRanker("multi").fit(X, np.ones((8, 3))).n_mistakes_ == 0
+
+
+def test_metrics_of_progressive_validation():
+    X, y = np.eye(2)[[0, 1, 0, 1]], np.array([[1, 0], [0, 1]] * 2)
+    result = progressive_validate(OnlineMultilabelClassifier(), X, y)
+    assert np.isnan(result.scores[0]).all() and result.n_trials == 4
+    assert result.relevant.tolist() == y.astype(bool).tolist()
+    assert result.one_error == metrics.one_error(result.scores, result.relevant)
+    assert 0 <= result.ranking_loss <= 1 and 0 < result.hamming_loss < 1
+    ranks = np.array([[1, 2], [2, 1]] * 2)
+    assert progressive_validate(OnlineLabelRanker("multi"), X, ranks).kendall_tau > -1
+    weighted = progressive_validate(OnlineMultilabelClassifier(), X, y, [1, 0, 1, 1])
+    assert weighted.n_trials == 3 == len(weighted.levels)
+    assert np.isnan(metrics.one_error(np.zeros((1, 2)), np.zeros((1, 2), bool)))
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+REFUSED: dict[str, tuple[str, Any, str]] = {
+    "text for a set": ("sets", ["ab"], r"row 0 of y is 'ab'.*write \['ab'\]"),
+    "a label for a set": ("sets", [3], r"row 0 of y is 3.*write \[3\]"),
+    "a label twice": ("sets", [["a", "b", "a"]], "row 0 of y names the label 'a' twice"),
+    "no indicator": ("sets", np.array([[1, 2]]), "2.0 in row 0, column 1.*indicator"),
+    "NaN": ("sets", np.array([[1, np.nan]]), "nan in row 0, column 1.*indicator"),
+    "table of text": ("sets", np.array([["a", "b"]]), "must hold numbers"),
+    "two rows": ("sets", [["a"], ["b"]], "inconsistent numbers of samples"),
+    "labels of two types": ("sets", [["a", 1]], "cannot be ordered"),
+    "a list in a set": ("sets", [["a", ["b"]]], "not hashable"),
+    "no label": ("sets", [["a", None]], "is no class"),
+    "nothing": ("sets", None, "y is None"),
+    "no name at all": ("sets", [[]], "no answer names a label"),
+    "twice ranked": ("rankings", [["a", "b", "a"]], "row 0 of y names the label 'a' twice"),
+    "a set for a ranking": ("rankings", [{"a", "b"}], "needs an order"),
+    "text for a ranking": ("rankings", ["ab"], "not a list of labels"),
+    "negative rank": ("rankings", np.array([[1, -2]]), "rank -2.0 in row 0, column 1"),
+    "infinite rank": ("rankings", np.array([[1, np.inf]]), "rank inf in row 0, column 1"),
+    "no ranking": ("rankings", None, "y is None"),
+}
+
+
+@pytest.mark.parametrize(("face", "y", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(face, y, sentence):
+    model = FACES[face]()
+    before = everything(model)
+    with pytest.raises(KeslerError, match=sentence) as caught:
+        model.fit([[1.0, 2.0]], y)
+    assert len(str(caught.value).split()) > 5
+    assert everything(model) == before
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(
+    ("columns", "classes", "sentence"),
+    [
+        (3, None, r"none for the label 3"),
+        (4, ["a", "b", "c", "d"], "none for the label 0"),
+        (4, [0, 1, 2], "4 columns, but classes= names 3"),
+        (4, [0, 1, 2, 2], "names a label twice"),
+    ],
+)
+def test_columns_that_do_not_stand_for_the_labels_known_are_refused(
+    face, columns, classes, sentence
+):
+    model = FACES[face]().fit(np.eye(4), np.eye(4))
+    before = everything(model)
+    with pytest.raises(KeslerError, match=sentence):
+        model.partial_fit(np.eye(4), np.ones((4, columns)), classes=classes)
+    assert everything(model) == before
+    assert model.partial_fit(np.eye(4), np.ones((4, 5))).classes_.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("intercept", ["1", None, float("nan"), float("inf")])
+def test_an_intercept_is_a_number(intercept):
+    with pytest.raises(KeslerError, match="intercept="):
+        OnlineMultilabelClassifier(intercept=intercept).fit([[1.0]], [["a"]])
+
+
+def test_the_command_line_refuses_other_faces(tmp_path, capsys):
+    from kesler.cli import main
+
+    path = tmp_path / "model"
+    OnlineLabelRanker("multi").fit([[1.0]], [["a", "b"]]).save(path)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("x\n1\n")
+    assert main(["predict", str(rows), "--model", str(path)]) != 0
+    assert "OnlineLabelRanker" in capsys.readouterr().err
