@@ -43,7 +43,7 @@ $(VENV)/python:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[plots,parquet]"
+	$(BIN)/python -m pip install --quiet --editable ".[plots]"
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed

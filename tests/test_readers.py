@@ -73,7 +73,9 @@ def test_the_same_rows_come_out_of_every_text_format(tmp_path, name, content, op
     if name == "rows.svm":
         assert found == ROWS
     else:
-        assert without_namespace(found) == NAMED_ROWS
+        assert without_namespace(found) == [
+            (str(label) if name == "rows.csv" else label, entry) for label, entry in NAMED_ROWS
+        ]
 
 
 @formats
@@ -235,7 +237,7 @@ def test_a_name_tells_more_than_a_line(tmp_path):
 
 def test_suffixes_may_be_in_capitals(tmp_path):
     path = write(tmp_path, "ROWS.CSV.GZ", gzip.compress(b"y\n1\n"))
-    assert read(path, label="y") == [(1, {})]
+    assert read(path, label="y") == [("1", {})]
 
 
 @pytest.mark.parametrize("content", ["17\n", "some words\n", "[1]\n", "four words and a | bar\n"])

@@ -133,11 +133,16 @@ def test_csv_sparse(tmp_path):
     (block,) = open_stream(path, label="kind")
     assert not block.rows.dense
     assert read(path, label="kind") == [
-        (1, {"size": 2.0, "colour=red": 1.0}),
-        (2, {"colour=light, blue": 1.0}),
-        (3, {"size": 4.0, "colour": 7.0}),
-        (4, {"size": 5.0}),
+        ("1", {"size": 2.0, "colour=red": 1.0}),
+        ("2", {"colour=light, blue": 1.0}),
+        ("3", {"size": 4.0, "colour": 7.0}),
+        ("4", {"size": 5.0}),
     ]
+
+
+def test_csv_labels_stay_the_text_that_they_are(tmp_path):
+    path = write(tmp_path, "rows.csv", "y,a\n007,1\n7,2\n1e3,3\n1000,4\n")
+    assert [label for label, _ in read(path, label="y")] == ["007", "7", "1e3", "1000"]
 
 
 def test_csv_text(tmp_path):
@@ -180,7 +185,7 @@ def test_a_numeric_record_of_a_table_that_was_learnt_sparse_stays_sparse(tmp_pat
 
 def test_csv_empty_cells_are_missing_labels(tmp_path):
     path = write(tmp_path, "rows.csv", "y,a\n,2\n 0 ,3\n")
-    assert read(path, label="y", require_labels=False) == [(None, {"a": 2.0}), (0, {"a": 3.0})]
+    assert read(path, label="y", require_labels=False) == [(None, {"a": 2.0}), ("0", {"a": 3.0})]
 
 
 def test_csv_line_numbers_count_lines_in_cells(tmp_path):

@@ -62,7 +62,7 @@ def test_sparse_csv_reads_back_what_was_written(directory, rows, block_rows):
         table = csv.DictWriter(file, ["y", *columns, "note"])
         table.writeheader()
         table.writerows({"y": y, "note": "x", **row} for y, row in named(rows, "f"))
-    marked = [(y, {**row, "note=x": 1.0}) for y, row in named(rows, "f")]
+    marked = [(str(y), {**row, "note=x": 1.0}) for y, row in named(rows, "f")]
     assert read(path, label="y", block_rows=block_rows) == marked
 
 

@@ -4,7 +4,8 @@
 class KeslerError(ValueError):
     """What was wrong, where, and what to do, in one sentence.
 
-    Every refusal of Kesler is of this type (a ``ValueError`` too, as scikit-learn expects); the
+    Kesler's own refusals are of this type (a ``ValueError`` too, as scikit-learn expects, whose
+    validation raises its own); the
     command line prints its sentence and exits with code 2.
 
     Examples

@@ -145,15 +145,17 @@ class Grouped:
         _require_map(self.feature_map)
         lookup: dict[Any, list[Any]] = {}
         if isinstance(self.groups, Mapping):
+            groups: dict[Any, list[Any]] = {}
             for group, labels in self.groups.items():
                 if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
                     raise KeslerError(
                         f"group {group!r} must be a collection of labels, not {labels!r}"
                     )
-                labels = [plain(label) for label in labels]
-                require_hashable(labels, f"the labels of group {group!r}")
-                for label in labels:
+                groups[group] = [plain(label) for label in labels]
+                require_hashable(groups[group], f"the labels of group {group!r}")
+                for label in groups[group]:
                     lookup.setdefault(label, []).append(group)
+            object.__setattr__(self, "groups", groups)
         elif not callable(self.groups):
             raise KeslerError(
                 "Grouped takes a mapping {group: labels} or a function from a label to its "
@@ -232,7 +234,7 @@ def names_in(part: Part) -> list[Any]:
     """Return the groups and labels that a part was given."""
     if not isinstance(part, Grouped) or callable(part.groups):
         return []
-    return [name for group, labels in part.groups.items() for name in [group, *map(plain, labels)]]
+    return [name for group, labels in part.groups.items() for name in [group, *labels]]
 
 
 def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
@@ -251,7 +253,7 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
             entry["groups"] = (
                 _name_of(part.groups)
                 if callable(part.groups)
-                else [[group, [plain(x) for x in xs]] for group, xs in part.groups.items()]
+                else [[group, list(labels)] for group, labels in part.groups.items()]
             )
         described.append(entry)
     return described

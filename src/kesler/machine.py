@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Answers
-from kesler.classes import ClassTable, Label
+from kesler.classes import ClassTable, Label, plain
 from kesler.constraints import selection_code, sight_code
 from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable
 from kesler.maps import FeatureMap
-from kesler.maps.feature_map import Statistic
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-STATISTICS: tuple[Statistic, ...] = ("first", "mean", "frequency")
+# What is kept of each class; the last is what float32 rounds off the sums of the means.
+STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LANES = 16  # float32 numbers in a 64-byte cache line
 
@@ -62,9 +62,9 @@ class Machine:
         self.constant = constant
         self.one_right = one_right
         self.n_features = 0
-        self.statistics = [
-            name for name in STATISTICS if any(m.statistic == name for m in self._maps)
-        ]
+        asked: set[str] = {m.statistic for m in self._maps}
+        kept = asked | {"rounded off"} if "mean" in asked else asked
+        self.statistics = [name for name in STATISTICS if name in kept]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
         self.memberships: list[list[list[int]]] = [
             [[] for _ in range(classes.n_virtual)] for _ in self.parts
@@ -213,6 +213,15 @@ class Machine:
                 self.memberships[i][code] = sorted([*columns, column])
         self.make_room(len(self.classes), self.n_features)
         self._bind()
+
+    def require_admissible(self, labels: Sequence[Label]) -> None:
+        """Raise what learning these labels would raise, a group function's errors too."""
+        self.classes.require_admissible(labels)
+        grouped = [part for part in self.parts if isinstance(part, Grouped)]
+        for label in dict.fromkeys(labels) if grouped else ():
+            if label not in self.classes:
+                for part in grouped:
+                    part.groups_of(plain(label))
 
     def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
         """Return for each grouped part the groups of the classes from number `n_before` on."""

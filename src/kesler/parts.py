@@ -85,9 +85,14 @@ def restore(
         If the part is not among them.
     """
     if "custom" in description:
-        for part in custom:
-            if part.describe().get("custom") == description["custom"]:
-                return part.with_parameters(*description["parameters"])
+        named = [each for each in custom if each.describe().get("custom") == description["custom"]]
+        if len(named) > 1:
+            raise KeslerError(
+                f"custom=[...] holds {len(named)} parts named {description['custom']}: hand over "
+                "the one that the model was learnt with"
+            )
+        if named:
+            return named[0].with_parameters(*description["parameters"])
         raise KeslerError(
             f"the model was learnt with the {kind} {description['custom']}, which a model file "
             "does not hold: import it and pass it in custom=[...]"

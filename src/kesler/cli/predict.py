@@ -26,7 +26,7 @@ def run(options: Namespace) -> None:
     model = loaded(options.model)
     stream = inputs.open_input(
         options,
-        inputs.reading(options) or progress_of(model).reading,
+        {**progress_of(model).reading, **inputs.reading(options)},
         vocabulary=model.vocabulary_,
         grow=False,
         require_labels=False,

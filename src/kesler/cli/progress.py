@@ -63,7 +63,7 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
             progress, input=_name(options), shuffle=options.shuffle, n_rows=0, finished=False
         )
     _require_same_input(options, progress)
-    return model, replace(progress, reading=reading(options) or progress.reading)
+    return model, replace(progress, reading={**progress.reading, **reading(options)})
 
 
 def loaded(path: str) -> OnlineClassifier:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import cfunc, config, njit, types
 from numba.extending import intrinsic
@@ -168,11 +169,31 @@ def _package_digest() -> int:
 
 
 def _digest(function: Function) -> int:
-    """Return a checksum of a function's code, defaults and the values that it closes over."""
+    """Return a checksum of what a function computes with: code, defaults, closure and globals."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    closed = [_digest(cell) if isinstance(cell, FunctionType) else cell for cell in cells]
-    text = repr((_contents(function.__code__), function.__defaults__, closed))
-    return zlib.crc32(text.encode())
+    named = [function.__globals__.get(name) for name in _names_in(function.__code__)]
+    values = [*cells, *named, *(function.__defaults__ or ())]
+    parts = [repr(_contents(function.__code__)), *(_of_value(value, function) for value in values)]
+    return zlib.crc32("\n".join(parts).encode())
+
+
+def _of_value(value: Any, function: Function) -> str:
+    """Return what tells a value that a function refers to from others, in every process alike."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {zlib.crc32(np.ascontiguousarray(value).data)}"
+    inner = getattr(value, "py_func", value)
+    if isinstance(inner, FunctionType):
+        return "itself" if inner is function else str(_digest(inner))
+    if isinstance(value, (bool, int, float, complex, str, bytes, np.generic, type(None))):
+        return repr(value)
+    if isinstance(value, tuple):
+        return repr([_of_value(each, function) for each in value])
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def _names_in(code: CodeType) -> list[str]:
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return [*code.co_names, *(name for each in inner for name in _names_in(each))]
 
 
 def _contents(code: CodeType) -> tuple[Any, ...]:

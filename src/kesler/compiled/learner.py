@@ -29,7 +29,7 @@ KIND, MAP, STATISTIC, OFFSET, WIDTH = range(5)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED = range(3)
 # What is kept of each class.
-FIRST, MEAN, FREQUENCY = range(3)
+FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
 # Which constraints a rule is given.
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING = range(6)
 # The level of a class that an answer says nothing about, where that means nothing.
@@ -84,6 +84,7 @@ class Scratch(NamedTuple):
     narrow: npt.NDArray[np.float32]
     phi: npt.NDArray[np.float32]
     other: npt.NDArray[np.float32]
+    products: npt.NDArray[np.float64]
 
 
 class Solver(NamedTuple):
@@ -105,7 +106,7 @@ class Solver(NamedTuple):
     norms: npt.NDArray[np.float64]
     steps: npt.NDArray[np.float64]
     gram: npt.NDArray[np.float64]
-    columns: npt.NDArray[np.float32]
+    columns: npt.NDArray[np.float64]
     owners: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
@@ -168,11 +169,11 @@ def make_scratch(learner, indptr):
     return Scratch(
         np.empty(n_classes, np.float32),
         np.empty(width, np.float32),
-        # Two columns at least: one column means one vector for all classes.
-        np.empty((longest if wide else 0, max(2, n_classes)), np.float32),
+        np.empty((longest if wide else 0, n_classes), np.float32),
         np.empty((longest, 1), np.float32),
         np.empty(longest, np.float32),
         np.empty(longest, np.float32),
+        np.empty(n_classes),
     )
 
 
@@ -205,7 +206,7 @@ def make_solver(learner, n_classes, heard):
         np.empty(most),
         np.empty(most),
         np.empty((most, most) if sight == GRAM else (most, 0)),
-        np.empty((n_columns, n_classes), np.float32),
+        np.empty((n_columns, n_classes)),
         np.empty(n_columns, np.int64),
         slots,
         np.zeros(1, np.int64),

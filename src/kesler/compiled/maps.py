@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from kesler.compiled.jit import (
+    DOUBLES,
     FLOAT_TABLE,
     FLOATS,
     INDICES,
@@ -18,10 +20,12 @@ from kesler.compiled.jit import (
     instantiate,
 )
 
-PROJECT, SQUARED_NORMS, PHI = 0, 1, 2
+PROJECT, PRODUCTS, SQUARED_NORMS, PHI = range(4)
 
-# task, indices, values, vectors, statistics, totals, k, parameters, out
-MAP = types.void(INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_TABLE, FLOATS, INT, FLOATS, FLOATS)
+# task, indices, values, vectors, statistics, totals, k, parameters, out, products
+MAP = types.void(
+    INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_TABLE, FLOATS, INT, FLOATS, FLOATS, DOUBLES
+)
 call_map = by_address(MAP)
 
 
@@ -31,12 +35,13 @@ def g(x: Any, p: Any, q: Any) -> Any:
 
 
 def map_loops(  # type: ignore[no-untyped-def]
-    task, indices, values, vectors, statistics, totals, k, parameters, out
+    task, indices, values, vectors, statistics, totals, k, parameters, out, products
 ):
-    """Add to `out`, for row x with the statistic p^r = statistics[:, r] / totals[r].
+    """Add to `out` or `products`, for row x with the statistic p^r = statistics[:, r] / totals[r].
 
     PROJECT: out[r] += <u^r, phi(x, r)> for r < k, u^r = vectors[:, r] (or its only column);
-    SQUARED_NORMS: out[r] += ||phi(x, r)||^2 for r < k;
+    PRODUCTS: products[r] += <u, phi(x, r)> for r < k, u the only column;
+    SQUARED_NORMS: products[r] += ||phi(x, r)||^2 for r < k;
     PHI: out[j] = phi(x, k) at the j-th entry of the row.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
@@ -50,12 +55,18 @@ def map_loops(  # type: ignore[no-untyped-def]
             x, us, sums = values[j], vectors[j], statistics[indices[j]]
             for r in range(k):
                 out[r] += us[r] * g(x, sums[r] / totals[r], q)
+    elif task == PRODUCTS:
+        # In double: what counts are differences of such products, which cancel.
+        for j in range(indices.shape[0]):
+            x, u, sums = values[j], np.float64(vectors[j, 0]), statistics[indices[j]]
+            for r in range(k):
+                products[r] += u * np.float64(np.float32(g(x, sums[r] / totals[r], q)))
     elif task == SQUARED_NORMS:
         for j in range(indices.shape[0]):
             x, sums = values[j], statistics[indices[j]]
             for r in range(k):
-                phi = g(x, sums[r] / totals[r], q)
-                out[r] += phi * phi
+                phi = np.float64(np.float32(g(x, sums[r] / totals[r], q)))
+                products[r] += phi * phi
     else:
         for j in range(indices.shape[0]):
             out[j] = g(values[j], statistics[indices[j], k] / totals[k], q)

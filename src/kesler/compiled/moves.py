@@ -7,8 +7,7 @@ import numpy as np
 
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import GROUPED, KIND, LARGEST, MAP, OFFSET, PER_CLASS, SHARED
-from kesler.compiled.maps import PHI
-from kesler.compiled.scores import of_map
+from kesler.compiled.scores import phi_of
 
 
 @inlined
@@ -19,7 +18,7 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
         for i in range(n_moved):
             r = solver.moved[i]
             if learner.parts[part, MAP] != 0:
-                of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+                phi_of(learner, part, indices, values, r, scratch, scratch.phi)
                 size = largest(scratch.phi[: indices.shape[0]])
             if not abs(solver.coefficients[r]) * size <= LARGEST:
                 return False
@@ -40,12 +39,39 @@ def largest(phi):
 def move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, KIND] == SHARED:
-            move_shared(learner, part, indices, values, n_moved, scratch, solver)
-        else:
-            for i in range(n_moved):
-                r = solver.moved[i]
-                move_owned(learner, part, indices, values, r, solver.coefficients[r], scratch)
+        offset, kind = learner.parts[part, OFFSET], learner.parts[part, KIND]
+        if kind == SHARED:
+            add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
+            continue
+        for i in range(n_moved):
+            r = solver.moved[i]
+            if kind == PER_CLASS:
+                add_view(learner, part, offset + r, indices, values, r, scratch, solver)
+                continue
+            for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
+                group = learner.members[m]
+                if is_first_with(learner, part, group, i, solver):
+                    add_sum(
+                        learner, part, offset + group, indices, values, n_moved, scratch, solver
+                    )
+
+
+@inlined
+def is_first_with(learner, part, group, i, solver):
+    """Whether the i-th class that moves is the first of them in a group."""
+    for j in range(i):
+        if is_member(learner, part, solver.moved[j], group):
+            return False
+    return True
+
+
+@inlined
+def is_member(learner, part, r, group):
+    """Whether class r belongs to a group of the part."""
+    for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
+        if learner.members[m] == group:
+            return True
+    return False
 
 
 @inlined
@@ -79,39 +105,39 @@ def add_coefficient(solver, r, step, n_moved):
 
 
 @inlined
-def move_shared(learner, part, indices, values, n_moved, scratch, solver):
-    """Move the one hypothesis of all classes, summing first what each class adds to it."""
+def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
+    """Move a hypothesis that classes share, by the sum of what each adds.
+
+    Summed first: what classes that share it take from each other cancels to nothing.
+    """
     n = indices.shape[0]
     for j in range(n):
         scratch.narrow[j, 0] = 0
+    total, group = 0.0, column - learner.parts[part, OFFSET]
     for i in range(n_moved):
         r = solver.moved[i]
-        of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
-        coefficient = np.float32(solver.coefficients[r])
-        for j in range(n):
-            scratch.narrow[j, 0] += coefficient * scratch.phi[j]
+        if learner.parts[part, KIND] == GROUPED and not is_member(learner, part, r, group):
+            continue
+        total += solver.coefficients[r]
+        if learner.parts[part, MAP] != 0:
+            phi_of(learner, part, indices, values, r, scratch, scratch.phi)
+            coefficient = np.float32(solver.coefficients[r])
+            for j in range(n):
+                scratch.narrow[j, 0] += coefficient * scratch.phi[j]
     for j in range(n):
-        learner.weights[indices[j], learner.parts[part, OFFSET]] += scratch.narrow[j, 0]
+        change = scratch.narrow[j, 0]
+        if learner.parts[part, MAP] == 0:
+            change = np.float32(total) * values[j]
+        learner.weights[indices[j], column] += change
 
 
 @inlined
-def move_owned(learner, part, indices, values, r, coefficient, scratch):
-    """Add coefficient phi(x, r) to the hypotheses that belong to class r and not to all."""
+def add_view(learner, part, column, indices, values, r, scratch, solver):
+    """Move the hypothesis that class r has for itself."""
     phi = values
     if learner.parts[part, MAP] != 0:
-        of_map(learner, part, PHI, indices, values, scratch.narrow, r, scratch.phi)
+        phi_of(learner, part, indices, values, r, scratch, scratch.phi)
         phi = scratch.phi
-    offset = learner.parts[part, OFFSET]
-    if learner.parts[part, KIND] == PER_CLASS:
-        add_to_column(learner.weights, offset + r, indices, phi, coefficient)
-    elif learner.parts[part, KIND] == GROUPED:
-        for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
-            add_to_column(learner.weights, offset + learner.members[m], indices, phi, coefficient)
-
-
-@inlined
-def add_to_column(weights, column, indices, phi, coefficient):
-    """Add coefficient phi to one hypothesis."""
-    step = np.float32(coefficient)
+    coefficient = np.float32(solver.coefficients[r])
     for j in range(indices.shape[0]):
-        weights[indices[j], column] += step * phi[j]
+        learner.weights[indices[j], column] += coefficient * phi[j]

@@ -7,8 +7,8 @@ import numpy as np
 
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, SHARED
-from kesler.compiled.maps import PHI, SQUARED_NORMS
-from kesler.compiled.scores import clear, of_map, project
+from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
+from kesler.compiled.scores import clear, of_map, phi_of
 
 
 @inlined
@@ -63,8 +63,8 @@ def pair_norm(learner, indices, values, y, s, scratch):
         if learner.parts[part, MAP] == 0:
             total += (own + others) * squared_length(values)
             continue
-        of_map(learner, part, PHI, indices, values, scratch.narrow, y, scratch.phi)
-        of_map(learner, part, PHI, indices, values, scratch.narrow, s, scratch.other)
+        phi_of(learner, part, indices, values, y, scratch, scratch.phi)
+        phi_of(learner, part, indices, values, s, scratch, scratch.other)
         for j in range(n):
             a, b = np.float64(scratch.phi[j]), np.float64(scratch.other[j])
             total += own * (a * a) + others * (b * b) + common * ((a - b) * (a - b))
@@ -76,35 +76,49 @@ def gram_column(learner, indices, values, s, k, scratch, out):
     """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
     clear(out, k)
     n = indices.shape[0]
-    plain = np.float32(squared_length(values))
+    plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, MAP] == 0:
             for r in range(k):
-                scratch.column[r] = plain
-        else:
-            of_map(learner, part, PHI, indices, values, scratch.narrow, s, scratch.phi)
-            for j in range(n):
-                scratch.narrow[j, 0] = scratch.phi[j]
-            clear(scratch.column, k)
-            project(learner, part, indices, values, scratch.narrow[:n], k, scratch.column)
+                out[r] += n_common(learner, part, r, s) * plain
+            continue
+        phi_of(learner, part, indices, values, s, scratch, scratch.phi)
+        for j in range(n):
+            scratch.narrow[j, 0] = scratch.phi[j]
+        products = scratch.products
+        clear(products, k)
+        of_map(
+            learner, part, PRODUCTS, indices, values, scratch.narrow[:n], k, scratch.phi, products
+        )
         for r in range(k):
-            out[r] += n_common(learner, part, r, s) * scratch.column[r]
+            out[r] += n_common(learner, part, r, s) * products[r]
 
 
 @inlined
 def gram_diagonal(learner, indices, values, k, scratch, out):
     """out[r] = ||phi(x, r)||^2 over the hypotheses of class r, r < k."""
     clear(out, k)
-    plain = np.float32(squared_length(values))
+    plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, MAP] == 0:
             for r in range(k):
-                scratch.column[r] = plain
-        else:
-            clear(scratch.column, k)
-            of_map(learner, part, SQUARED_NORMS, indices, values, scratch.narrow, k, scratch.column)
+                out[r] += n_hypotheses(learner, part, r) * plain
+            continue
+        products = scratch.products
+        clear(products, k)
+        of_map(
+            learner,
+            part,
+            SQUARED_NORMS,
+            indices,
+            values,
+            scratch.narrow,
+            k,
+            scratch.phi,
+            products,
+        )
         for r in range(k):
-            out[r] += n_hypotheses(learner, part, r) * scratch.column[r]
+            out[r] += n_hypotheses(learner, part, r) * products[r]
 
 
 @inlined
@@ -123,8 +137,7 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
         if r != of:  # pairs of one better class stand in a row
             gram_column(learner, indices, values, r, k, scratch, column)
             of = r
-        norm = np.float64(diagonal[r]) + np.float64(diagonal[s]) - 2.0 * np.float64(column[s])
-        solver.norms[j] = max(0.0, norm)
+        solver.norms[j] = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
 
 
 @inlined
@@ -144,8 +157,8 @@ def measure_gram(learner, indices, values, k, start, m, scratch, solver):
 def gain(solver, better, worse, r, s):
     """Return how much a step of 1 along a pair, given its columns, parts the scores of r and s."""
     columns = solver.columns
-    up = np.float64(columns[better, r]) - np.float64(columns[better, s])
-    return up - (np.float64(columns[worse, r]) - np.float64(columns[worse, s]))
+    up = columns[better, r] - columns[better, s]
+    return up - (columns[worse, r] - columns[worse, s])
 
 
 @inlined

@@ -7,7 +7,7 @@ import numpy as np
 
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import KIND, LANES, MAP, OFFSET, PER_CLASS, SHARED, STATISTIC, WIDTH
-from kesler.compiled.maps import PROJECT, call_map
+from kesler.compiled.maps import PHI, PROJECT, call_map
 
 
 @inlined
@@ -92,17 +92,11 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
     else:
         vectors = scratch.vectors[:n]
         class_vectors(learner, part, indices, k, vectors)
-    project(learner, part, indices, values, vectors, k, scores)
+    of_map(learner, part, PROJECT, indices, values, vectors, k, scores, scratch.products)
 
 
 @inlined
-def project(learner, part, indices, values, vectors, k, out):
-    """out[r] += <u^r, phi(x, r)> with u^r = vectors[:, r], or its only column."""
-    of_map(learner, part, PROJECT, indices, values, vectors, k, out)
-
-
-@inlined
-def of_map(learner, part, task, indices, values, vectors, k, out):
+def of_map(learner, part, task, indices, values, vectors, k, out, products):
     """Call the loops of the part's map; see `kesler.compiled.maps.map_loops`."""
     statistic = learner.parts[part, STATISTIC]
     call_map(
@@ -116,7 +110,14 @@ def of_map(learner, part, task, indices, values, vectors, k, out):
         k,
         learner.map_parameters[part],
         out,
+        products,
     )
+
+
+@inlined
+def phi_of(learner, part, indices, values, r, scratch, out):
+    """out[j] = phi(x, r) at the j-th entry of the row."""
+    of_map(learner, part, PHI, indices, values, scratch.narrow, r, out, scratch.products)
 
 
 @inlined

@@ -86,7 +86,7 @@ def add_most_violated(scores, k, m, highest, solver):
     for j in range(m):
         better, worse = solver.slots[solver.better[j]], solver.slots[solver.worse[j]]
         for r in range(k):
-            rise = np.float64(solver.columns[better, r]) - np.float64(solver.columns[worse, r])
+            rise = solver.columns[better, r] - solver.columns[worse, r]
             solver.after[r] += solver.steps[j] * rise
     slack = 0.0
     for j in range(m):

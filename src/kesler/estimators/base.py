@@ -282,6 +282,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             if named:
                 data = self._named_rows(X, learn=True)
             machine = self._prepared(dense=inputs.is_dense(data))
+            machine.require_admissible(told.names)
             machine.make_room(0 if classes is None else len(classes), 0)
             for rows in inputs.blocks(data):
                 part = slice(start, start := start + len(rows))

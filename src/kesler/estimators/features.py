@@ -47,16 +47,21 @@ class FeatureReader:
         return data
 
     def _named_rows(self, X: Any, *, learn: bool) -> Rows:
-        if not hasattr(self, "n_features_in_"):
-            if self._vocabulary is None:
-                self._vocabulary = Vocabulary()
-            return inputs.named_rows(X, self._vocabulary, learn=learn)
-        if self._vocabulary is None:
+        if self._vocabulary is None and self._knows_features():
             raise KeslerError(
                 "this model learnt from arrays without column names, so it cannot tell what named "
                 "features are: give arrays, or learn from a data frame or from mappings"
             )
-        return inputs.framed_rows(X, self._vocabulary)
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary()
+        if hasattr(self, "n_features_in_"):
+            return inputs.framed_rows(X, self._vocabulary)
+        return inputs.named_rows(X, self._vocabulary, learn=learn)
+
+    def _knows_features(self) -> bool:
+        """Whether rows have been learnt, by name or by position."""
+        machine = getattr(self, "_machine", None)
+        return hasattr(self, "n_features_in_") or (machine is not None and machine.n_trials > 0)
 
     def _row(self, x: Any, *, learn: bool) -> Rows:
         """Return one row, by names or by position."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from kesler.errors import KeslerError
 from kesler.rows import Rows, Vocabulary, as_float32
 
+MOST_WEIGHT = 1 << 20
 BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 MB
 
 
@@ -107,9 +108,12 @@ def _require_text(names: list[Any]) -> None:
 def positional_row(x: Any, width: int | None) -> Rows:
     """Return one row from an array of shape (n_features,), whose width is known unless None."""
     try:
-        array = as_float32(x)
-    except (TypeError, ValueError) as error:
+        array = np.asarray(x)
+    except ValueError as error:
         raise KeslerError(f"a row must hold numbers ({error})") from None
+    if array.dtype.kind not in "biuf":
+        raise KeslerError(f"a row must hold numbers, not {array.dtype}: {x!r:.60}")
+    array = as_float32(array)
     if array.ndim != 1:
         raise KeslerError(
             f"one row must be a mapping or an array of shape (n_features,), not {array.shape}: for "
@@ -192,13 +196,12 @@ def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
             f"sample_weight has shape {weights.shape}, but there are {n_rows} rows: give one "
             "weight for each row"
         )
-    held = as_float32(weights)
-    refused = ~(np.isfinite(held) & (weights >= 0) & ((held > 0) | (weights == 0)))
+    refused = ~((weights == 0) | ((weights >= 1 / MOST_WEIGHT) & (weights <= MOST_WEIGHT)))
     if refused.any():
         row = int(np.flatnonzero(refused)[0])
         raise KeslerError(
-            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0 or "
-            "more, and a number that float32 can hold"
+            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0, "
+            f"or between 1/{MOST_WEIGHT:,} and {MOST_WEIGHT:,}, since sums are kept as float32"
         )
     return weights
 

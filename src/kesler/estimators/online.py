@@ -69,9 +69,13 @@ default "pa1"
     -----
     Learning row by row, in batches of any size, or all at once gives the same weights bit for bit.
     A row costs O(nnz k) for k classes: about 1 us with 80 non-zeros and 20 classes. Memory is
-    4 bytes for each feature and hypothesis, and with a map as many for each feature and class.
-    `sample_weight` is a row's aggressiveness: it multiplies C (or the step, where a rule has no C);
-    a row of weight 0 is left out. Values are kept as float32.
+    4 bytes for each feature and hypothesis, and with a map as many for each feature and class
+    (twice for a mean), both rounded up to 16.
+    `sample_weight` is a row's aggressiveness, 0 or between 1/1,048,576 and 1,048,576: it multiplies
+    C, or the Perceptron's step ("pa" has neither), and the row's share in the statistics of its
+    class; a row of weight 0 is left out. Values are kept as float32. The statistics that maps use
+    stand still for a class whose weights sum to more than 16,777,216. A step that float32 cannot
+    hold is not taken; the error that says so comes after the other rows were learnt.
 
     References
     ----------

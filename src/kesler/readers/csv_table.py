@@ -10,7 +10,7 @@ from typing import Any
 from kesler.errors import KeslerError
 from kesler.readers.faults import BadRow
 from kesler.readers.features import Names
-from kesler.readers.labels import parse_label, parse_number
+from kesler.readers.labels import parse_number
 from kesler.readers.lines import Lines, require_text
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import Fields, Records
@@ -24,7 +24,8 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     """Read CSV rows.
 
     The first line names the columns; whichever of comma, semicolon and tab splits it most is the
-    delimiter. A cell is a number if it reads as one, absent if it is empty, else a string.
+    delimiter. A cell is a number if it reads as one, absent if it is empty, else a string; a label
+    stays the text that it is, so that 007 and 7 are two classes.
     """
     rows = _csv_rows(lines, _delimiter(lines.first()))
     header = _header(rows, fields)
@@ -32,7 +33,7 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
 
     def value(column: str, cell: str) -> Any:
         if column == fields.label:
-            return parse_label(cell) if cell.strip() else None
+            return cell.strip() or None
         return cell if fields.text else _value(cell)
 
     def parse(row: Row) -> Example:

@@ -27,7 +27,7 @@ def parse_number(token: str) -> float | None:
 
 
 def parse_label(token: str) -> str | int | float:
-    """Read the label in a text format: an integer, another finite number, or else the token.
+    """Read the label in a format of numbers: an integer, another finite number, or else the token.
 
     Parameters
     ----------

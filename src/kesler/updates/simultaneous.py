@@ -121,7 +121,7 @@ class SimProj(AggressiveRule):
 
     Notes
     -----
-    The best of the three on mail. Costs O(nnz k) a row.
+    The best of the three on mail at C = 0.01. Costs O(nnz k) a row.
 
     References
     ----------
