@@ -213,3 +213,14 @@ def test_the_dense_map_refuses_sparse_rows(capsys, tmp_path):
     refused(kesler(capsys, "compare", rows, "--map", "distance"), "not zero at zero")
     table = write_csv(tmp_path / "rows.csv", 5)
     assert kesler(capsys, "compare", table, "--label", "signs", "--map", "distance").code == 0
+
+
+@pytest.mark.parametrize("command", ["compare", "learn"])
+def test_no_output_overwrites_another_file_of_the_run(capsys, tmp_path, command):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 0:1\n2 1:1\n")
+    more = ["--model", str(tmp_path / "model")] if command == "learn" else []
+    refused(kesler(capsys, command, str(rows), *more, "--json", str(rows)), "INPUT")
+    assert rows.read_text() == "1 0:1\n2 1:1\n"
+    if more:
+        refused(kesler(capsys, command, str(rows), *more, "--json", more[1]), "--model")

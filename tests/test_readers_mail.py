@@ -233,7 +233,7 @@ def test_forwarded_messages_are_read_without_their_headers():
 @pytest.mark.parametrize(
     "content, tokens",
     [
-        (b"Subject: =?utf-8?b?TMO8bmNo?= =?iso-8859-1?q?at=20one?=\n\n", {"l", "nchat", "one"}),
+        (b"Subject: =?utf-8?b?TMO8bmNo?= =?iso-8859-1?q?at=20one?=\n\n", {"lünchat", "one"}),
         (b"Subject: =?nonsense?q?soup?=\n\n", {"soup"}),
         (b"Subject: =?utf-8?b?A?= soup\n\n", {"utf", "8", "b", "a", "soup"}),
         (b"Subject: caf\xe9 soup\n\n", {"caf", "soup"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,9 @@ class Machine:
     Memory: 4 bytes for each feature and hypothesis, and as many for each feature, class and
     statistic kept (one for every kind that a map asks for). Room for classes and features doubles
     when it is full, so that growing costs O(1) amortised.
+
+    Threads: kernels run without Python's lock, and each learns or predicts alone, so that one
+    thread may predict while another learns.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class Machine:
             [[] for _ in range(classes.n_virtual)] for _ in self.parts
         ]
         self.counters = np.zeros(4, dtype=np.int64)
+        self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
     # ---- trials -----------------------------------------------------------------------------
@@ -99,7 +104,17 @@ class Machine:
         -------
         Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
-        rows = self._prepare(rows)
+        with self._lock:
+            return self._learn(self._prepare(rows), labels, weights, answers, scores)
+
+    def _learn(
+        self,
+        rows: Rows,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        scores: npt.NDArray[np.float32],
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         n_before = len(self.classes)
         try:
             codes = self.classes.encode(labels)
@@ -132,15 +147,18 @@ class Machine:
 
     def scores(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Return the score of each known class, by number, shape (n_rows, n_classes)."""
-        scores = np.empty((len(rows), self.n_known), dtype=np.float32)
-        self._predict(rows, scores)
+        with self._lock:
+            scores = np.empty((len(rows), self.n_known), dtype=np.float32)
+            self._predict(rows, scores)
         return scores
 
     def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
-        rows = self._prepare(rows).below(self.n_features)
+        rows = self._prepare(rows)
         predictions = np.empty(len(rows), dtype=np.int32)
-        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
-        self._kernels.predict(self._learner, blocks, predictions, scores)
+        with self._lock:
+            rows = rows.below(self.n_features)
+            blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
+            self._kernels.predict(self._learner, blocks, predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
@@ -162,9 +180,9 @@ class Machine:
         if self.counters[3]:
             self.counters[3] = 0
             raise KeslerError(
-                f"the rule {self.rule!r} asked for a step that float32 cannot hold, or a score was "
-                "not a finite number; such steps were not taken, and the other rows were learnt: "
-                "use a capped rule such as pa1, or rescale the features"
+                f"a step of the rule {self.rule!r}, a score, or what a feature map made of a row "
+                "was no number that float32 can hold; such steps were not taken: use a capped rule "
+                "such as pa1, rescale the features, or mend the map"
             )
 
     # ---- what has been seen -----------------------------------------------------------------
@@ -243,12 +261,13 @@ class Machine:
             self._bind()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what holds only in this process: modules and addresses."""
-        return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_learner")}
+        """Leave out what holds only in this process: modules, addresses and the lock."""
+        here = ("_kernels", "_learner", "_lock")
+        return {k: v for k, v in vars(self).items() if k not in here}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the arrays as our own: they may come as a read-only memory map."""
-        vars(self).update(state)
+        vars(self).update(state, _lock=RLock())
         for name in ("weights", "_sums", "_totals", "counters"):
             setattr(self, name, getattr(self, name).copy())
 

@@ -15,6 +15,7 @@ from kesler.progressive import Comparison
 def run(options: Namespace) -> None:
     """Print the table while the methods learn, then the summary; write what else is asked for."""
     learners = named_learners(options.methods, Method(**chosen(options)))
+    outputs.require_distinct(options, "json", "plot")
     outputs.require_writable(options.json)
     outputs.require_writable(options.plot)
     if options.plot is not None:

@@ -17,6 +17,7 @@ from kesler.readers import Block, Stream
 
 def run(options: Namespace) -> None:
     """Print the table while the model learns, write it, and print the summary."""
+    outputs.require_distinct(options, "model", "json")
     outputs.require_writable(options.model)
     outputs.require_writable(options.json)
     model, progress = resumed(options) if options.resume else begun(options)

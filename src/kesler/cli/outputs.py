@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,21 @@ def require_writable(path: str | None) -> None:
     folder = Path(path).parent
     if Path(path).is_dir() or not os.access(folder, os.W_OK):
         raise KeslerError(f"{path} cannot be written: name a file in a folder that can")
+
+
+def require_distinct(options: Namespace, *names: str) -> None:
+    """Raise a sentence if two of INPUT and the files to be written are one."""
+    taken: dict[Path, str] = {}
+    if options.input != "-":
+        taken[Path(options.input).resolve()] = "INPUT"
+    for name in names:
+        path = getattr(options, name)
+        if path is None:
+            continue
+        place = Path(path).resolve()
+        if place in taken:
+            raise KeslerError(f"--{name} {path} is {taken[place]}, too: give each its own file")
+        taken[place] = f"--{name}"
 
 
 def account(stream: Stream, comparison: Comparison, lines: list[Line]) -> dict[str, Any]:

@@ -30,12 +30,17 @@ def run(options: Namespace) -> None:
         vocabulary=model.vocabulary_,
         grow=False,
         require_labels=False,
+        # Who pipes rows in waits for the answer to each.
+        **({"block_rows": 1} if options.input == "-" else {}),
     )
     model.name_features(stream.vocabulary)
     line = _line_maker(options)
     n_best = model.n_known_ if options.scores else options.top or 1
     for block in stream:
         sys.stdout.writelines(line(best) + "\n" for best in _rankings(model, block.rows, n_best))
+        sys.stdout.flush()
+    if stream.n_bad:
+        print(f"kesler: {stream.n_bad} bad rows of {stream.source} have no line", file=sys.stderr)
 
 
 def _rankings(model: OnlineClassifier, rows: Rows, n_best: int) -> Iterator[Ranking]:

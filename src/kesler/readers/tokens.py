@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-TOKEN = re.compile(r"[a-z0-9']+")
+TOKEN = re.compile(r"(?:[^\W_]|')+")
 
 
 def tokenize(text: str) -> list[str]:
-    """Split a text into its runs of letters a-z, digits and apostrophes, in lower case.
+    """Split a text into its runs of letters of any script, digits and apostrophes, in lower case.
 
     Examples
     --------
     >>> tokenize("Don't panic: 42!")
     ["don't", 'panic', '42']
+    >>> tokenize("Ärger, Straße_7")
+    ['ärger', 'straße', '7']
     """
     return TOKEN.findall(text.lower())
 
