@@ -88,7 +88,11 @@ BAD = {
     "unlabelled.jsonl": ('{"label": "a", "x": 1}\n{"x": 1}\n', (), ["line 2", "no label"]),
     "empty.vw": ("", (), ["holds no rows"]),
     "empty.csv": ("", ("--label", "kind"), ["is empty"]),
-    "mixed.vw": ("1 | x\nb | x\n", (), ["'b' (str)", "1 (int)", "labels of one type"]),
+    "mixed.vw": (
+        "1 | x\nb | x\n",
+        (),
+        ["line 2: the label 'b' is text", "1 (int)", "labels of one type"],
+    ),
     "list.jsonl": ('{"label": ["a"], "x": 1}\n', (), ["line 1", "the label is a list"]),
     "null.jsonl": ('{"label": null, "x": 1}\n', (), ["line 1", "no label"]),
     "no-column.csv": ("a,b\n1,2\n", ("--label", "kind"), ["no column 'kind'"]),

@@ -151,3 +151,12 @@ def test_many_columns_are_listed_in_short(tmp_path):
     columns = ",".join(f"c{i}" for i in range(100))
     with pytest.raises(KeslerError, match=r"'c19', 80 more$"):
         read(write(tmp_path, "rows.csv", columns + "\n"), label="y")
+
+
+def test_a_label_of_another_type_is_a_bad_row(tmp_path):
+    path = write(tmp_path, "rows.svm", "1 0:1\nspam 1:1\n2 1:1\n")
+    with pytest.raises(KeslerError, match=r"rows\.svm, line 2: the label 'spam' is text, but the"):
+        list(open_stream(path))
+    stream = open_stream(path, skip_bad=True)
+    assert [label for block in stream for label in block.labels] == [1, 2]
+    assert stream.n_bad == 1

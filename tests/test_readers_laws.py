@@ -20,13 +20,15 @@ from test_readers import COMPRESSED, SOURCES, entries, read, write
 N_FEATURES = 12
 
 values = st.floats(width=32, allow_nan=False, allow_infinity=False)
-labels = st.integers(-(10**6), 10**6) | st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
-sparse_rows = st.lists(
-    st.tuples(labels, st.dictionaries(st.integers(0, N_FEATURES - 1), values)), min_size=1
+# The labels of one source are all numbers or all text.
+labels = st.sampled_from(
+    [st.integers(-(10**6), 10**6), st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)]
 )
-dense_rows = st.integers(1, 5).flatmap(
-    lambda n_features: st.lists(
-        st.tuples(labels, st.lists(values, min_size=n_features, max_size=n_features)), min_size=1
+entry = st.dictionaries(st.integers(0, N_FEATURES - 1), values)
+sparse_rows = labels.flatmap(lambda label: st.lists(st.tuples(label, entry), min_size=1))
+dense_rows = st.tuples(labels, st.integers(1, 5)).flatmap(
+    lambda kind: st.lists(
+        st.tuples(kind[0], st.lists(values, min_size=kind[1], max_size=kind[1])), min_size=1
     )
 )
 

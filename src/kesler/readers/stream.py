@@ -97,6 +97,7 @@ class Stream(Iterator[Block]):
         self._require_labels = require_labels
         self._skip_bad = skip_bad
         self._skip_rows = skip_rows
+        self._kind = ""
         self._blocks = self._read(block_rows)
 
     def __next__(self) -> Block:
@@ -139,7 +140,19 @@ class Stream(Iterator[Block]):
     def _example(self, raw: Any) -> Example:
         example = self._reader.parse(raw)
         require_label(example.label, self._require_labels)
+        if self._require_labels:
+            self._require_same_kind(example.label)
         return example
+
+    def _require_same_kind(self, label: Any) -> None:
+        """Raise BadRow if a label is text among numbers, or a number among text."""
+        kind = "text" if isinstance(label, str) else "a number"
+        self._kind = self._kind or kind
+        if kind != self._kind:
+            raise BadRow(
+                f"the label {label!r} is {kind}, but the first is {self._kind}, and classes are of "
+                "one type"
+            )
 
     def _refuse(self, place: int | str, fault: BadRow) -> None:
         if not self._skip_bad:
