@@ -91,7 +91,7 @@ BAD = {
     "mixed.vw": (
         "1 | x\nb | x\n",
         (),
-        ["line 2: the label 'b' is text", "1 (int)", "labels of one type"],
+        ["line 2: the label 'b' is text", "of one type"],
     ),
     "list.jsonl": ('{"label": ["a"], "x": 1}\n', (), ["line 1", "the label is a list"]),
     "null.jsonl": ('{"label": null, "x": 1}\n', (), ["line 1", "no label"]),
