@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Real
@@ -186,11 +186,6 @@ class Rows:
             f"row {first_row + row}, feature {self.indices[entry]} is NaN, infinity or too large "
             "for float32: fill, drop or rescale such values before learning"
         )
-
-    def blocks(self, n_rows: int) -> Iterator[Rows]:
-        """Consecutive blocks of at most `n_rows` rows."""
-        for start in range(0, len(self), n_rows):
-            yield self[start : start + n_rows]
 
 
 def as_float32(values: Any) -> npt.NDArray[np.float32]:
