@@ -23,6 +23,10 @@ CLOSE = 1e-5  # of the sum of all absolute terms of a score; float32 keeps 6e-8 
 CLOSE_SOLVED = 3e-4  # the same, where a solver stops at 1e-6 of a margin of 1
 
 
+# Steps that do not shrink with the loss: whether there is one hangs on the last bits at 0.
+FIXED_STEPS = ("margin-perceptron", "hinge")
+
+
 class Watched:
     """One run of the oracle.
 
@@ -37,6 +41,7 @@ class Watched:
         self, X: Array, y: Any, parts: list[reference.Part], update: str, C: float, weights: Any
     ) -> None:
         self.update = update
+        self.margin = reference.margin_of(update, C)
         plain = [(part["kind"], part.get("map")) for part in parts] == [("per_class", None)]
         self._solved = update == "mira" and not plain  # not in closed form
         self.close = CLOSE_SOLVED if self._solved else CLOSE
@@ -69,7 +74,7 @@ class Watched:
 
         def move(_: str, V: Array, __: Array, answer: int, C: float, weight: float) -> Array:
             moved: Array = originals["move"](update, V, self._scores, answer, C, weight)
-            self._end_trial(V, answer, moved, weight if update == "perceptron" else 1.0)
+            self._end_trial(V, answer, moved, weight if update in reference.UNIT_STEPS else 1.0)
             return moved
 
         with (
@@ -103,14 +108,16 @@ class Watched:
     def _end_trial(self, V: Array, y: int, moved: Array, factor: float) -> None:
         """Judge how the constraints were chosen, then take the step."""
         choose, scores = reference.CHOICES[self.update], self._scores
-        chosen = choose(scores, y)
+        chosen = choose(scores, y, self.margin)
         others = [s for s in range(len(V)) if s != y]
         if choose is reference.most_violated and chosen:
             self._doubt_if_tied(chosen[0], others)
+            near = abs(self.margin - (scores[y] - scores[chosen])) <= self.close * self._size
+            self._doubt_if(self.update in FIXED_STEPS and near.any())
         if choose is reference.mistaken:
             self._doubt_if_tied(y, others)
         if choose is reference.with_loss:
-            losses = 1.0 - (scores[y] - scores[others])
+            losses = self.margin - (scores[y] - scores[others])
             self._doubt_if((abs(losses) <= self.close * self._size).any())
         # ||d||^2 of nearly equal views: little of it is left in float32.
         norms = ((V[y] - V[chosen]) ** 2).sum(axis=1)

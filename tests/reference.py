@@ -56,30 +56,35 @@ def stack(x: Array, r: int, past: Past, parts: list[Part], k: int) -> Array:
     return np.concatenate(blocks)
 
 
-def predicted(scores: Array, y: int) -> list[int]:
+def predicted(scores: Array, y: int, margin: float) -> list[int]:
     """Fink et al. 2006, Fig. 3: the argmax, ties to the lowest code, where it is not y."""
     s = int(np.argmax(scores))
     return [s] if s != y else []
 
 
-def with_loss(scores: Array, y: int) -> list[int]:
-    """Amit et al. 2006, sec. 2: Gamma, all s with 1 - (score_y - score_s) > 0."""
-    return [s for s in range(len(scores)) if s != y and 1.0 - (scores[y] - scores[s]) > 0]
+def with_loss(scores: Array, y: int, margin: float) -> list[int]:
+    """Amit et al. 2006, sec. 2: Gamma, all s with margin - (score_y - score_s) > 0."""
+    return [s for s in others(scores, y) if margin - (scores[y] - scores[s]) > 0]
 
 
-def most_violated(scores: Array, y: int) -> list[int]:
+def most_violated(scores: Array, y: int, margin: float) -> list[int]:
     """Fink et al. 2006, sec. 2, hinge loss: the highest-scoring s != y, if its loss is positive."""
-    return sorted(with_loss(scores, y), key=lambda s: -scores[s])[:1]
+    return sorted(with_loss(scores, y, margin), key=lambda s: -scores[s])[:1]
 
 
-def mistaken(scores: Array, y: int) -> list[int]:
+def mistaken(scores: Array, y: int, margin: float) -> list[int]:
     """Amit et al. 2006, sec. 2: M, all s that would be predicted before y."""
     return [s for s in range(len(scores)) if (-scores[s], s) < (-scores[y], y)]
 
 
-def every(scores: Array, y: int) -> list[int]:
+def every(scores: Array, y: int, margin: float) -> list[int]:
     """Amit et al. 2006, Eq. 1: all s != y, where any of them has a loss."""
-    return [s for s in range(len(scores)) if s != y] if with_loss(scores, y) else []
+    return others(scores, y) if with_loss(scores, y, margin) else []
+
+
+def others(scores: Array, y: int, margin: float = 0.0) -> list[int]:
+    """Chang 2017, multinomial logistic regression: all s != y."""
+    return [s for s in range(len(scores)) if s != y]
 
 
 def perceptron(losses: Array, squared_norms: Array, gram: Array, C: float) -> Array:
@@ -113,6 +118,23 @@ def averaged(losses: Array, squared_norms: Array, gram: Array, C: float) -> Arra
     return pa1(losses, squared_norms, gram, C) / len(losses)
 
 
+def gradient(losses: Array, squared_norms: Array, gram: Array, C: float) -> Array:
+    """Chang 2017: the step size, C here, along the subgradient of the hinge loss."""
+    return np.full(len(losses), C)
+
+
+def softmax(losses: Array, squared_norms: Array, gram: Array, C: float) -> Array:
+    """Chang 2017: C p_s, p the softmax of the scores; losses are score_s - score_y here."""
+    exponents = np.append(losses, 0.0)
+    p = np.exp(exponents - exponents.max())
+    return np.asarray(C * p[:-1] / p.sum())
+
+
+def logistic(losses: Array, squared_norms: Array, gram: Array, C: float) -> Array:
+    """Rennie and Srebro 2005: C times the derivative of ln(1 + e^z) at z = score_s - score_y."""
+    return np.asarray(0.5 * C * (1.0 + np.tanh(losses / 2.0)))
+
+
 def mira(losses: Array, squared_norms: Array, gram: Array, C: float) -> Array:
     """Amit et al. 2006, Eq. 2: max a.loss - a'Ga/2, a >= 0, sum a <= C (last a: the rest of C)."""
     loss, G, a = np.append(losses, 0.0), np.pad(gram, (0, 1)), np.append(0.0 * losses, C)
@@ -139,19 +161,30 @@ def newton(slope: Array, G: Array, a: Array) -> Array:
 RULES: dict[str, Callable[[Array, Array, Array, float], Array]] = {
     **{"perceptron": perceptron, "pa": pa, "pa1": pa1, "pa2": pa2, "mira": mira},
     **{"simperc": simperc, "conproj": averaged, "simproj": averaged},
+    **{"margin-perceptron": perceptron, "hinge": gradient},
+    **{"softmax": softmax, "logistic": logistic},
 }
-CHOICES: dict[str, Callable[[Array, int], list[int]]] = {
+CHOICES: dict[str, Callable[[Array, int, float], list[int]]] = {
     **{"perceptron": predicted, "pa": most_violated, "pa1": most_violated, "pa2": most_violated},
     **{"simperc": mistaken, "conproj": mistaken, "simproj": with_loss, "mira": every},
+    **{"margin-perceptron": most_violated, "hinge": most_violated},
+    **{"softmax": others, "logistic": others},
 }
+UNIT_STEPS = ("perceptron", "margin-perceptron")  # whatever C; a row's weight is their length
+
+
+def margin_of(update: str, C: float) -> float:
+    """Chang 2017: delta, C here, for the margin Perceptron; no margin in likelihoods; else 1."""
+    return {"margin-perceptron": C, "softmax": 0.0, "logistic": 0.0}.get(update, 1.0)
 
 
 def move(update: str, V: Array, scores: Array, y: int, C: float, weight: float) -> Array:
     """Amit et al. 2006, Fig. 2: what is added to w, sum over chosen s of alpha_s (V^y - V^s)."""
-    chosen = CHOICES[update](scores, y)
-    d, losses = V[y] - V[chosen], 1.0 - (scores[y] - scores[chosen])
+    margin = margin_of(update, C)
+    chosen = CHOICES[update](scores, y, margin)
+    d, losses = V[y] - V[chosen], margin - (scores[y] - scores[chosen])
     alpha = RULES[update](losses, (d * d).sum(axis=1), d @ d.T, C * weight)
-    return np.asarray((weight * alpha if update == "perceptron" else alpha) @ d)
+    return np.asarray((weight * alpha if update in UNIT_STEPS else alpha) @ d)
 
 
 def reference_run(

@@ -13,6 +13,7 @@ import reference
 from reference import Array, Part, Past
 
 Pairs = list[tuple[int, int]]
+WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge")
 CLOSE = 1e-4  # of the largest term of a score: nearer than this, rounding may decide
 
 
@@ -28,9 +29,9 @@ def is_ahead(scores: Array, s: int, r: int) -> bool:
     return bool((-scores[s], s) < (-scores[r], r))
 
 
-def losses_of(scores: Array, pairs: Pairs) -> Array:
-    """Amit et al. 2006, sec. 3: 1 - (score_r - score_s); its positive part is the hinge loss."""
-    return np.array([1.0 - (scores[r] - scores[s]) for r, s in pairs])
+def losses_of(scores: Array, pairs: Pairs, margin: float) -> Array:
+    """Amit et al. 2006, sec. 3: margin - (score_r - score_s); its positive part is the loss."""
+    return np.array([margin - (scores[r] - scores[s]) for r, s in pairs])
 
 
 def worst(scores: Array, pairs: Pairs) -> Pairs:
@@ -38,21 +39,28 @@ def worst(scores: Array, pairs: Pairs) -> Pairs:
     return sorted(pairs, key=lambda p: (scores[p[0]] - scores[p[1]], p[0] < p[1]))[:1]
 
 
-def chosen(update: str, scores: Array, pairs: Pairs) -> Pairs:
+def chosen(update: str, scores: Array, pairs: Pairs, margin: float) -> Pairs:
     """Amit et al. 2006, sec. 4: M (violated) and Gamma (with a loss); else the worst, or all."""
     mistaken = [p for p in pairs if is_ahead(scores, p[1], p[0])]
-    lossy = [p for p in pairs if losses_of(scores, [p])[0] > 0]
+    lossy = [p for p in pairs if losses_of(scores, [p], margin)[0] > 0]
     return {
         "perceptron": worst(scores, mistaken),
-        **dict.fromkeys(["pa", "pa1", "pa2"], worst(scores, lossy)),
+        **dict.fromkeys(WORST, worst(scores, lossy)),
         **dict.fromkeys(["simperc", "conproj"], mistaken),
         "simproj": lossy,
         "mira": pairs if lossy else [],
+        **dict.fromkeys(["softmax", "logistic"], pairs),
     }[update]
 
 
 def decided(
-    update: str, scores: Array, pairs: Pairs, terms: Array, size: float, loose: set[int]
+    update: str,
+    scores: Array,
+    pairs: Pairs,
+    margin: float,
+    terms: Array,
+    size: float,
+    loose: set[int],
 ) -> bool:
     """Whether no choice of the trial hangs on the last bits of a score.
 
@@ -62,9 +70,10 @@ def decided(
     gaps = np.array([scores[r] - scores[s] for r, s in pairs])
     close = 10 * CLOSE * size + 1e-5 if update == "mira" else CLOSE * size
     near = (abs(gaps) < close) & ~np.array(same)
-    at_margin = (abs(gaps - 1) < close) & (close > 0)
+    smooth = update in ("softmax", "logistic")  # moves a little less or more there, no other way
+    at_margin = (abs(gaps - margin) < close) & (close > 0) & (not smooth)
     above = gaps - gaps.min()
-    one_of = update in ("perceptron", "pa", "pa1", "pa2")
+    one_of = update in ("perceptron", *WORST)
     tied = (above > 0) & (above < close) & one_of
     return not (near.any() or at_margin.any() or tied.any())
 
@@ -79,6 +88,7 @@ def reference_answers_run(
     weights: Any = None,
 ) -> dict[str, Any]:
     """Amit et al. 2006, Fig. 2: one pass; answers map classes, as they appear, to levels."""
+    margin = reference.margin_of(update, C)
     k, n = 1 + max((r for answer in answers for r in answer), default=-1), X.shape[1]
     ends = n * np.cumsum([reference.n_hypotheses(part, k) for part in hypotheses])
     w, moved = np.zeros(ends[-1]), np.zeros(ends[-1])
@@ -97,16 +107,18 @@ def reference_answers_run(
         terms = np.array([[*np.sort(v * w), *np.sort(abs(v) * moved)] for v in V])
         solved = touched if update == "mira" else set()
         loose = {r for r in range(len(V)) if V[r].any() and (r in solved or (solved and shared))}
-        if pairs and not decided(update, scores, pairs, terms, size, loose):
+        if pairs and not decided(update, scores, pairs, margin, terms, size, loose):
             doubtful = min(doubtful, t)
         mistakes += any(is_ahead(scores, s, r) for r, s in pairs)
-        along = chosen(update, scores, pairs)
+        along = chosen(update, scores, pairs, margin)
         touched |= {r for pair in along for r in pair}
         if along:
             d = np.array([V[r] - V[s] for r, s in along])
             norms = (d * d).sum(axis=1)
-            alpha = reference.RULES[update](losses_of(scores, along), norms, d @ d.T, C * weight)
-            alpha = weight * alpha if update == "perceptron" else alpha
+            alpha = reference.RULES[update](
+                losses_of(scores, along, margin), norms, d @ d.T, C * weight
+            )
+            alpha = weight * alpha if update in reference.UNIT_STEPS else alpha
             w, moved = w + alpha @ d, moved + alpha @ abs(d)
         past.extend([] for _ in range(len(past), max([*answer, len(past) - 1]) + 1))
         for r, level in answer.items():

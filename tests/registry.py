@@ -27,6 +27,8 @@ SETS = {
 }
 CUSTOM = [homemade.sets_of, homemade.damped, homemade.closeness, homemade.part_way]
 
+STRENGTHS = ("C", "delta", "eta")
+
 # ---- the same parts in the oracle's words -------------------------------------------------------
 
 ORACLE_MAPS: dict[str, dict[str, Any]] = {
@@ -84,6 +86,13 @@ FAMILIES = {
 WITH_MAP = [name for name, family in FAMILIES.items() if any(has for _, has in family.kinds)]
 WITHOUT_MAP = [name for name in FAMILIES if name not in WITH_MAP]
 
+
+def with_strength(rule: str, C: float) -> UpdateRule:
+    """Return a rule whose aggressiveness, margin or step size, whichever it has, is C."""
+    made = RULES[rule]
+    return made(**{name: C for name in signature(made).parameters if name in STRENGTHS})
+
+
 # ---- rows ---------------------------------------------------------------------------------------
 
 
@@ -112,8 +121,7 @@ class Row:
     def update(self, C: float) -> UpdateRule:
         if self.rule not in RULES:
             return getattr(homemade, self.rule).with_parameters(C)
-        rule = RULES[self.rule]
-        return rule(C=C) if "C" in signature(rule).parameters else rule()
+        return with_strength(self.rule, C)
 
     def learner(self, names: Names | None = None, C: float = 1.0) -> OnlineClassifier:
         view = self.feature_map

@@ -19,12 +19,12 @@ from kesler.updates import (
     RULES,
     ConProj,
     PassiveAggressive,
-    Perceptron,
     SimPerc,
     SimProj,
     UpdateRule,
     resolve_rule,
 )
+from registry import with_strength
 
 Array = NDArray[np.float64]
 
@@ -84,10 +84,6 @@ def steps_of(
     return steps
 
 
-def with_aggressiveness(name: str, C: float) -> UpdateRule:
-    return Perceptron() if name == "perceptron" else RULES[name](C=C)
-
-
 def one_constraint(problem: Problem) -> Problem:
     return Problem(problem.losses[:1], problem.gram[:1, :1])
 
@@ -96,14 +92,14 @@ def one_constraint(problem: Problem) -> Problem:
 @given(problem=problems(violated=True), C=limits, weight=weights)
 def test_steps_equal_the_oracles(name, problem, C, weight):
     """MIRA's are not unique, so that it is how far the hypotheses move that is compared."""
-    rule = with_aggressiveness(name, C)
+    rule = with_strength(name, C)
     if rule.constraints in ("predicted", "worst"):
         problem = one_constraint(problem)
     expected = reference.RULES[name](
         problem.losses, problem.squared_norms, problem.gram, C * weight
     )
     steps = steps_of(rule, problem, weight)
-    if name == "perceptron":
+    if name in reference.UNIT_STEPS:
         assert steps.tolist() == [weight]
     elif name == "mira":
         # min 1/2 ||w - w_t||^2 + C slack is worth as much, and strongly convex in w.
@@ -153,13 +149,21 @@ def test_miras_closed_form_is_the_optimum(problem, C, weight):
     np.testing.assert_allclose(problem.losses - problem.gram @ steps, after, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in RULES if name not in ("perceptron", "pa")])
+@pytest.mark.parametrize(
+    "name", [name for name in RULES if name not in (*reference.UNIT_STEPS, "pa")]
+)
 @given(problem=problems(violated=True), C=limits)
 def test_weight_multiplies_the_aggressiveness(name, problem, C):
     if RULES[name]().constraints == "worst":
         problem = one_constraint(problem)
-    weighted = steps_of(with_aggressiveness(name, C), problem, weight=2.0)
-    np.testing.assert_array_equal(weighted, steps_of(with_aggressiveness(name, 2 * C), problem))
+    weighted = steps_of(with_strength(name, C), problem, weight=2.0)
+    np.testing.assert_array_equal(weighted, steps_of(with_strength(name, 2 * C), problem))
+
+
+@pytest.mark.parametrize("name", reference.UNIT_STEPS)
+@given(problem=problems(violated=True))
+def test_weight_is_the_length_of_a_step(name, problem):
+    assert steps_of(RULES[name](), one_constraint(problem), weight=2.0).tolist() == [2.0]
 
 
 @given(problem=problems(violated=True))

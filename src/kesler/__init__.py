@@ -2,7 +2,8 @@
 
 Every learner is a choice of who shares which hypothesis over which view of an example
 (:mod:`kesler.hypotheses`, :mod:`kesler.maps`), which class must outscore which
-(:mod:`kesler.constraints`) and how far to move (:mod:`kesler.updates`).
+(:mod:`kesler.constraints`), how far to move (:mod:`kesler.updates`) and in which geometry
+(:mod:`kesler.links`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
     from kesler.hypotheses import Grouped, PerClass, Shared
+    from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
     from kesler.progressive import progressive_validate
     from kesler.updates.rule import update_rule
@@ -33,6 +35,7 @@ _HOMES = {
     "PerClass": "kesler.hypotheses",
     "Shared": "kesler.hypotheses",
     "feature_map": "kesler.maps.feature_map",
+    "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
     "progressive_validate": "kesler.progressive",
     "update_rule": "kesler.updates.rule",
@@ -47,6 +50,7 @@ __all__ = [
     "PerClass",
     "Shared",
     "feature_map",
+    "link_function",
     "load",
     "progressive_validate",
     "update_rule",

@@ -1,7 +1,8 @@
 """Constraints: which class must outscore which, and which of these a rule is handed.
 
-The answer y to an instance demands score(x, y) >= score(x, s) + 1 of every other known class s.
-The loss of such a constraint is 1 - (score(x, y) - score(x, s)). An answer of levels
+The answer y to an instance demands score(x, y) >= score(x, s) + margin of every other known class
+s. The loss of such a constraint is margin - (score(x, y) - score(x, s)); the margin is the rule's,
+1 for most, times what a confusion of y with s costs (:mod:`kesler.costs`). An answer of levels
 (:mod:`kesler.answers`) demands the same of every pair (r, s) of which r has the lower level: read
 "pair" for "class" below, and r for y.
 """
@@ -16,10 +17,10 @@ Selection = Literal["predicted", "worst", "mistaken", "violated", "all", "growin
 """Which constraints of a trial a rule is handed.
 
 predicted : the class predicted, if it is not y (the worst pair, if s would be predicted before r).
-worst : the class of highest score but y, if its loss is above 0.
+worst : the class of the largest loss, if that is above 0.
 mistaken : each class that would be predicted before y.
 violated : each class whose loss is above 0.
-all : every other class, if any loss is above 0.
+all : every other class, in every trial.
 growing : first the worst; then, call after call, the one that the steps so far leave most violated,
     until none is: for rules that solve the trial's problem exactly.
 """

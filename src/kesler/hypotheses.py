@@ -15,7 +15,7 @@ from typing import Any
 from kesler.classes import plain
 from kesler.errors import KeslerError
 from kesler.maps import MAPS, FeatureMap
-from kesler.parts import restore
+from kesler.parts import find_function, function_name, restore
 
 Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]]
 
@@ -251,7 +251,7 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {"kind": type(part).__name__, "map": view and view.describe()}
         if isinstance(part, Grouped):
             entry["groups"] = (
-                _name_of(part.groups)
+                function_name(part.groups)
                 if callable(part.groups)
                 else [[group, list(labels)] for group, labels in part.groups.items()]
             )
@@ -277,14 +277,5 @@ def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) 
 def _restore_groups(groups: Any, custom: list[Any]) -> Groups:
     if isinstance(groups, list):
         return dict(groups)
-    for function in custom:
-        if hasattr(function, "__qualname__") and _name_of(function) == groups:
-            return function  # type: ignore[no-any-return]
-    raise KeslerError(
-        f"the model was learnt with groups from the function {groups}, which a model file does not "
-        "hold: import it and pass it in custom=[...]"
-    )
-
-
-def _name_of(function: Any) -> str:
-    return f"{function.__module__}.{function.__qualname__}"
+    found: Groups = find_function(groups, custom, "groups")
+    return found

@@ -13,8 +13,11 @@ import numpy.typing as npt
 from kesler.answers import Answers
 from kesler.classes import ClassTable, Label, plain
 from kesler.constraints import selection_code, sight_code
+from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable
+from kesler.links import CustomLink, Linear, Link, require_compatible
+from kesler.links.link import SCALE, WEIGHT
 from kesler.maps import FeatureMap
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
@@ -23,8 +26,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
+_ARRAYS = (
+    *("weights", "_states", "_sums", "_totals", "counters"),
+    *("_margins", "_numbers", "_is_met", "_met"),
+)
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
+LINEAR = Linear()
 LANES = 16  # float32 numbers in a 64-byte cache line
 
 
@@ -40,12 +48,20 @@ class Machine:
         weights are the intercepts.
     one_right : whether every answer names one right class and no more, where some rules have a
         closed form.
+    link : the geometry in which the rule moves.
+    averaged : whether predictions are made by the mean of the weights after each trial.
+    costs : what confusions cost, None for 1 each.
+
+    Raises
+    ------
+    KeslerError
+        If rule, link, average and costs do not go together; the sentence says why.
 
     Notes
     -----
-    Memory: 4 bytes for each feature and hypothesis, and as many for each feature, class and
-    statistic kept (one for every kind that a map asks for). Room for classes and features doubles
-    when it is full, so that growing costs O(1) amortised.
+    Memory: 4 bytes for each feature and hypothesis, 8 more with a link or an average, and 4 for
+    each feature, class and statistic kept (one for every kind that a map asks for). Room for
+    classes and features doubles when it is full, so that growing costs O(1) amortised.
 
     Threads: kernels run without Python's lock, and each learns or predicts alone, so that one
     thread may predict while another learns.
@@ -59,12 +75,20 @@ class Machine:
         constant: float = 0.0,
         *,
         one_right: bool = True,
+        link: Link = LINEAR,
+        averaged: bool = False,
+        costs: Costs | None = None,
     ) -> None:
+        require_compatible(link, rule, averaged=averaged)
+        require_priceable(costs, rule)
         self.parts = list(parts)
         self.rule = rule
         self.classes = classes
         self.constant = constant
         self.one_right = one_right
+        self.link = link
+        self.averaged = averaged
+        self.costs = costs
         self.n_features = 0
         asked: set[str] = {m.statistic for m in self._maps}
         kept = asked | {"rounded off"} if "mean" in asked else asked
@@ -74,6 +98,9 @@ class Machine:
             [[] for _ in range(classes.n_virtual)] for _ in self.parts
         ]
         self.counters = np.zeros(4, dtype=np.int64)
+        # What the link's scale is made of; see `kesler.compiled.learner`.
+        self._numbers = np.array([0.0, 0.0, 0.0, self._ask_link(SCALE)])
+        self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -121,9 +148,11 @@ class Machine:
             joined = self._groups_of_new(n_before)
             self.make_room(len(self.classes), rows.n_features)
             self._join(joined)
+            self._price(n_before)
         except BaseException:
             self.classes.forget_from(n_before)
             raise
+        self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
         blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
         heard = self._heard(answers(codes), weights)
@@ -158,7 +187,7 @@ class Machine:
         with self._lock:
             rows = rows.below(self.n_features)
             blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
-            self._kernels.predict(self._learner, blocks, predictions, scores)
+            self._kernels.predict(self._reader, blocks, predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
@@ -229,6 +258,8 @@ class Machine:
             column = self.groups[i].setdefault(group, len(self.groups[i]))
             if column not in columns:
                 self.memberships[i][code] = sorted([*columns, column])
+            self._met[i, 1] = max(self._met[i, 1], column + 1)
+        self._numbers[1] = np.inf  # so that the next trial computes the link's sum anew
         self.make_room(len(self.classes), self.n_features)
         self._bind()
 
@@ -262,13 +293,13 @@ class Machine:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what holds only in this process: modules, addresses and the lock."""
-        here = ("_kernels", "_learner", "_lock")
+        here = ("_kernels", "_learner", "_reader", "_lock")
         return {k: v for k, v in vars(self).items() if k not in here}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the arrays as our own: they may come as a read-only memory map."""
         vars(self).update(state, _lock=RLock())
-        for name in ("weights", "_sums", "_totals", "counters"):
+        for name in _ARRAYS:
             setattr(self, name, getattr(self, name).copy())
 
     # ---- room -------------------------------------------------------------------------------
@@ -290,18 +321,23 @@ class Machine:
             return
         old_weights, old_offsets = self.weights, self._offsets
         old_statistics, old_totals = self._sums, self._totals
+        old_states, old_is_met = self._states, self._is_met
         widths = [self._width(i) for i in range(len(self.parts))]
         self._allocate(class_room, feature_room, group_room)
         self.n_features = max(self.n_features, n_features)
         for old, new, width in zip(old_offsets, self._offsets, widths, strict=True):
-            self.weights[: len(old_weights), new : new + width] = old_weights[:, old : old + width]
+            n_rows, here, there = len(old_weights), slice(new, new + width), slice(old, old + width)
+            self.weights[:n_rows, here] = old_weights[:, there]
+            self._states[:, :n_rows, here] = old_states[:, :, there]
         _, n_rows, n_columns = old_statistics.shape
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
+        self._is_met[: len(old_is_met)] = old_is_met
+        self._price(0)
         self._bind()
 
     def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
-        """Make zeroed arrays, all or none; zeros take no memory before they are written."""
+        """Make empty arrays, all or none; zeros take no memory before they are written."""
         rooms = [
             class_room if isinstance(part, PerClass) else room if isinstance(part, Grouped) else 1
             for part, room in zip(self.parts, group_room, strict=True)
@@ -309,9 +345,16 @@ class Machine:
         ends = np.cumsum([0, *rooms]).tolist()
         n_statistics = len(self.statistics)
         weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
+        weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
+        if weights_begin_at:
+            weights[:] = weights_begin_at
+        states = np.zeros((self._n_states, *weights.shape))
+        is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
+        margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
         self.weights, self._sums, self._totals = weights, sums, totals
+        self._states, self._is_met, self._margins = states, is_met, margins * self.rule.margin
         self._offsets = ends[:-1]
         self._class_room, self._feature_room, self._group_room = (
             class_room,
@@ -319,6 +362,27 @@ class Machine:
             group_room,
         )
         self._bind()
+
+    def _price(self, n_known: int) -> None:
+        """Write the margins of the classes from number `n_known` on."""
+        n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
+        if self.costs is None or n_known == n_classes:
+            return
+        among = self._margins[n_virtual:n_classes, n_virtual:n_classes]
+        self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
+
+    @property
+    def _n_states(self) -> int:
+        """How many numbers are kept beside each weight."""
+        return int(self.averaged or not isinstance(self.link, Linear))
+
+    def _ask_link(self, task: int, reference: float = 0.0) -> float:
+        """Return the weight or the scale of a sum of 0."""
+        if isinstance(self.link, Linear):
+            return float(task == SCALE)
+        if isinstance(self.link, CustomLink):
+            return self.link.at_zero if task == WEIGHT else 1.0
+        return float(self.link.geometry(task, 0.0, reference, self.link.parameters))
 
     def _width(self, i: int) -> int:
         """Return how many hypotheses part i has by now."""
@@ -332,6 +396,10 @@ class Machine:
     def _bind(self) -> None:
         """Forget the tuple that the kernels were given: arrays have changed."""
         self.__dict__.pop("_learner", None)
+        self._forget_mean()
+
+    def _forget_mean(self) -> None:
+        self.__dict__.pop("_reader", None)
 
     @cached_property
     def _kernels(self) -> ModuleType:
@@ -350,6 +418,7 @@ class Machine:
         starts, members = self._member_lists()
         return self._kernels.Learner(
             weights=self.weights,
+            states=self._states,
             statistics=self._sums,
             totals=self._totals,
             kinds=np.array([STATISTICS.index(s) for s in self.statistics], dtype=np.int64),
@@ -359,8 +428,33 @@ class Machine:
             members=members,
             rule=np.array([rule_address(rule.steps), selection, sight]),
             rule_parameters=np.array(rule.parameters, dtype=np.float64),
+            margins=self._margins,
             counters=self.counters,
+            link=np.array([self._link_address(), self.link.normalised]),
+            link_parameters=np.array(self.link.parameters, dtype=np.float64),
+            geometry=np.array([self.link.exponent or 2.0, self.link.factor]),
+            numbers=self._numbers,
+            is_met=self._is_met,
+            met=self._met,
         )
+
+    @cached_property
+    def _reader(self) -> Any:
+        """What predicts: the learner itself or, with an average, the mean of its weights."""
+        if not self.averaged:
+            return self._learner
+        weights = _aligned_zeros(*self.weights.shape)
+        weights[:] = self.weights - self._states[0] / max(1, self.n_trials)
+        return self._learner._replace(weights=weights)
+
+    def _link_address(self) -> int:
+        from kesler.compiled.links import link_address
+
+        if isinstance(self.link, Linear):
+            return 0
+        if isinstance(self.link, CustomLink):
+            return link_address(self.link.function, custom=True)
+        return link_address(self.link.geometry, custom=False)
 
     def _describe_part(self, i: int) -> list[int]:
         """Return kind, address of the map (0 for x itself), statistic, first column, columns."""
@@ -393,7 +487,12 @@ class Machine:
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
         for i, offset in enumerate(self._offsets):
-            arrays[f"weights.{i}"] = self.weights[:n, offset : offset + self._width(i)]
+            columns = slice(offset, offset + self._width(i))
+            arrays[f"weights.{i}"] = self.weights[:n, columns]
+            if self._n_states:
+                arrays[f"states.{i}"] = self._states[0, :n, columns]
+        if self.link.normalised:
+            arrays |= {"numbers": self._numbers, "is_met": self._is_met[:n], "met": self._met}
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
@@ -408,15 +507,32 @@ class Machine:
     ) -> None:
         """Take over what `arrays` returned, with the groups; the classes must be there already."""
         self.groups, self.memberships = groups, memberships
+        if self.link.normalised:
+            self._numbers[:], self._met[:] = arrays["numbers"], arrays["met"]
+            self._allocate(self._class_room, self._feature_room, self._group_room)
         self.make_room(len(self.classes), n_features)
+        self._price(0)
         self.counters[:] = arrays["counters"]
         for i, offset in enumerate(self._offsets):
-            width = self._width(i)
-            self.weights[:n_features, offset : offset + width] = arrays[f"weights.{i}"]
+            columns = slice(offset, offset + self._width(i))
+            self.weights[:n_features, columns] = arrays[f"weights.{i}"]
+            if self._n_states:
+                self._states[0, :n_features, columns] = arrays[f"states.{i}"]
+        if self.link.normalised:
+            self._is_met[:n_features] = arrays["is_met"]
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
         self._bind()
+
+
+def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
+    """Raise if a rule would not notice what confusions cost."""
+    if costs is not None and not rule.heeds_margin:
+        raise KeslerError(
+            f"{rule!r} does not look at margins, so that costs would change nothing: choose a rule "
+            "that does, such as pa1, margin-perceptron, hinge or simproj"
+        )
 
 
 def _map_parameters(part: Part) -> list[float]:

@@ -27,8 +27,29 @@ def describe(part: Any) -> dict[str, Any]:
 
 def describe_custom(function: Callable[..., Any], parameters: tuple[float, ...]) -> dict[str, Any]:
     """Return where a user's function stands and its numbers: the code itself is never kept."""
-    name = f"{function.__module__}.{function.__qualname__}"
-    return {"custom": name, "parameters": list(parameters)}
+    return {"custom": function_name(function), "parameters": list(parameters)}
+
+
+def function_name(function: Any) -> str:
+    """Return where a function stands."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def find_function(name: str, custom: Iterable[Any], kind: str) -> Any:
+    """Return the user's function of this name, handed over by the user.
+
+    Raises
+    ------
+    KeslerError
+        If it is not among them.
+    """
+    for function in custom:
+        if hasattr(function, "__qualname__") and function_name(function) == name:
+            return function
+    raise KeslerError(
+        f"the model was learnt with {kind} from the function {name}, which a model file does not "
+        "hold: import it and pass it in custom=[...]"
+    )
 
 
 def require_function(function: Any, kind: str) -> None:

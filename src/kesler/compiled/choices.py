@@ -6,7 +6,15 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import ALL, MISTAKEN, NOT_COMPARED, VIOLATED
+from kesler.compiled.learner import (
+    ALL,
+    GROWING,
+    MISTAKEN,
+    NOT_COMPARED,
+    PREDICTED,
+    VIOLATED,
+    WORST,
+)
 
 
 @inlined
@@ -50,15 +58,49 @@ def worst_pair(scores, k, solver, highest):
         for below in range(level + 1, highest + 1):
             r, s = lowest[level], top[below]
             if r >= 0 and s >= 0:
-                loss = loss_of(scores, r, s)
+                lead = lead_of(scores, r, s)
                 swapped = better >= 0 and better < worse and s < r
-                if better < 0 or loss > worst or (loss == worst and swapped):
-                    better, worse, worst = r, s, loss
+                if better < 0 or lead < worst or (lead == worst and swapped):
+                    better, worse, worst = r, s, lead
     return better, worse
 
 
 @inlined
-def choose(scores, k, selection, highest, solver):
+def most_violated(margins, scores, k, solver, highest):
+    """Return the pair of the largest loss: the worst one, unless margins differ. Then O(k^2)."""
+    if margins.shape[0] == 1:
+        return worst_pair(scores, k, solver, highest)
+    better, worse, most = -1, -1, 0.0
+    for r in range(k):
+        if solver.levels[r] == NOT_COMPARED or solver.levels[r] == highest:
+            continue
+        for s in range(k):
+            if solver.levels[s] > solver.levels[r]:
+                loss = loss_of(margins, scores, r, s)
+                if better < 0 or loss > most:
+                    better, worse, most = r, s, loss
+    return better, worse
+
+
+@inlined
+def select(selection, margins, scores, k, highest, solver, r, s):
+    """Choose the pairs that a rule is handed, (r, s) being the worst; return how many."""
+    if selection == PREDICTED:
+        if not is_ahead(scores, s, r):
+            return 0
+    elif selection == WORST or selection == GROWING:
+        r, s = most_violated(margins, scores, k, solver, highest)
+        if loss_of(margins, scores, r, s) <= 0:
+            return 0
+    else:
+        return choose(selection, margins, scores, k, highest, solver)
+    solver.better[0], solver.worse[0] = r, s
+    solver.losses[0] = loss_of(margins, scores, r, s)
+    return 1
+
+
+@inlined
+def choose(selection, margins, scores, k, highest, solver):
     """Choose all pairs of a kind, those of one better class in a row; return how many."""
     m = 0
     for r in range(k):
@@ -68,7 +110,7 @@ def choose(scores, k, selection, highest, solver):
         for s in range(k):
             if solver.levels[s] <= level:
                 continue
-            loss = loss_of(scores, r, s)
+            loss = loss_of(margins, scores, r, s)
             if (
                 selection == ALL
                 or (selection == VIOLATED and loss > 0)
@@ -86,6 +128,13 @@ def is_ahead(scores, s, r):
 
 
 @inlined
-def loss_of(scores, r, s):
-    """Return 1 - (score of r - score of s), as double."""
-    return 1.0 - (np.float64(scores[r]) - np.float64(scores[s]))
+def lead_of(scores, r, s):
+    """Return by how much r outscores s, as double."""
+    return np.float64(scores[r]) - np.float64(scores[s])
+
+
+@inlined
+def loss_of(margins, scores, r, s):
+    """Return margin(r, s) - (score of r - score of s); `margins` holds one for all, or a table."""
+    margin = margins[0, 0] if margins.shape[0] == 1 else margins[r, s]
+    return margin - lead_of(scores, r, s)

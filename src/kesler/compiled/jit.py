@@ -27,6 +27,8 @@ FLOAT_TABLE = types.Array(types.float32, 2, "C")
 FLOAT_STACK = types.Array(types.float32, 3, "C")
 DOUBLES = types.Array(types.float64, 1, "C")
 DOUBLE_TABLE = types.Array(types.float64, 2, "C")
+DOUBLE_STACK = types.Array(types.float64, 3, "C")
+BOOL_TABLE = types.Array(types.boolean, 2, "C")
 
 # What a function called by its address runs as when Numba is switched off (NUMBA_DISABLE_JIT=1).
 _python_functions: dict[int, Function] = {}

@@ -14,6 +14,9 @@ import numpy.typing as npt
 from numba import types
 
 from kesler.compiled.jit import (
+    BOOL_TABLE,
+    DOUBLE_STACK,
+    DOUBLE_TABLE,
     DOUBLES,
     FLOAT_STACK,
     FLOAT_TABLE,
@@ -42,6 +45,11 @@ LANES = 16
 REST, PAIRS, LEVELS = range(3)
 # Counters.
 TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
+# Numbers of a link: the sum behind its scale, the largest that it was since all was computed anew,
+# what weights are relative to, and the scale.
+SUM, PEAK, REFERENCE, FACTOR = range(4)
+# Columns of `met`.
+N_MET_FEATURES, N_MET_HYPOTHESES = range(2)
 # Beyond this many, float32 could no longer add one: the statistics of such a class stand still.
 FULL = 2.0**24
 # What the statistics of a class without an instance are divided by; lost in the sum with the first.
@@ -55,14 +63,22 @@ LARGEST = 1e37
 class Learner(NamedTuple):
     """All that a trial reads and moves; see `machine.py` for who owns it.
 
-    weights : (features, hypotheses); statistics : (kinds, features, classes);
-    totals : (kinds, classes), by which statistics are divided; kinds : (kinds,);
+    weights : (features, hypotheses); states : (kinds, features, hypotheses), what is kept beside
+    each weight: the sums behind a link, or those of an average;
+    statistics : (kinds, features, classes); totals : (kinds, classes), by which they are divided;
+    kinds : (kinds,), of statistics;
     parts : (parts, 5), columns as named above; map_parameters : (parts, 4);
     member_starts : (parts, classes + 1) and members : hypotheses of each class of grouped parts;
-    rule : address, constraints, sight; rule_parameters : of the rule; counters : (4,).
+    rule : address, constraints, sight; rule_parameters : of the rule; margins : (1, 1), or
+    (classes, classes) where they differ; counters : (4,);
+    link : address (0 for none), whether it has a scale; link_parameters : of the link; geometry :
+    exponent and factor of the norm of differences; numbers : (4,), as named above; is_met :
+    (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
+    many features and how many hypotheses of each part those are.
     """
 
     weights: npt.NDArray[np.float32]
+    states: npt.NDArray[np.float64]
     statistics: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float32]
     kinds: npt.NDArray[np.int64]
@@ -72,7 +88,14 @@ class Learner(NamedTuple):
     members: npt.NDArray[np.int64]
     rule: npt.NDArray[np.int64]
     rule_parameters: npt.NDArray[np.float64]
+    margins: npt.NDArray[np.float64]
     counters: npt.NDArray[np.int64]
+    link: npt.NDArray[np.int64]
+    link_parameters: npt.NDArray[np.float64]
+    geometry: npt.NDArray[np.float64]
+    numbers: npt.NDArray[np.float64]
+    is_met: npt.NDArray[np.bool_]
+    met: npt.NDArray[np.int64]
 
 
 class Scratch(NamedTuple):
@@ -85,6 +108,7 @@ class Scratch(NamedTuple):
     phi: npt.NDArray[np.float32]
     other: npt.NDArray[np.float32]
     products: npt.NDArray[np.float64]
+    out: npt.NDArray[np.float64]
 
 
 class Solver(NamedTuple):
@@ -139,6 +163,7 @@ HEARD = types.NamedTuple((INTS, INDICES, INDICES, INTS, DOUBLES), Heard)
 LEARNER = types.NamedTuple(
     (
         FLOAT_TABLE,
+        DOUBLE_STACK,
         FLOAT_STACK,
         FLOAT_TABLE,
         INTS,
@@ -148,7 +173,14 @@ LEARNER = types.NamedTuple(
         INTS,
         INTS,
         DOUBLES,
+        DOUBLE_TABLE,
         INTS,
+        INTS,
+        DOUBLES,
+        DOUBLES,
+        DOUBLES,
+        BOOL_TABLE,
+        INT_TABLE,
     ),
     Learner,
 )
@@ -174,6 +206,7 @@ def make_scratch(learner, indptr):
         np.empty(longest, np.float32),
         np.empty(longest, np.float32),
         np.empty(n_classes),
+        np.empty(1),
     )
 
 

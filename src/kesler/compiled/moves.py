@@ -7,6 +7,7 @@ import numpy as np
 
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import GROUPED, KIND, LARGEST, MAP, OFFSET, PER_CLASS, SHARED
+from kesler.compiled.links import change
 from kesler.compiled.scores import phi_of
 
 
@@ -125,10 +126,10 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             for j in range(n):
                 scratch.narrow[j, 0] += coefficient * scratch.phi[j]
     for j in range(n):
-        change = scratch.narrow[j, 0]
+        amount = scratch.narrow[j, 0]
         if learner.parts[part, MAP] == 0:
-            change = np.float32(total) * values[j]
-        learner.weights[indices[j], column] += change
+            amount = np.float32(total) * values[j]
+        change(learner, indices[j], column, amount, scratch.out)
 
 
 @inlined
@@ -140,4 +141,4 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
         phi = scratch.phi
     coefficient = np.float32(solver.coefficients[r])
     for j in range(indices.shape[0]):
-        learner.weights[indices[j], column] += coefficient * phi[j]
+        change(learner, indices[j], column, coefficient * phi[j], scratch.out)

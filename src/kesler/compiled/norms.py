@@ -53,22 +53,49 @@ def n_common(learner, part, r, s):
 
 @inlined
 def pair_norm(learner, indices, values, y, s, scratch):
-    """||phi(x, y) - phi(x, s)||^2 over all hypotheses, for one pair."""
-    total = 0.0
+    """||phi(x, y) - phi(x, s)||^2 over all hypotheses, in the norm of the learner's geometry."""
+    total, exponent = 0.0, learner.geometry[0]
     n = indices.shape[0]
     for part in range(learner.parts.shape[0]):
         common = n_common(learner, part, y, s)
         own = n_hypotheses(learner, part, y) - common
         others = n_hypotheses(learner, part, s) - common
         if learner.parts[part, MAP] == 0:
-            total += (own + others) * squared_length(values)
+            if exponent == 2:
+                total += (own + others) * squared_length(values)
+            else:
+                for j in range(n):
+                    total = with_power(total, np.float64(values[j]), own + others, exponent)
             continue
         phi_of(learner, part, indices, values, y, scratch, scratch.phi)
         phi_of(learner, part, indices, values, s, scratch, scratch.other)
         for j in range(n):
             a, b = np.float64(scratch.phi[j]), np.float64(scratch.other[j])
-            total += own * (a * a) + others * (b * b) + common * ((a - b) * (a - b))
-    return total
+            if exponent == 2:
+                total += own * (a * a) + others * (b * b) + common * ((a - b) * (a - b))
+            else:
+                total = with_power(total, a, own, exponent)
+                total = with_power(total, b, others, exponent)
+                total = with_power(total, a - b, common, exponent)
+    return total if exponent == 2 else squared_norm(total, exponent, learner.geometry[1])
+
+
+@inlined
+def with_power(total, value, times, exponent):
+    """Add a number, so many times, to the sum of powers of a norm, or to the largest."""
+    if times == 0:
+        return total
+    if exponent == np.inf:
+        return max(total, abs(value))
+    return total + times * abs(value) ** exponent
+
+
+@inlined
+def squared_norm(total, exponent, factor):
+    """Return factor ||d||^2, given the sum of powers of d."""
+    if exponent == np.inf:
+        return factor * total * total
+    return factor * total ** (2.0 / exponent)
 
 
 @inlined
@@ -124,10 +151,11 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
 @inlined
 def measure_norms(learner, indices, values, k, m, scratch, solver):
     """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
-    if m == 1:
-        solver.norms[0] = pair_norm(
-            learner, indices, values, solver.better[0], solver.worse[0], scratch
-        )
+    if m == 1 or learner.geometry[0] != 2:
+        for j in range(m):
+            solver.norms[j] = pair_norm(
+                learner, indices, values, solver.better[j], solver.worse[j], scratch
+            )
         return
     diagonal, column = solver.columns[0], solver.columns[1]
     gram_diagonal(learner, indices, values, k, scratch, diagonal)

@@ -6,7 +6,17 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import KIND, LANES, MAP, OFFSET, PER_CLASS, SHARED, STATISTIC, WIDTH
+from kesler.compiled.learner import (
+    FACTOR,
+    KIND,
+    LANES,
+    MAP,
+    OFFSET,
+    PER_CLASS,
+    SHARED,
+    STATISTIC,
+    WIDTH,
+)
 from kesler.compiled.maps import PHI, PROJECT, call_map
 
 
@@ -129,6 +139,10 @@ def score(learner, indices, values, k, scratch, scores):
             add_plain_scores(learner, part, indices, values, k, scratch.column, scores)
         else:
             add_mapped_scores(learner, part, indices, values, k, scratch, scores)
+    if learner.link[1]:
+        factor = np.float32(learner.numbers[FACTOR])
+        for r in range(k):
+            scores[r] *= factor
 
 
 @inlined

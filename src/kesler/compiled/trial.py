@@ -6,7 +6,14 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from kesler.compiled.choices import choose, is_ahead, loss_of, set_levels, worst_pair
+from kesler.compiled.choices import (
+    is_ahead,
+    loss_of,
+    most_violated,
+    select,
+    set_levels,
+    worst_pair,
+)
 from kesler.compiled.jit import FLOAT_TABLE, INDICES, inlined, kernel
 from kesler.compiled.learner import (
     BLOCKS,
@@ -19,16 +26,15 @@ from kesler.compiled.learner import (
     MISTAKES,
     NORMS,
     NOT_FINITE,
-    PREDICTED,
     REST,
     TRIALS,
-    WORST,
     Blocks,
     Heard,
     Learner,
     make_scratch,
     make_solver,
 )
+from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.rules import call_rule
@@ -53,7 +59,7 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
     while (
         selection == GROWING
         and m < solver.steps.shape[0]
-        and add_most_violated(scratch.scores, k, m, highest, solver)
+        and add_most_violated(learner.margins, scratch.scores, k, m, highest, solver)
     ):
         m += 1
         measure_gram(learner, indices, values, k, m - 1, m, scratch, solver)
@@ -76,7 +82,7 @@ def ask_rule(learner, m, weight, solver):
 
 
 @inlined
-def add_most_violated(scores, k, m, highest, solver):
+def add_most_violated(margins, scores, k, m, highest, solver):
     """Add the pair that the steps leave violated more than any chosen one, if there is one.
 
     Every pair's violation follows from the scores after the steps.
@@ -90,12 +96,12 @@ def add_most_violated(scores, k, m, highest, solver):
             solver.after[r] += solver.steps[j] * rise
     slack = 0.0
     for j in range(m):
-        slack = max(slack, loss_of(solver.after, solver.better[j], solver.worse[j]))
-    r, s = worst_pair(solver.after, k, solver, highest)
-    if r < 0 or loss_of(solver.after, r, s) <= slack + EXACT:
+        slack = max(slack, loss_of(margins, solver.after, solver.better[j], solver.worse[j]))
+    r, s = most_violated(margins, solver.after, k, solver, highest)
+    if r < 0 or loss_of(margins, solver.after, r, s) <= slack + EXACT:
         return False
     solver.better[m], solver.worse[m] = r, s
-    solver.losses[m] = loss_of(scores, r, s)
+    solver.losses[m] = loss_of(margins, scores, r, s)
     solver.steps[m] = 0
     return True
 
@@ -115,7 +121,6 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
 
     A mistake is a pair of which the worse class would be predicted first.
     """
-    selection = learner.rule[1]
     if not finite(scratch.scores, k):
         learner.counters[NOT_FINITE] += 1
         return False
@@ -123,14 +128,7 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
     if r < 0:
         return False
     mistaken = is_ahead(scratch.scores, s, r)
-    loss = loss_of(scratch.scores, r, s)
-    m = 0
-    if loss > 0 and (mistaken or selection != PREDICTED):
-        if selection == PREDICTED or selection == WORST or selection == GROWING:
-            solver.better[0], solver.worse[0], solver.losses[0] = r, s, loss
-            m = 1
-        else:
-            m = choose(scratch.scores, k, selection, highest, solver)
+    m = select(learner.rule[1], learner.margins, scratch.scores, k, highest, solver, r, s)
     if m:
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)
@@ -144,15 +142,17 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
 
 
 @inlined
-def meet(learner, indices, values, codes, levels, weight):
+def meet(learner, indices, values, codes, levels, weight, out):
     """Let new classes join, and take the row in as an instance of the best ones."""
     for i in range(codes.shape[0]):
         y = np.int64(codes[i])
         if y >= learner.counters[FIRST_SEEN]:
             learner.counters[FIRST_SEEN] = y + 1
             join(learner, y)
+            meet_hypotheses(learner, y, out)
         if levels[i] == 0:
             take_in(learner, indices, values, y, weight)
+    settle(learner, out)
 
 
 @inlined
@@ -168,11 +168,12 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
+        meet_features(learner, row, scratch.out)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver.levels)
         mistaken = learn_from(learner, row, x, k, weight, highest, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
-        meet(learner, row, x, codes, levels, weight)
+        meet(learner, row, x, codes, levels, weight, scratch.out)
 
 
 @inlined

@@ -16,11 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from kesler.classes import ClassTable, Label
+from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part, resolve_hypotheses
+from kesler.links import Link, resolve_link
 from kesler.machine import NO_SCORES, Machine
 from kesler.maps import FeatureMap, resolve_map
 from kesler.rows import Rows, Vocabulary
@@ -100,6 +102,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     hypotheses: str | Part | list[Part]
     feature_map: str | FeatureMap
     update: str | UpdateRule
+    link: str | Link
+    averaged: bool
 
     @abstractmethod
     def _tell(self, y: Any, classes: Any = None) -> Told:
@@ -367,9 +371,16 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         machine: Machine | None = getattr(self, "_machine", None)
         if machine is None:
             constant = inputs.intercept_value(getattr(self, "intercept", 0.0))
-            rule, classes = resolve_rule(self.update), self._known_classes()
+            costs = getattr(self, "costs", None)
             machine = Machine(
-                self._parts(dense=dense), rule, classes, constant, one_right=self.one_right
+                self._parts(dense=dense),
+                resolve_rule(self.update),
+                self._known_classes(),
+                constant,
+                one_right=self.one_right,
+                link=resolve_link(self.link),
+                averaged=bool(self.averaged),
+                costs=None if costs is None else Costs(costs),
             )
             self._machine = machine
         return machine

@@ -10,8 +10,11 @@ import numpy as np
 
 from kesler import model_file
 from kesler.classes import ClassTable
+from kesler.costs import restore_costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import describe_parts, names_in, restore_parts
+from kesler.links import OURS as LINKS
+from kesler.links import Linear, Link
 from kesler.machine import Machine
 from kesler.parts import restore
 from kesler.rows import Vocabulary
@@ -20,6 +23,8 @@ from kesler.updates import OURS, UpdateRule
 if TYPE_CHECKING:
     from kesler.estimators.base import OnlineLearner
 
+LINEAR = Linear().describe()  # what files of the first version leave out
+
 
 def save(
     model: OnlineLearner, machine: Machine, path: str | os.PathLike[str], notes: dict[str, Any]
@@ -27,12 +32,17 @@ def save(
     """Write an estimator and its machine."""
     _require_plain([*machine.classes.labels, *(g for gs in machine.groups for g in gs)])
     _require_plain([name for part in machine.parts for name in names_in(part)])
+    if machine.costs is not None:
+        _require_plain(machine.costs.labels)
     vocabulary = model.vocabulary_
     metadata = {
         "estimator": type(model).__name__,
         "parts": describe_parts(machine.parts),
         "rule": machine.rule.describe(),
         "constant": machine.constant,
+        "link": machine.link.describe(),
+        "averaged": machine.averaged,
+        "costs": None if machine.costs is None else machine.costs.describe(),
         "labels": machine.classes.labels,
         "n_features": machine.n_features,
         "names": None if vocabulary is None else vocabulary.names,
@@ -78,12 +88,25 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     rules = [each for each in custom if isinstance(each, UpdateRule)]
     parts = restore_parts(metadata["parts"], custom)
     rule = restore(metadata["rule"], "update rule", OURS, rules)
-    model = face(hypotheses=parts, update=rule)
-    constant = metadata.get("constant", 0.0)
+    links = [each for each in custom if isinstance(each, Link)]
+    link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
+    costs = restore_costs(metadata.get("costs"), custom)
+    constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
+    model = face(hypotheses=parts, update=rule, link=link, averaged=averaged)
     if "intercept" in model.get_params(deep=False):
         model.intercept = constant
-    classes = ClassTable(metadata["labels"], face.n_virtual)
-    machine = Machine(parts, rule, classes, constant, one_right=face.one_right)
+    if costs is not None:
+        model.costs = costs.given
+    machine = Machine(
+        parts,
+        rule,
+        ClassTable(metadata["labels"], face.n_virtual),
+        constant,
+        one_right=face.one_right,
+        link=link,
+        averaged=averaged,
+        costs=costs,
+    )
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
     machine.restore(arrays, metadata["n_features"], groups, metadata["memberships"])
     _hand_over(model, machine, metadata)

@@ -12,6 +12,7 @@ from kesler.estimators.base import OnlineLearner
 from kesler.estimators.label_sets import told_of_sets
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
+from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.updates import UpdateRule
 
@@ -36,8 +37,8 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         :class:`~kesler.hypotheses.Grouped` hypotheses the threshold is in no group.
     feature_map : "auto", "product", "product-mean", "frequency", "distance" or map, default "auto"
         The view of an instance that the shared vector has; not used by "multi".
-    update : "perceptron", "pa", "pa1", "pa2", "simperc", "conproj", "simproj", "mira" or rule, \
-default "simproj"
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "simproj"
         How far to move. "simproj" moves along every violated constraint: best in ranking loss and
         label sets. "simperc" and "conproj", along every mistaken one, put the right label on top
         sooner where words are many and rows few. Those of one constraint ("pa1") lag behind.
@@ -45,6 +46,14 @@ default "simproj"
         The value of a feature that every row is given, whose weights are the labels' intercepts.
         Larger values let these learn faster; 0 is for none, and then a row without features has
         no label.
+    link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
+        The geometry in which the rule moves: additive updates, multiplicative ones (with weights of
+        either sign, or positive ones alone), what lies between, or any link of
+        :mod:`kesler.links`. Where few of many features matter, "exponential" makes fewer mistakes.
+    averaged : bool, default False
+        Whether to predict by the mean of the weights after each row, which bears noise better than
+        the last ones. Learning itself is the same; the mean is computed anew when a prediction
+        follows learning, O(weights). Linear link only.
 
     Attributes
     ----------
@@ -102,11 +111,15 @@ default "simproj"
         feature_map: str | FeatureMap = "auto",
         update: str | UpdateRule = "simproj",
         intercept: float = 1.0,
+        link: str | Link = "linear",
+        averaged: bool = False,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
         self.update = update
         self.intercept = intercept
+        self.link = link
+        self.averaged = averaged
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return which labels are relevant to each row: an indicator matrix.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from kesler.estimators import inputs
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
+from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
@@ -41,10 +43,22 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     feature_map : "auto", "product", "product-mean", "frequency", "distance" or map, default "auto"
         The view of an instance that the shared vector has; not used by "multi". "auto" takes
         "frequency" if the first rows are sparse or named, "distance" if they are dense.
-    update : "perceptron", "pa", "pa1", "pa2", "simperc", "conproj", "simproj", "mira" or rule, \
-default "pa1"
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "pa1"
         How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
         (0.001 to 0.1) bears noise better, on text above all.
+    link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
+        The geometry in which the rule moves: additive updates, multiplicative ones (with weights of
+        either sign, or positive ones alone), what lies between, or any link of
+        :mod:`kesler.links`. Where few of many features matter, "exponential" makes fewer mistakes.
+    averaged : bool, default False
+        Whether to predict by the mean of the weights after each row, which bears noise better than
+        the last ones. Learning itself is the same; the mean is computed anew when a prediction
+        follows learning, O(weights). Linear link only.
+    costs : mapping {(right, wrong): cost}, callable or None, default None
+        What it costs to predict one class where another is right, 1 unless told. Rules that look
+        at margins ask for one in proportion, so that dear confusions become rarer; see
+        :class:`~kesler.costs.Costs`.
 
     Attributes
     ----------
@@ -99,10 +113,16 @@ default "pa1"
         hypotheses: str | Part | list[Part] = "hybrid",
         feature_map: str | FeatureMap = "auto",
         update: str | UpdateRule = "pa1",
+        link: str | Link = "linear",
+        averaged: bool = False,
+        costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
         self.update = update
+        self.link = link
+        self.averaged = averaged
+        self.costs = costs
 
     # ---- predictions ------------------------------------------------------------------------
 

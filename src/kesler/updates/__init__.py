@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kesler.errors import KeslerError
+from kesler.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
 from kesler.updates.mira import MIRA
 from kesler.updates.passive_aggressive import PassiveAggressive
-from kesler.updates.perceptron import Perceptron
+from kesler.updates.perceptron import MarginPerceptron, Perceptron
 from kesler.updates.rule import CustomRule, UpdateRule, update_rule
 from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
 
@@ -17,10 +18,14 @@ __all__ = [
     "RULES",
     "ConProj",
     "CustomRule",
+    "HingeGradient",
+    "LogisticGradient",
+    "MarginPerceptron",
     "PassiveAggressive",
     "Perceptron",
     "SimPerc",
     "SimProj",
+    "SoftmaxGradient",
     "UpdateRule",
     "resolve_rule",
     "update_rule",
@@ -35,6 +40,10 @@ RULES: dict[str, Callable[..., UpdateRule]] = {
     "conproj": ConProj,
     "simproj": SimProj,
     "mira": MIRA,
+    "margin-perceptron": MarginPerceptron,
+    "hinge": HingeGradient,
+    "softmax": SoftmaxGradient,
+    "logistic": LogisticGradient,
 }
 """The rules by the names that `OnlineClassifier` and the command line take."""
 
@@ -45,6 +54,10 @@ OURS: tuple[type[UpdateRule], ...] = (
     ConProj,
     SimProj,
     MIRA,
+    MarginPerceptron,
+    HingeGradient,
+    SoftmaxGradient,
+    LogisticGradient,
 )
 """The classes behind the names."""
 

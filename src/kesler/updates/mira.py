@@ -26,7 +26,8 @@ def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
         for j in range(m):
             gradient[i] -= gram[i, j] * steps[j]
         spare -= steps[i]
-    for _ in range(1000 * (m + 1)):
+    # Opposite constraints are raised in turns, a little each time: hence so many rounds at most.
+    for _ in range(10_000 * (m + 1)):
         up, down = -1, -1
         highest, lowest = 0.0, np.inf
         if spare > 0:
@@ -145,6 +146,6 @@ class MIRA(AggressiveRule):
 
 @dataclass(frozen=True)
 class _PerClassMIRA(AggressiveRule):
-    constraints = "all"
+    constraints = "violated"
     sees = "norms"
     steps = staticmethod(mira_steps_per_class)

@@ -20,8 +20,8 @@ Steps = Callable[..., None]
 class UpdateRule:
     """How far to move along each constraint of a trial.
 
-    The trial hands a rule some constraints "y must outscore s by 1" and it answers with one step
-    alpha_s >= 0 for each; every hypothesis then moves by
+    The trial hands a rule some constraints "y must outscore s by a margin" and it answers with one
+    step alpha_s >= 0 for each; every hypothesis then moves by
 
         w += sum_s alpha_s (phi(x, y) - phi(x, s)).
 
@@ -32,11 +32,15 @@ class UpdateRule:
     constraints : which constraints it is handed; see :data:`kesler.constraints.Selection`.
     sees : what it sees of them; see :data:`kesler.constraints.Sight`.
     steps : the compiled part, a plain function of arrays.
+    margin : by how much y must outscore s; a loss is what is missing from it.
+    heeds_margin : whether another margin makes another rule.
     """
 
     constraints: ClassVar[Selection]
     sees: ClassVar[Sight]
     steps: ClassVar[Steps]
+    margin: ClassVar[float] = 1.0
+    heeds_margin: ClassVar[bool] = True
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -82,12 +86,17 @@ class CustomRule(UpdateRule):
     steps: Steps  # type: ignore[misc]
     constraints: Selection = "worst"  # type: ignore[misc]
     sees: Sight = "norms"  # type: ignore[misc]
+    margin: float = 1.0  # type: ignore[misc]
     values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         selection_code(self.constraints)
         sight_code(self.sees)
         require_function(self.steps, "an update rule")
+        if not (math.isfinite(self.margin) and self.margin >= 0):
+            raise KeslerError(
+                f"{self!r}: margin={self.margin!r} must be a finite number, 0 or more"
+            )
         if self.constraints == "growing" and self.sees != "gram":
             raise KeslerError(
                 f"{self!r}: a rule whose constraints grow must see the products of them all: "
@@ -115,7 +124,11 @@ class CustomRule(UpdateRule):
 
 
 def update_rule(
-    *, constraints: Selection = "worst", sees: Sight = "norms", parameters: tuple[float, ...] = ()
+    *,
+    constraints: Selection = "worst",
+    sees: Sight = "norms",
+    parameters: tuple[float, ...] = (),
+    margin: float = 1.0,
 ) -> Callable[[Steps], CustomRule]:
     r"""Make an update rule of a plain Python function; it runs compiled, cached in its own file.
 
@@ -128,6 +141,7 @@ def update_rule(
         "violated", "all" or "growing"; see :data:`kesler.constraints.Selection`.
     sees : "losses" (cheapest), "norms" or "gram" (dearest); what is not asked for is unset.
     parameters : numbers handed to the function as an array.
+    margin : by how much y must outscore s, 0 or more; a loss is what is missing from it.
 
     Returns
     -------
@@ -158,6 +172,8 @@ def update_rule(
 
     def decorate(function: Steps) -> CustomRule:
         values = tuple(float(p) for p in parameters)
-        return CustomRule(steps=function, constraints=constraints, sees=sees, values=values)
+        return CustomRule(
+            steps=function, constraints=constraints, sees=sees, margin=float(margin), values=values
+        )
 
     return decorate

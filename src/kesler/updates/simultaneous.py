@@ -61,6 +61,7 @@ class SimPerc(AggressiveRule):
 
     constraints = "mistaken"
     sees = "losses"
+    heeds_margin = False
     steps = staticmethod(equal_steps)
 
 

@@ -1,0 +1,180 @@
+"""Changes of weights: plainly added, or through a link from sums that are kept beside them."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit import DOUBLES, INT, by_address, callback_address, inlined, instantiate
+from kesler.compiled.learner import (
+    FACTOR,
+    GROUPED,
+    KIND,
+    N_MET_FEATURES,
+    N_MET_HYPOTHESES,
+    NOT_FINITE,
+    OFFSET,
+    PEAK,
+    PER_CLASS,
+    REFERENCE,
+    SUM,
+    TRIALS,
+)
+
+# What a link is asked for, as in `kesler.links.link`.
+WEIGHT, MASS, SCALE, EXTENT, ROOM = range(5)
+# When a sum has fallen to this share of its peak, little of it is left but rounding.
+LEAST = 1e-6
+
+# task, v, reference, parameters, out
+LINK = types.void(INT, types.float64, types.float64, DOUBLES, DOUBLES)
+call_link = by_address(LINK)
+
+
+def f(*arguments: Any) -> Any:
+    """Stand for the link's function; `instantiate` puts the real one in its place."""
+    raise NotImplementedError
+
+
+def geometry_task(task, v, reference, parameters, out):
+    """Write the answer of one of our own links."""
+    out[0] = f(task, v, reference, parameters)
+
+
+def plain_task(task, v, reference, parameters, out):
+    """Write the answer of a user's f(v), which has neither scale nor reference."""
+    out[0] = f(v) if task == WEIGHT else 1.0
+
+
+def plain_task_with_parameters(task, v, reference, parameters, out):
+    """Write the answer of a user's f(v, q)."""
+    out[0] = f(v, parameters) if task == WEIGHT else 1.0
+
+
+@cache
+def link_address(function: Callable[..., Any], *, custom: bool) -> int:
+    """Return the address of a link's function, compiled and cached in its own file."""
+    template = geometry_task
+    if custom:
+        takes_parameters = function.__code__.co_argcount == 2
+        template = plain_task_with_parameters if takes_parameters else plain_task
+    return callback_address(instantiate(template, "f", function), LINK)
+
+
+@inlined
+def ask(learner, task, v, out):
+    """Return what the link says of a number."""
+    call_link(learner.link[0], task, v, learner.numbers[REFERENCE], learner.link_parameters, out)
+    return out[0]
+
+
+@inlined
+def change(learner, feature, column, amount, out):
+    """Add to a weight, or to the sum that it follows from. All weights change here alone."""
+    if learner.states.shape[0] == 0:
+        learner.weights[feature, column] += amount
+    elif learner.link[0] == 0:
+        # What a step adds to the mean of all weights so far depends on when it was taken.
+        before = np.float64(learner.counters[TRIALS])
+        learner.states[0, feature, column] += before * np.float64(amount)
+        learner.weights[feature, column] += amount
+    else:
+        change_sum(learner, feature, column, np.float64(amount), out)
+
+
+@inlined
+def change_sum(learner, feature, column, amount, out):
+    """Add to the sum behind a weight and let the weight follow."""
+    old = learner.states[0, feature, column]
+    new = old + amount
+    weight = ask(learner, WEIGHT, new, out)
+    if not abs(weight) < np.inf:
+        learner.counters[NOT_FINITE] += 1
+        return
+    if learner.link[1]:
+        numbers = learner.numbers
+        numbers[SUM] += ask(learner, MASS, new, out) - ask(learner, MASS, old, out)
+        if ask(learner, ROOM, new, out) == 0:
+            numbers[PEAK] = np.inf
+        numbers[PEAK] = max(numbers[PEAK], numbers[SUM])
+    learner.states[0, feature, column] = new
+    learner.weights[feature, column] = np.float32(weight)
+
+
+@inlined
+def settle(learner, out):
+    """Bring the scale up to date, and all weights if they have lost touch with their reference."""
+    if learner.link[1] == 0:
+        return
+    numbers = learner.numbers
+    if not numbers[SUM] >= LEAST * numbers[PEAK]:
+        renew(learner, out)
+    numbers[FACTOR] = ask(learner, SCALE, numbers[SUM], out)
+
+
+@inlined
+def renew(learner, out):
+    """Compute reference, weights and their sum anew from the sums behind them."""
+    numbers, sums = learner.numbers, learner.states[0]
+    largest, n_met = 0.0, 0
+    for i in range(sums.shape[0]):
+        for part in range(learner.parts.shape[0]):
+            if learner.is_met[i, part]:
+                start = learner.parts[part, OFFSET]
+                for c in range(start, start + learner.met[part, N_MET_HYPOTHESES]):
+                    extent = ask(learner, EXTENT, sums[i, c], out)
+                    if n_met == 0 or extent > largest:
+                        largest = extent
+                    n_met += 1
+    numbers[REFERENCE] = largest
+    for i in range(sums.shape[0]):
+        for c in range(sums.shape[1]):
+            learner.weights[i, c] = np.float32(ask(learner, WEIGHT, sums[i, c], out))
+    total = 0.0
+    for i in range(sums.shape[0]):
+        for part in range(learner.parts.shape[0]):
+            if learner.is_met[i, part]:
+                start = learner.parts[part, OFFSET]
+                for c in range(start, start + learner.met[part, N_MET_HYPOTHESES]):
+                    total += ask(learner, MASS, sums[i, c], out)
+    numbers[SUM], numbers[PEAK] = total, total
+
+
+@inlined
+def meet_features(learner, indices, out):
+    """Let the weights of features that are new join the sum of the link."""
+    if learner.link[1] == 0:
+        return
+    mass = ask(learner, MASS, 0.0, out)
+    for part in range(learner.parts.shape[0]):
+        for j in range(indices.shape[0]):
+            if not learner.is_met[indices[j], part]:
+                learner.is_met[indices[j], part] = True
+                learner.met[part, N_MET_FEATURES] += 1
+                learner.numbers[SUM] += mass * learner.met[part, N_MET_HYPOTHESES]
+    learner.numbers[PEAK] = max(learner.numbers[PEAK], learner.numbers[SUM])
+
+
+@inlined
+def meet_hypotheses(learner, y, out):
+    """Let the weights of the hypotheses that class y brings along join the sum of the link."""
+    if learner.link[1] == 0:
+        return
+    mass = ask(learner, MASS, 0.0, out)
+    for part in range(learner.parts.shape[0]):
+        n_before = learner.met[part, N_MET_HYPOTHESES]
+        n = n_before
+        if learner.parts[part, KIND] == PER_CLASS:
+            n = y + 1
+        elif learner.parts[part, KIND] == GROUPED:
+            # Groups are numbered as their classes come.
+            for m in range(learner.member_starts[part, y], learner.member_starts[part, y + 1]):
+                n = max(n, learner.members[m] + 1)
+        learner.met[part, N_MET_HYPOTHESES] = n
+        learner.numbers[SUM] += mass * ((n - n_before) * learner.met[part, N_MET_FEATURES])
+    learner.numbers[PEAK] = max(learner.numbers[PEAK], learner.numbers[SUM])
