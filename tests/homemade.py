@@ -1,6 +1,6 @@
 """A rule, two maps and a family of groups as users write them: plain Python in a file of theirs."""
 
-from kesler import feature_map, update_rule
+from kesler import feature_map, link_function, update_rule
 
 
 @update_rule(constraints="worst", sees="norms", parameters=(0.5,))
@@ -38,3 +38,9 @@ def not_a_number(parameters, weight, losses, squared_norms, gram, steps):
 def not_arithmetic(parameters, weight, losses, squared_norms, gram, steps):
     """Do what Numba cannot compile."""
     steps[0] = len(open("steps.txt").read())
+
+
+@link_function(parameters=(0.5,))
+def bent(v, q):
+    """Begin at q and rise, faster and faster on either side."""
+    return q[0] + v + v * v * v

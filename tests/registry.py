@@ -7,7 +7,7 @@ A new name in `RULES` or `MAPS` comes in by itself; one further row in `ROWS` bu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import product
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import homemade
 import reference
 from kesler import Grouped, OnlineClassifier, PerClass, Shared
+from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
 
@@ -25,7 +26,9 @@ SETS = {
     name: [code for code in range(MOST_CLASSES) if name in homemade.sets_of(code)]
     for name in ("even", "third", "low")
 }
-CUSTOM = [homemade.sets_of, homemade.damped, homemade.closeness, homemade.part_way]
+CUSTOM = [
+    *(homemade.sets_of, homemade.damped, homemade.closeness, homemade.part_way, homemade.bent)
+]
 
 STRENGTHS = ("C", "delta", "eta")
 
@@ -103,10 +106,13 @@ class Row:
     rule: str
     family: str
     view: str | None
+    link: str = "linear"
+    averaged: bool = False
 
     @property
     def name(self) -> str:
-        return "-".join([self.rule, self.family, *([self.view] if self.view else [])])
+        parts = [self.rule, self.family, self.view, self.link if self.link != "linear" else None]
+        return "-".join([*(part for part in parts if part), *(["mean"] if self.averaged else [])])
 
     @property
     def feature_map(self) -> FeatureMap | None:
@@ -126,7 +132,13 @@ class Row:
     def learner(self, names: Names | None = None, C: float = 1.0) -> OnlineClassifier:
         view = self.feature_map
         hypotheses = FAMILIES[self.family].hypotheses(names, view)
-        return OnlineClassifier(hypotheses, "auto" if view is None else view, self.update(C))
+        return OnlineClassifier(
+            hypotheses,
+            "auto" if view is None else view,
+            self.update(C),
+            self.link if self.link in LINKS else getattr(homemade, self.link),
+            self.averaged,
+        )
 
     def oracle(self) -> list[dict[str, Any]]:
         view = None if self.view is None else ORACLE_MAPS[self.view]
@@ -147,7 +159,17 @@ def _rows() -> list[Row]:
         *product(["pa1"], WITH_MAP, ["closeness"]),
     ]
     rows = [Row(rule, family, view if family in WITH_MAP else None) for rule, family, view in asked]
-    return list(dict.fromkeys(rows))
+    averaged = [replace(row, averaged=True) for row in rows if row.rule == "perceptron"]
+    # Every link, over each way of sharing.
+    linked = [
+        replace(row, link=link)
+        for row in rows
+        for link in [*LINKS, "bent"]
+        if row.rule in ("perceptron", "simproj") and row.view in (None, "product-mean")
+        if row.family in ("multi", "single", "hybrid", "grouped-view", "born")
+        if (row.rule, link) != ("simproj", "bent")  # which has no norm
+    ]
+    return list(dict.fromkeys([*rows, *averaged[:4], *linked]))
 
 
 ROWS = _rows()

@@ -30,6 +30,7 @@ import homemade
 import oracle
 import reference
 from kesler import KeslerError, OnlineClassifier, load, progressive_validate
+from kesler.links import LINKS
 from kesler.maps import MAPS
 from kesler.updates import RULES
 from registry import CUSTOM, FAMILIES, MOST_CLASSES, ROWS, SETS, Row
@@ -66,6 +67,8 @@ def test_every_part_of_the_product_is_in_the_registry():
     assert {row.rule for row in ROWS} == {*RULES, "part_way"}
     assert {row.view for row in ROWS} == {*MAPS, "damped", "closeness", None}
     assert {row.family for row in ROWS} == set(FAMILIES)
+    assert {row.link for row in ROWS} == {*LINKS, "bent"}
+    assert any(row.averaged for row in ROWS)
     assert len({row.name for row in ROWS}) == len(ROWS)
     overlapping = [code for code in range(MOST_CLASSES) if len(homemade.sets_of(code)) > 1]
     alone = [code for code in range(MOST_CLASSES) if not homemade.sets_of(code)]
@@ -443,9 +446,21 @@ def assert_same_run(row: Row, stream: Stream, forms: dict[str, Any]) -> None:
         result = progressive_validate(model, X, stream.y)
         assert result.predictions.tolist() == expected.predictions.tolist(), name
         assert result.curve.tolist() == expected.curve.tolist(), name
-        assert by_feature(model, stream.X.shape[1]) == by_feature(plain, stream.X.shape[1]), name
-        same_scores = model.decision_function(X), plain.decision_function(stream.X)
-        np.testing.assert_array_equal(*same_scores, err_msg=name)
+        assert_same_weights(row, model, plain)
+        scores, others = model.decision_function(X), plain.decision_function(stream.X)
+        np.testing.assert_allclose(scores, others, **nearness(row), err_msg=name)
+
+
+def nearness(row: Row) -> dict[str, float]:
+    """The scale of a link is a sum over the features, in the order in which they were met."""
+    return {"rtol": 0, "atol": 0} if row.link == "linear" else {"rtol": 1e-5, "atol": 1e-7}
+
+
+def assert_same_weights(row: Row, one: OnlineClassifier, other: OnlineClassifier) -> None:
+    arrays, others = by_feature(one, 7), by_feature(other, 7)
+    assert arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        np.testing.assert_allclose(array, others[name], **nearness(row), err_msg=name)
 
 
 def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
@@ -457,10 +472,10 @@ def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
         order = [vocabulary.indices.get(name, len(vocabulary)) for name in names]
     found = {}
     for name, array in model._machine.arrays().items():
-        if name.startswith(("weights", "statistics")):
+        if name.startswith(("weights", "statistics", "states", "is_met")):
             # A name that was never met has learnt nothing.
             array = np.vstack([array, np.zeros((1, array.shape[1]), array.dtype)])[order]
-        found[name] = array.tolist()
+        found[name] = array
     return found
 
 
@@ -493,7 +508,7 @@ def test_4_kinds_of_rows_can_follow_one_another(row):
     model.partial_fit(named_forms(stream.X[20:30])["named without zeros"], stream.y[20:30])
     for x, y in zip(stream.X[30:], stream.y[30:], strict=True):
         model.learn_one(x, y)
-    assert by_feature(model, 7) == by_feature(plain, 7)
+    assert_same_weights(row, model, plain)
     assert model.predict(frame).tolist() == plain.predict(stream.X).tolist()
     events = [model.predict_one(x) for x in named_forms(stream.X)["named"]]
     assert events == plain.predict(stream.X).tolist()
@@ -806,7 +821,7 @@ def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) 
         assert (abs(ours - theirs) <= (0 if exactly else near)).all()
 
 
-@every_row(ROWS)
+@every_row([row for row in ROWS if row.link == "linear"])
 @examples(8)
 @given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]), weighted=st.booleans())
 def test_7_every_learner_equals_the_oracle(row, stream, C, weighted):
@@ -814,7 +829,10 @@ def test_7_every_learner_equals_the_oracle(row, stream, C, weighted):
 
 
 EXACT = [
-    row for row in ROWS if row.rule == "perceptron" and row.view in (None, "product", "frequency")
+    row
+    for row in ROWS
+    if row.rule == "perceptron" and row.link == "linear"
+    if row.view in (None, "product", "frequency")
 ]
 
 

@@ -556,6 +556,9 @@ def test_parameters_can_be_read_set_and_shown():
         "hypotheses": "hybrid",
         "feature_map": "auto",
         "update": PassiveAggressive(0.1),
+        "link": "linear",
+        "averaged": False,
+        "costs": None,
     }
     assert "PassiveAggressive(C=0.1, variant=1)" in repr(model)
     assert model.set_params(hypotheses="multi").hypotheses == "multi"

@@ -147,8 +147,8 @@ class Machine:
             codes = self.classes.encode(labels)
             joined = self._groups_of_new(n_before)
             self.make_room(len(self.classes), rows.n_features)
-            self._join(joined)
             self._price(n_before)
+            self._join(joined)
         except BaseException:
             self.classes.forget_from(n_before)
             raise

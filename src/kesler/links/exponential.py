@@ -94,7 +94,7 @@ class Exponential(Link):
     """
 
     alpha: float = 2.0
-    balanced: bool = True  # type: ignore[misc]
+    balanced: bool = True
     total: float = 1.0
 
     def __post_init__(self) -> None:

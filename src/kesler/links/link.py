@@ -32,14 +32,12 @@ class Link:
     geometry : the compiled part, a plain function ``geometry(task, v, reference, q)`` of numbers:
         WEIGHT, f(v); MASS, what v adds to the sum; SCALE, the factor, given the sum as v; EXTENT,
         the size of v, of which the largest becomes the reference; ROOM, whether f(v) is in range.
-    balanced : whether f(-v) = -f(v), so that weights begin at 0.
     normalised : whether there is a scale.
     exponent, factor : steps are measured by factor ||d||^2 in the norm of this exponent, the dual
         of the one in which the geometry is strongly convex; exponent None if that is not known.
     """
 
     geometry: ClassVar[Geometry]
-    balanced: ClassVar[bool] = True
     normalised: ClassVar[bool] = True
 
     @property
@@ -110,11 +108,6 @@ class CustomLink(Link):
     def parameters(self) -> tuple[float, ...]:
         """The numbers given by :meth:`with_parameters`."""
         return self.values
-
-    @property
-    def balanced(self) -> bool:  # type: ignore[override]
-        """Whether f(0) = 0."""
-        return self.at_zero == 0
 
     @property
     def at_zero(self) -> float:

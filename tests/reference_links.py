@@ -1,0 +1,132 @@
+"""The oracle of links: one pass with weights w = scale f(v), in plain float64 NumPy.
+
+Written from Kivinen and Warmuth (1997), Grove, Littlestone and Schuurmans (1997), Mesterharm (2001,
+Section 4) and Amit et al. (2006, Section 7): sums v move, weights follow. Steps are measured in the
+dual norm, as the strong convexity of each potential allows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import reference
+import reference_answers
+from reference import Array, Part, Past
+
+
+@dataclass(frozen=True)
+class Link:
+    """How weights follow from sums, `met` saying which of them count, and how d is measured."""
+
+    weights: Callable[[Array, Array], Array]
+    squared_norm: Callable[[Array], float]
+
+
+def linear() -> Link:
+    return Link(lambda v, met: v, lambda d: float(d @ d))
+
+
+def exponential(alpha: float, total: float) -> Link:
+    """Kivinen and Warmuth 1997: U alpha^v_i / sum_j alpha^v_j; U ln alpha max d_i^2."""
+
+    def weights(v: Array, met: Array) -> Array:
+        top = v[met].max() if met.any() else 0.0
+        powers = alpha ** (v - top)
+        return np.asarray(total * powers / (powers[met].sum() if met.any() else 1.0))
+
+    return Link(weights, lambda d: total * np.log(alpha) * float(abs(d).max()) ** 2)
+
+
+def balanced(alpha: float, total: float) -> Link:
+    """Kivinen and Warmuth 1997, EG+-: each feature beside its negative."""
+
+    def weights(v: Array, met: Array) -> Array:
+        top = abs(v[met]).max() if met.any() else 0.0
+        up, down = alpha ** (v - top), alpha ** (-v - top)
+        return np.asarray(total * (up - down) / ((up + down)[met].sum() if met.any() else 1.0))
+
+    return Link(weights, lambda d: total * np.log(alpha) * float(abs(d).max()) ** 2)
+
+
+def p_norm(p: float) -> Link:
+    """Gentile 2003: sign(v_i) |v_i|^(p - 1) / ||v||_p^(p - 2); (p - 1) ||d||_p^2."""
+
+    def weights(v: Array, met: Array) -> Array:
+        length = float((abs(v) ** p).sum() ** (1 / p))
+        return np.sign(v) * (abs(v) / length) ** (p - 1) * length if length > 0 else 0.0 * v
+
+    return Link(weights, lambda d: (p - 1) * float((abs(d) ** p).sum()) ** (2 / p))
+
+
+def elementwise(f: Callable[[Array], Array]) -> Link:
+    """Grove et al. 1997: w_i = f(v_i), no norm."""
+    return Link(lambda v, met: f(v), lambda d: np.nan)
+
+
+def reference_link_run(
+    X: Array, y: Any, hypotheses: list[Part], update: str, link: Link, C: float
+) -> dict[str, Any]:
+    """One pass over the rows; scores before each trial and how large their terms are."""
+    k, n = int(np.max(y)) + 1, X.shape[1]
+    margin = reference.margin_of(update, C)
+    sizes = [reference.n_hypotheses(part, k) for part in hypotheses]
+    v, seen = np.zeros(n * sum(sizes)), np.zeros(n, dtype=bool)
+    sees_zeros = any(p["map"] and p["map"]["g"](np.zeros(1), np.ones(1))[0] for p in hypotheses)
+    past: list[Past] = []
+    scores_before, terms, mistakes, doubtful = [], [], 0, len(X)
+    for t, r in enumerate(map(int, y)):
+        met = np.concatenate([hypotheses_met(p, len(past), k) for p in hypotheses])
+        w = link.weights(v, (met[:, None] & seen).ravel())
+        V = np.array([reference.stack(X[t], s, past[s], hypotheses, k) for s in range(len(past))])
+        scores = np.array([np.sort(row * w).sum() for row in V])  # same terms, same score
+        scores_before.append(scores)
+        terms.append(float((abs(V) @ abs(w)).max()) if len(V) else 0.0)
+        seen |= (X[t] != 0) | sees_zeros
+        if r == len(past):
+            past.append([])
+        elif len(past) > 1:
+            pairs = [(r, s) for s in range(len(past)) if s != r]
+            mistakes += int(np.argmax(scores)) != r
+            if is_doubtful(update, scores, V * w, pairs, margin, terms[-1]):
+                doubtful = min(doubtful, t)
+            along = reference_answers.chosen(update, scores, pairs, margin)
+            v = v + step(update, V, scores, along, margin, link, C)
+        past[r].append((X[t], 1.0))
+    return {"scores": scores_before, "terms": terms, "mistakes": mistakes, "doubtful": doubtful}
+
+
+def hypotheses_met(part: Part, n_classes: int, k: int) -> Array:
+    """Which hypotheses of a part the classes met so far belong to."""
+    met = np.zeros(reference.n_hypotheses(part, k), dtype=bool)
+    for r in range(n_classes):
+        met[reference.members(part, r)] = True
+    return met if part["kind"] != "shared" else np.ones(1, dtype=bool)
+
+
+def is_doubtful(
+    update: str, scores: Array, terms: Array, pairs: Any, margin: float, size: float
+) -> bool:
+    """Whether rounding may decide which pairs are chosen: equal terms tie in any arithmetic."""
+    ordered = np.sort(terms, axis=1)
+    leads = np.array([scores[r] - scores[s] for r, s in pairs])
+    equal = np.array([bool((ordered[r] == ordered[s]).all()) for r, s in pairs])
+    close = 1e-4 * size
+    above = np.sort(leads - leads.min())
+    tied = len(above) > 1 and above[1] < close and not equal.all()
+    return bool(
+        ((abs(leads) < close) & ~equal).any() or (abs(leads - margin) < close).any() or tied
+    )
+
+
+def step(
+    update: str, V: Array, scores: Array, along: Any, margin: float, link: Link, C: float
+) -> Any:
+    """Amit et al. 2006, Fig. 2: what the sums move by."""
+    if not along:
+        return 0.0
+    d = np.array([V[r] - V[s] for r, s in along])
+    losses = reference_answers.losses_of(scores, along, margin)
+    norms = np.array([link.squared_norm(each) for each in d])
+    return reference.RULES[update](losses, norms, d @ d.T, C) @ d

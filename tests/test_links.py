@@ -1,0 +1,206 @@
+"""Links: multiplicative and other geometries, against their oracle and what theory says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import homemade
+import reference_links
+from kesler import KeslerError, OnlineClassifier, OnlineLabelRanker, link_function
+from kesler.links import LINKS, Exponential, Linear, PNorm, resolve_link
+from kesler.updates import MIRA, RULES
+from registry import FAMILIES, Row, with_strength
+from streams import Stream, make_stream, streams
+
+LINKED: dict[str, tuple[Any, reference_links.Link]] = {
+    "linear": (Linear(), reference_links.linear()),
+    "winnow": (Exponential(2.0), reference_links.balanced(2.0, 1.0)),
+    "entropic": (Exponential(1.3, total=20.0), reference_links.balanced(1.3, 20.0)),
+    "wma": (Exponential(1.5, balanced=False), reference_links.exponential(1.5, 1.0)),
+    "positive": (
+        Exponential(1.2, balanced=False, total=30.0),
+        reference_links.exponential(1.2, 30.0),
+    ),
+    "p-norm-3": (PNorm(3), reference_links.p_norm(3.0)),
+    "p-norm-8": (PNorm(8.0), reference_links.p_norm(8.0)),
+    "p-norm-2": (PNorm(2), reference_links.p_norm(2.0)),
+    "bent": (homemade.bent, reference_links.elementwise(lambda v: 0.5 + v + v**3)),
+}
+VIEWS = {
+    "multi": None,
+    "single": "product-mean",
+    "hybrid": "product-mean",
+    "grouped-view": "distance",
+}
+
+
+def can_run(rule: str, link: str) -> bool:
+    sees = RULES[rule]().sees
+    return link == "linear" or (sees != "gram" and (sees != "norms" or link != "bent"))
+
+
+RUNNING = [
+    (rule, link, family)
+    for rule in RULES
+    for link in LINKED
+    for family in VIEWS
+    if can_run(rule, link) and (family in ("multi", "hybrid") or rule in ("perceptron", "simproj"))
+]
+
+
+def made(rule: str, link: str, family: str, C: float) -> tuple[OnlineClassifier, Row]:
+    row = Row(rule, family, VIEWS[family])
+    view = row.feature_map
+    hypotheses = FAMILIES[family].hypotheses(None, view)
+    update = with_strength(rule, C)
+    return OnlineClassifier(hypotheses, view or "auto", update, LINKED[link][0]), row
+
+
+def compare(rule: str, link: str, family: str, C: float, stream: Stream, least: int) -> None:
+    """Scores before each trial are those of the oracle, as far as rounding decides nothing."""
+    model, row = made(rule, link, family, C)
+    run = reference_links.reference_link_run(
+        stream.X, stream.y, row.oracle(), rule, LINKED[link][1], C
+    )
+    stop = run["doubtful"]
+    # Where weights are positive, likelihoods hardly differ: nearly every trial is a tie at first.
+    assume(stop >= (3 if rule == "logistic" else least))
+    trials = model._run_trials(stream.X[:stop], stream.y[:stop], keep_scores=True)
+    for ours, theirs, size in zip(trials.scores, run["scores"], run["terms"], strict=False):
+        known = ours[: len(theirs)]
+        np.testing.assert_allclose(known, theirs, rtol=0, atol=2e-4 * size + 1e-6)
+    if stop == len(stream):
+        assert model.n_mistakes_ == run["mistakes"]
+
+
+@pytest.mark.parametrize(("rule", "link", "family"), RUNNING)
+@settings(max_examples=5)
+@given(stream=streams(), C=st.sampled_from([0.05, 0.5]))
+def test_every_link_equals_its_oracle(rule, link, family, stream, C):
+    compare(rule, link, family, C, stream, least=6)
+
+
+def test_by_hand():
+    """Two classes, one feature each: a mistake doubles one weight and halves the other."""
+    wma = OnlineClassifier("multi", update="perceptron", link=Exponential(2.0, balanced=False))
+    wma.fit([[1, 0], [0, 1], [0, 1]], ["a", "b", "b"])
+    # All four weights are 1; row 3 ties, a is predicted, so that b's second weight becomes 2 and
+    # a's second 1/2: of a sum of 4.5.
+    scores = wma.decision_function([[0, 1]])
+    np.testing.assert_allclose(scores, (2 - 0.5) / 4.5, rtol=1e-6)
+
+
+def test_a_late_feature_begins_at_the_weight_of_one():
+    link = Exponential(2.0, balanced=False)
+    wma = OnlineClassifier("multi", update="perceptron", link=link)
+    for x, y in [({"u": 1}, "a"), ({"v": 1}, "b"), ({"v": 1}, "b"), ({"w": 1, "v": 1}, "b")]:
+        wma.learn_one(x, y)
+    # Features u, v, w of two classes: 4.5 as above, and 2 for w.
+    np.testing.assert_allclose(wma.decision_function([{"v": 1}]), 1.5 / 6.5, rtol=1e-6)
+    w = wma._scores([{"w": 1}])[0]
+    np.testing.assert_allclose(w, [1 / 6.5, 1 / 6.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("link", ["winnow", "wma", "p-norm-8", "entropic", "positive"])
+@pytest.mark.parametrize("rule", ["perceptron", "simproj", "pa1", "softmax"])
+def test_weights_stay_in_range_at_any_length(link, rule):
+    """Labels that mean nothing, values of 50, steps of 1: sums grow to thousands."""
+    rng = np.random.default_rng(0)
+    X, y = rng.choice([-50.0, 0.0, 50.0], size=(6000, 4)), rng.integers(3, size=6000)
+    model = OnlineClassifier("multi", update=with_strength(rule, 5.0), link=LINKED[link][0])
+    model.fit(X, y)
+    arrays = model._machine.arrays()
+    assert np.isfinite(arrays["weights.0"]).all() and np.isfinite(model.decision_function(X)).all()
+    if link != "p-norm-8":
+        sums = arrays["states.0"]
+        link_oracle = LINKED[link][1]
+        w = link_oracle.weights(sums.ravel(), np.ones(sums.size, dtype=bool)).reshape(sums.shape)
+        np.testing.assert_allclose(model._scores(X[:20]), X[:20] @ w, rtol=1e-3, atol=1e-4)
+
+
+def test_the_mean_is_that_of_the_weights_after_each_row():
+    stream = make_stream(5, 60)
+    model = OnlineClassifier("hybrid", "product-mean", "pa1", averaged=True)
+    total = 0.0
+    for x, y in zip(stream.X, stream.y, strict=True):
+        model.learn_one(x, y)
+        total = total + model._machine.arrays()["weights.0"].astype(float).sum()
+    mean = model._machine._reader.weights[: stream.X.shape[1]].astype(float)
+    n_classes = len(model.classes_)
+    np.testing.assert_allclose(mean[:, :n_classes].sum(), total / 60, atol=1e-3)
+
+
+def test_averages_bear_noise_better():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(5, 20))
+    y = rng.integers(5, size=4000)
+    X = centres[y] + 1.5 * rng.normal(size=(4000, 20))
+    last, mean = (
+        OnlineClassifier("multi", update="perceptron", averaged=averaged).fit(X[:3000], y[:3000])
+        for averaged in (False, True)
+    )
+    assert mean.score(X[3000:], y[3000:]) > last.score(X[3000:], y[3000:]) + 0.03
+
+
+def test_few_relevant_features_favour_multiplicative_updates():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], size=(3000, 400))
+    y = np.argmax(X[:, :3] + 0.1 * rng.random((3000, 3)), axis=1)
+    mistakes = {
+        link: OnlineClassifier("multi", update="perceptron", link=link).fit(X, y).n_mistakes_
+        for link in ("linear", Exponential(1.2), PNorm(12))
+    }
+    linear, *others = mistakes.values()
+    assert max(others) < 0.85 * linear, mistakes
+
+
+@link_function
+def softplus(v):
+    return np.log1p(np.exp(-abs(v))) + max(v, 0.0)
+
+
+def test_a_users_link_begins_at_its_value_at_zero():
+    model = OnlineClassifier("multi", update="perceptron", link=softplus)
+    model.fit([[1, 0], [0, 1]], ["a", "b"])
+    np.testing.assert_allclose(model._scores([[1, 0]])[0], [np.log(2)] * 2, rtol=1e-6)
+    assert repr(softplus) == "softplus"
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda: Exponential(alpha=1.0), "alpha must be a finite number above 1"),
+        (lambda: Exponential(alpha=float("nan")), "alpha must be a finite number above 1"),
+        (lambda: Exponential(total=0), "total must be a finite number above 0"),
+        (lambda: PNorm(1.5), "p must lie between 2"),
+        (lambda: resolve_link("log"), "choose one of linear, exponential"),
+        (lambda: link_function(lambda v, q, r: v), "takes 3 arguments"),
+        (lambda: link_function(np.exp), "plain Python function"),
+    ],
+)
+def test_links_refuse_what_makes_no_sense(make, part):
+    with pytest.raises(KeslerError, match=part):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "part"),
+    [
+        ({"update": MIRA(), "link": "exponential"}, "quadratic program"),
+        ({"update": "pa1", "link": softplus}, "in which norm the link softplus"),
+        ({"update": "perceptron", "link": "p-norm", "averaged": True}, "averaged weights are"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(parameters, part):
+    for face, y in ((OnlineClassifier, [0, 1]), (OnlineLabelRanker, [[0, 1], [1, 0]])):
+        with pytest.raises(KeslerError, match=part):
+            face("multi", **parameters).fit([[1.0], [2.0]], y)
+
+
+def test_every_name_makes_a_link():
+    assert [type(resolve_link(name)) for name in LINKS] == [Linear, Exponential, Exponential, PNorm]
