@@ -1,6 +1,6 @@
 """A rule, two maps and a family of groups as users write them: plain Python in a file of theirs."""
 
-from kesler import feature_map, link_function, update_rule
+from kesler import feature_map, link_function, threshold_algorithm, update_rule
 
 
 @update_rule(constraints="worst", sees="norms", parameters=(0.5,))
@@ -44,3 +44,14 @@ def not_arithmetic(parameters, weight, losses, squared_norms, gram, steps):
 def bent(v, q):
     """Begin at q and rise, faster and faster on either side."""
     return q[0] + v + v * v * v
+
+
+@threshold_algorithm(begins_at=0.25, n_states=1, parameters=(0.5,))
+def counted(parameters, positions, z, margin, weights, states, numbers):
+    """Step along z on mistakes, ever shorter in each place, and count them."""
+    if margin > 0:
+        return
+    numbers[1] += 1
+    for j in range(z.shape[0]):
+        states[0, positions[j]] += abs(z[j])
+        weights[positions[j]] += parameters[0] * z[j] / (1 + states[0, positions[j]])

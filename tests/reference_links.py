@@ -113,8 +113,9 @@ def is_doubtful(
     leads = np.array([scores[r] - scores[s] for r, s in pairs])
     equal = np.array([bool((ordered[r] == ordered[s]).all()) for r, s in pairs])
     close = 1e-4 * size
-    above = np.sort(leads - leads.min())
-    tied = len(above) > 1 and above[1] < close and not equal.all()
+    behind = [s for (_, s), lead in zip(pairs, leads, strict=True) if lead < leads.min() + close]
+    rivals = ordered[behind]
+    tied = not (rivals == rivals[:1]).all()
     return bool(
         ((abs(leads) < close) & ~equal).any() or (abs(leads - margin) < close).any() or tied
     )

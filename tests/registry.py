@@ -16,7 +16,8 @@ import numpy as np
 
 import homemade
 import reference
-from kesler import Grouped, OnlineClassifier, PerClass, Shared
+from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
+from kesler.algorithms import ALGORITHMS
 from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
@@ -27,7 +28,8 @@ SETS = {
     for name in ("even", "third", "low")
 }
 CUSTOM = [
-    *(homemade.sets_of, homemade.damped, homemade.closeness, homemade.part_way, homemade.bent)
+    *(homemade.sets_of, homemade.damped, homemade.closeness),
+    *(homemade.part_way, homemade.bent, homemade.counted),
 ]
 
 STRENGTHS = ("C", "delta", "eta")
@@ -108,11 +110,19 @@ class Row:
     view: str | None
     link: str = "linear"
     averaged: bool = False
+    algorithm: str | None = None
 
     @property
     def name(self) -> str:
-        parts = [self.rule, self.family, self.view, self.link if self.link != "linear" else None]
+        link = self.link if self.link != "linear" else None
+        first = self.rule if self.algorithm is None else f"linear-max-{self.algorithm}"
+        parts = [first, self.family, self.view, link]
         return "-".join([*(part for part in parts if part), *(["mean"] if self.averaged else [])])
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether rows may have weights: algorithms that move by themselves know none."""
+        return self.algorithm not in ("romma", "alma", "counted")
 
     @property
     def feature_map(self) -> FeatureMap | None:
@@ -132,9 +142,14 @@ class Row:
     def learner(self, names: Names | None = None, C: float = 1.0) -> OnlineClassifier:
         view = self.feature_map
         hypotheses = FAMILIES[self.family].hypotheses(names, view)
+        view = "auto" if view is None else view
+        if self.algorithm is not None:
+            known = self.algorithm in ALGORITHMS
+            algorithm = self.algorithm if known else getattr(homemade, self.algorithm)
+            return LinearMax(algorithm, hypotheses, view)
         return OnlineClassifier(
             hypotheses,
-            "auto" if view is None else view,
+            view,
             self.update(C),
             self.link if self.link in LINKS else getattr(homemade, self.link),
             self.averaged,
@@ -169,7 +184,17 @@ def _rows() -> list[Row]:
         if row.family in ("multi", "single", "hybrid", "grouped-view", "born")
         if (row.rule, link) != ("simproj", "bent")  # which has no norm
     ]
-    return list(dict.fromkeys([*rows, *averaged[:4], *linked]))
+    linear_max = [
+        Row("perceptron", family, view, algorithm=algorithm)
+        for algorithm in [*ALGORITHMS, "counted"]
+        for family, view in [
+            ("multi", None),
+            ("hybrid", "product-mean"),
+            ("grouped-view", "distance"),
+            ("all-three", "frequency"),
+        ]
+    ]
+    return list(dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max]))
 
 
 ROWS = _rows()

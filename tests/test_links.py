@@ -117,7 +117,7 @@ def test_weights_stay_in_range_at_any_length(link, rule):
     arrays = model._machine.arrays()
     assert np.isfinite(arrays["weights.0"]).all() and np.isfinite(model.decision_function(X)).all()
     if link != "p-norm-8":
-        sums = arrays["states.0"]
+        sums = arrays["states.0"][0]
         link_oracle = LINKED[link][1]
         w = link_oracle.weights(sums.ravel(), np.ones(sums.size, dtype=bool)).reshape(sums.shape)
         np.testing.assert_allclose(model._scores(X[:20]), X[:20] @ w, rtol=1e-3, atol=1e-4)

@@ -12,8 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kesler.algorithms.algorithm import threshold_algorithm
     from kesler.errors import KeslerError
     from kesler.estimators.files import load
+    from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
@@ -29,6 +31,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Grouped": "kesler.hypotheses",
     "KeslerError": "kesler.errors",
+    "LinearMax": "kesler.estimators.linear_max",
     "OnlineClassifier": "kesler.estimators.online",
     "OnlineLabelRanker": "kesler.estimators.ranking",
     "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
@@ -38,12 +41,14 @@ _HOMES = {
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
     "progressive_validate": "kesler.progressive",
+    "threshold_algorithm": "kesler.algorithms.algorithm",
     "update_rule": "kesler.updates.rule",
 }
 
 __all__ = [
     "Grouped",
     "KeslerError",
+    "LinearMax",
     "OnlineClassifier",
     "OnlineLabelRanker",
     "OnlineMultilabelClassifier",
@@ -53,6 +58,7 @@ __all__ = [
     "link_function",
     "load",
     "progressive_validate",
+    "threshold_algorithm",
     "update_rule",
 ]
 

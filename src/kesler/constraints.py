@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from kesler.errors import KeslerError
 
-Selection = Literal["predicted", "worst", "mistaken", "violated", "all", "growing"]
+Selection = Literal["predicted", "worst", "mistaken", "violated", "all", "growing", "rival"]
 """Which constraints of a trial a rule is handed.
 
 predicted : the class predicted, if it is not y (the worst pair, if s would be predicted before r).
@@ -23,6 +23,7 @@ violated : each class whose loss is above 0.
 all : every other class, in every trial.
 growing : first the worst; then, call after call, the one that the steps so far leave most violated,
     until none is: for rules that solve the trial's problem exactly.
+rival : the class of highest score but y, in every trial.
 """
 
 Sight = Literal["losses", "norms", "gram"]

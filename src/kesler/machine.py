@@ -33,6 +33,7 @@ _ARRAYS = (
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LINEAR = Linear()
+MOST_NUMBERS = 8  # of an algorithm that moves weights by itself
 LANES = 16  # float32 numbers in a 64-byte cache line
 
 
@@ -99,7 +100,8 @@ class Machine:
         ]
         self.counters = np.zeros(4, dtype=np.int64)
         # What the link's scale is made of; see `kesler.compiled.learner`.
-        self._numbers = np.array([0.0, 0.0, 0.0, self._ask_link(SCALE)])
+        self._numbers = np.zeros(3 + MOST_NUMBERS)
+        self._numbers[3] = self._ask_link(SCALE)
         self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
@@ -131,6 +133,11 @@ class Machine:
         -------
         Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
+        if self.rule.update is not None and weights is not None and not (weights == 1).all():
+            raise KeslerError(
+                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
+                "sample_weight out, or choose a quasi-additive algorithm"
+            )
         with self._lock:
             return self._learn(self._prepare(rows), labels, weights, answers, scores)
 
@@ -374,12 +381,12 @@ class Machine:
     @property
     def _n_states(self) -> int:
         """How many numbers are kept beside each weight."""
-        return int(self.averaged or not isinstance(self.link, Linear))
+        return max(self.rule.n_states, int(self.averaged or not isinstance(self.link, Linear)))
 
     def _ask_link(self, task: int, reference: float = 0.0) -> float:
         """Return the weight or the scale of a sum of 0."""
         if isinstance(self.link, Linear):
-            return float(task == SCALE)
+            return 1.0 if task == SCALE else self.rule.begins_at
         if isinstance(self.link, CustomLink):
             return self.link.at_zero if task == WEIGHT else 1.0
         return float(self.link.geometry(task, 0.0, reference, self.link.parameters))
@@ -410,6 +417,7 @@ class Machine:
 
     @cached_property
     def _learner(self) -> Any:
+        from kesler.compiled.algorithms import algorithm_address
         from kesler.compiled.rules import rule_address
 
         one_per_class = self.one_right and self.parts == [PerClass()]
@@ -430,12 +438,15 @@ class Machine:
             rule_parameters=np.array(rule.parameters, dtype=np.float64),
             margins=self._margins,
             counters=self.counters,
-            link=np.array([self._link_address(), self.link.normalised]),
+            link=np.array([self._link_address(), self._scale_code]),
             link_parameters=np.array(self.link.parameters, dtype=np.float64),
             geometry=np.array([self.link.exponent or 2.0, self.link.factor]),
             numbers=self._numbers,
             is_met=self._is_met,
             met=self._met,
+            algorithm=np.array([0 if rule.update is None else algorithm_address(rule.update)]),
+            flat_weights=self.weights.reshape(-1),
+            flat_states=self._states.reshape(len(self._states), self.weights.size),
         )
 
     @cached_property
@@ -446,6 +457,11 @@ class Machine:
         weights = _aligned_zeros(*self.weights.shape)
         weights[:] = self.weights - self._states[0] / max(1, self.n_trials)
         return self._learner._replace(weights=weights)
+
+    @property
+    def _scale_code(self) -> int:
+        """Where the scale of the weights comes from: nowhere, the link, or the rule itself."""
+        return 2 if self.rule.update is not None else int(self.link.normalised)
 
     def _link_address(self) -> int:
         from kesler.compiled.links import link_address
@@ -490,8 +506,8 @@ class Machine:
             columns = slice(offset, offset + self._width(i))
             arrays[f"weights.{i}"] = self.weights[:n, columns]
             if self._n_states:
-                arrays[f"states.{i}"] = self._states[0, :n, columns]
-        if self.link.normalised:
+                arrays[f"states.{i}"] = self._states[:, :n, columns]
+        if self._scale_code:
             arrays |= {"numbers": self._numbers, "is_met": self._is_met[:n], "met": self._met}
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
@@ -507,7 +523,7 @@ class Machine:
     ) -> None:
         """Take over what `arrays` returned, with the groups; the classes must be there already."""
         self.groups, self.memberships = groups, memberships
-        if self.link.normalised:
+        if self._scale_code:
             self._numbers[:], self._met[:] = arrays["numbers"], arrays["met"]
             self._allocate(self._class_room, self._feature_room, self._group_room)
         self.make_room(len(self.classes), n_features)
@@ -517,8 +533,8 @@ class Machine:
             columns = slice(offset, offset + self._width(i))
             self.weights[:n_features, columns] = arrays[f"weights.{i}"]
             if self._n_states:
-                self._states[0, :n_features, columns] = arrays[f"states.{i}"]
-        if self.link.normalised:
+                self._states[:, :n_features, columns] = arrays[f"states.{i}"]
+        if self._scale_code:
             self._is_met[:n_features] = arrays["is_met"]
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]

@@ -12,6 +12,7 @@ from kesler.compiled.learner import (
     MISTAKEN,
     NOT_COMPARED,
     PREDICTED,
+    RIVAL,
     VIOLATED,
     WORST,
 )
@@ -92,7 +93,7 @@ def select(selection, margins, scores, k, highest, solver, r, s):
         r, s = most_violated(margins, scores, k, solver, highest)
         if loss_of(margins, scores, r, s) <= 0:
             return 0
-    else:
+    elif selection != RIVAL:
         return choose(selection, margins, scores, k, highest, solver)
     solver.better[0], solver.worse[0] = r, s
     solver.losses[0] = loss_of(margins, scores, r, s)

@@ -25,6 +25,7 @@ from kesler.compiled.jit import (
     INT_TABLE,
     INTS,
     allocating,
+    inlined,
 )
 
 # Columns of the table of parts.
@@ -34,7 +35,7 @@ PER_CLASS, SHARED, GROUPED = range(3)
 # What is kept of each class.
 FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
 # Which constraints a rule is given.
-PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING = range(6)
+PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL = range(7)
 # The level of a class that an answer says nothing about, where that means nothing.
 NOT_COMPARED = -1
 # What a rule sees of them beside their losses.
@@ -47,7 +48,10 @@ REST, PAIRS, LEVELS = range(3)
 TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
 # Numbers of a link: the sum behind its scale, the largest that it was since all was computed anew,
 # what weights are relative to, and the scale.
+# An algorithm that moves weights by itself has the numbers from FACTOR on, the scale first.
 SUM, PEAK, REFERENCE, FACTOR = range(4)
+# Where the scale of all weights comes from.
+NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
 # Columns of `met`.
 N_MET_FEATURES, N_MET_HYPOTHESES = range(2)
 # Beyond this many, float32 could no longer add one: the statistics of such a class stand still.
@@ -71,10 +75,12 @@ class Learner(NamedTuple):
     member_starts : (parts, classes + 1) and members : hypotheses of each class of grouped parts;
     rule : address, constraints, sight; rule_parameters : of the rule; margins : (1, 1), or
     (classes, classes) where they differ; counters : (4,);
-    link : address (0 for none), whether it has a scale; link_parameters : of the link; geometry :
-    exponent and factor of the norm of differences; numbers : (4,), as named above; is_met :
+    link : address (0 for none), where the scale comes from; link_parameters : of the link;
+    geometry : exponent and factor of the norm of differences; numbers : as named above; is_met :
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
-    many features and how many hypotheses of each part those are.
+    many features and how many hypotheses of each part those are; algorithm : (1,), the address of
+    one that moves weights by itself, 0 for none; flat_weights, flat_states : the same weights and
+    states, as it sees them.
     """
 
     weights: npt.NDArray[np.float32]
@@ -96,6 +102,9 @@ class Learner(NamedTuple):
     numbers: npt.NDArray[np.float64]
     is_met: npt.NDArray[np.bool_]
     met: npt.NDArray[np.int64]
+    algorithm: npt.NDArray[np.int64]
+    flat_weights: npt.NDArray[np.float32]
+    flat_states: npt.NDArray[np.float64]
 
 
 class Scratch(NamedTuple):
@@ -109,6 +118,8 @@ class Scratch(NamedTuple):
     other: npt.NDArray[np.float32]
     products: npt.NDArray[np.float64]
     out: npt.NDArray[np.float64]
+    positions: npt.NDArray[np.int64]
+    z: npt.NDArray[np.float64]
 
 
 class Solver(NamedTuple):
@@ -181,6 +192,9 @@ LEARNER = types.NamedTuple(
         DOUBLES,
         BOOL_TABLE,
         INT_TABLE,
+        INTS,
+        FLOATS,
+        DOUBLE_TABLE,
     ),
     Learner,
 )
@@ -198,6 +212,9 @@ def make_scratch(learner, indptr):
         width = max(width, learner.parts[part, WIDTH])
         if learner.parts[part, MAP] != 0 and learner.parts[part, KIND] != SHARED:
             wide = True
+    n_positions = 0
+    if learner.algorithm[0] != 0:
+        n_positions = longest * most_hypotheses(learner, n_classes)
     return Scratch(
         np.empty(n_classes, np.float32),
         np.empty(width, np.float32),
@@ -207,7 +224,21 @@ def make_scratch(learner, indptr):
         np.empty(longest, np.float32),
         np.empty(n_classes),
         np.empty(1),
+        np.empty(n_positions, np.int64),
+        np.empty(n_positions),
     )
+
+
+@inlined
+def most_hypotheses(learner, n_classes):
+    """Return a bound on how many hypotheses two classes belong to."""
+    total = 0
+    for part in range(learner.parts.shape[0]):
+        most = 1
+        for r in range(n_classes):
+            most = max(most, learner.member_starts[part, r + 1] - learner.member_starts[part, r])
+        total += 2 * most
+    return total
 
 
 @allocating
@@ -215,7 +246,7 @@ def make_solver(learner, n_classes, heard):
     """Room for the constraints that the rule may be given, and for what it sees of them."""
     selection, sight = learner.rule[1], learner.rule[2]
     most = heard.shape[PAIRS]
-    if selection == PREDICTED or selection == WORST:
+    if selection == PREDICTED or selection == WORST or selection == RIVAL:
         most = 1
     elif selection == GROWING:
         # An optimum needs no more pairs than classes; some of those tried on the way drop to 0.

@@ -15,6 +15,7 @@ from kesler.compiled.learner import (
     FACTOR,
     GROUPED,
     KIND,
+    LINK_SCALE,
     N_MET_FEATURES,
     N_MET_HYPOTHESES,
     NOT_FINITE,
@@ -96,7 +97,7 @@ def change_sum(learner, feature, column, amount, out):
     if not abs(weight) < np.inf:
         learner.counters[NOT_FINITE] += 1
         return
-    if learner.link[1]:
+    if learner.link[1] == LINK_SCALE:
         numbers = learner.numbers
         numbers[SUM] += ask(learner, MASS, new, out) - ask(learner, MASS, old, out)
         if ask(learner, ROOM, new, out) == 0:
@@ -109,7 +110,7 @@ def change_sum(learner, feature, column, amount, out):
 @inlined
 def settle(learner, out):
     """Bring the scale up to date, and all weights if they have lost touch with their reference."""
-    if learner.link[1] == 0:
+    if learner.link[1] != LINK_SCALE:
         return
     numbers = learner.numbers
     if not numbers[SUM] >= LEAST * numbers[PEAK]:
@@ -148,7 +149,7 @@ def renew(learner, out):
 @inlined
 def meet_features(learner, indices, out):
     """Let the weights of features that are new join the sum of the link."""
-    if learner.link[1] == 0:
+    if learner.link[1] != LINK_SCALE:
         return
     mass = ask(learner, MASS, 0.0, out)
     for part in range(learner.parts.shape[0]):
@@ -163,7 +164,7 @@ def meet_features(learner, indices, out):
 @inlined
 def meet_hypotheses(learner, y, out):
     """Let the weights of the hypotheses that class y brings along join the sum of the link."""
-    if learner.link[1] == 0:
+    if learner.link[1] != LINK_SCALE:
         return
     mass = ask(learner, MASS, 0.0, out)
     for part in range(learner.parts.shape[0]):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from kesler.compiled.algorithms import run_algorithm
 from kesler.compiled.choices import (
     is_ahead,
     loss_of,
@@ -129,7 +130,9 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
         return False
     mistaken = is_ahead(scratch.scores, s, r)
     m = select(learner.rule[1], learner.margins, scratch.scores, k, highest, solver, r, s)
-    if m:
+    if m and learner.algorithm[0] != 0:
+        run_algorithm(learner, indices, values, scratch, solver)
+    elif m:
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)
         if is_movable(learner, indices, values, n_moved, scratch, solver):

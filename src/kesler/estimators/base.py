@@ -22,11 +22,11 @@ from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part, resolve_hypotheses
-from kesler.links import Link, resolve_link
+from kesler.links import resolve_link
 from kesler.machine import NO_SCORES, Machine
 from kesler.maps import FeatureMap, resolve_map
 from kesler.rows import Rows, Vocabulary
-from kesler.updates import UpdateRule, resolve_rule
+from kesler.updates import resolve_rule
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
@@ -101,9 +101,6 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
     hypotheses: str | Part | list[Part]
     feature_map: str | FeatureMap
-    update: str | UpdateRule
-    link: str | Link
-    averaged: bool
 
     @abstractmethod
     def _tell(self, y: Any, classes: Any = None) -> Told:
@@ -371,19 +368,40 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         machine: Machine | None = getattr(self, "_machine", None)
         if machine is None:
             constant = inputs.intercept_value(getattr(self, "intercept", 0.0))
-            costs = getattr(self, "costs", None)
             machine = Machine(
                 self._parts(dense=dense),
-                resolve_rule(self.update),
-                self._known_classes(),
-                constant,
+                classes=self._known_classes(),
+                constant=constant,
                 one_right=self.one_right,
-                link=resolve_link(self.link),
-                averaged=bool(self.averaged),
-                costs=None if costs is None else Costs(costs),
+                **self._moves(),
             )
             self._machine = machine
         return machine
+
+    def _moves(self) -> dict[str, Any]:
+        """Return what the machine is told of how to move: rule, link and the like."""
+        given = vars(self)
+        costs = given.get("costs")
+        return {
+            "rule": resolve_rule(given["update"]),
+            "link": resolve_link(given["link"]),
+            "averaged": bool(given["averaged"]),
+            "costs": None if costs is None else Costs(costs),
+        }
+
+    @classmethod
+    def _of_machine(cls: type[Self], machine: Machine) -> Self:
+        """Return a face whose parameters are what a machine is made of."""
+        told: dict[str, Any] = {
+            "hypotheses": machine.parts,
+            "update": machine.rule,
+            "link": machine.link,
+            "averaged": machine.averaged,
+            "intercept": machine.constant,
+            "costs": None if machine.costs is None else machine.costs.given,
+        }
+        names = cls._get_param_names()
+        return cls(**{name: value for name, value in told.items() if name in names})
 
     def _parts(self, *, dense: bool) -> list[Part]:
         return resolve_hypotheses(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kesler import model_file
+from kesler.algorithms import OURS as ALGORITHMS
 from kesler.classes import ClassTable
 from kesler.costs import restore_costs
 from kesler.errors import KeslerError
@@ -18,7 +19,8 @@ from kesler.links import Linear, Link
 from kesler.machine import Machine
 from kesler.parts import restore
 from kesler.rows import Vocabulary
-from kesler.updates import OURS, UpdateRule
+from kesler.updates import OURS as RULES
+from kesler.updates import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.estimators.base import OnlineLearner
@@ -87,16 +89,11 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     face, custom = _faces()[metadata["estimator"]], list(custom)
     rules = [each for each in custom if isinstance(each, UpdateRule)]
     parts = restore_parts(metadata["parts"], custom)
-    rule = restore(metadata["rule"], "update rule", OURS, rules)
+    rule = restore(metadata["rule"], "update rule", (*RULES, *ALGORITHMS), rules)
     links = [each for each in custom if isinstance(each, Link)]
     link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
     costs = restore_costs(metadata.get("costs"), custom)
     constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
-    model = face(hypotheses=parts, update=rule, link=link, averaged=averaged)
-    if "intercept" in model.get_params(deep=False):
-        model.intercept = constant
-    if costs is not None:
-        model.costs = costs.given
     machine = Machine(
         parts,
         rule,
@@ -109,6 +106,7 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     )
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
     machine.restore(arrays, metadata["n_features"], groups, metadata["memberships"])
+    model = face._of_machine(machine)
     _hand_over(model, machine, metadata)
     return model
 
@@ -127,11 +125,12 @@ def _hand_over(model: Any, machine: Machine, metadata: dict[str, Any]) -> None:
 
 def _faces() -> dict[str, Any]:
     """Return the estimators by the names that files keep."""
+    from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
 
-    faces = (OnlineClassifier, OnlineMultilabelClassifier, OnlineLabelRanker)
+    faces = (OnlineClassifier, LinearMax, OnlineMultilabelClassifier, OnlineLabelRanker)
     return {face.__name__: face for face in faces}
 
 

@@ -16,6 +16,10 @@ Steps = Callable[..., None]
 """steps(parameters, weight, losses, squared_norms, gram, steps): fills the last argument."""
 
 
+def no_steps(parameters, weight, losses, squared_norms, gram, steps):  # type: ignore[no-untyped-def]
+    """Take none: for rules that move weights by themselves, and for watching without learning."""
+
+
 @dataclass(frozen=True)
 class UpdateRule:
     """How far to move along each constraint of a trial.
@@ -34,6 +38,10 @@ class UpdateRule:
     steps : the compiled part, a plain function of arrays.
     margin : by how much y must outscore s; a loss is what is missing from it.
     heeds_margin : whether another margin makes another rule.
+    update : the compiled part of a rule that moves weights by itself, None for all others; see
+        :mod:`kesler.algorithms`.
+    begins_at, n_states : of such a rule, the weight of what has not been met yet, and how many
+        numbers it keeps beside each weight.
     """
 
     constraints: ClassVar[Selection]
@@ -41,6 +49,9 @@ class UpdateRule:
     steps: ClassVar[Steps]
     margin: ClassVar[float] = 1.0
     heeds_margin: ClassVar[bool] = True
+    update: ClassVar[Callable[..., None] | None] = None
+    begins_at: ClassVar[float] = 0.0
+    n_states: ClassVar[int] = 0
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -1,0 +1,156 @@
+"""LinearMax: the proof of Mesterharm (2001), Section 3, replayed, and what users may get wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import homemade
+import reference
+import reference_threshold
+from kesler import KeslerError, LinearMax, threshold_algorithm
+from kesler.algorithms import ALGORITHMS, ALMA, ROMMA, QuasiAdditive, resolve_algorithm
+from reference_links import is_doubtful
+from registry import ROWS, Row
+from streams import Stream, make_stream, streams
+from test_laws import oracle_weights
+
+MAXED = [row for row in ROWS if row.algorithm is not None]
+
+
+def views_of(row: Row, stream: Stream, t: int, past: Any) -> Any:
+    parts = row.oracle()
+    k = stream.n_classes
+    return np.array([reference.stack(stream.X[t], r, past[r], parts, k) for r in range(len(past))])
+
+
+def direction(w: Any) -> Any:
+    """Predictions and bounds do not depend on a common factor."""
+    length = np.linalg.norm(w)
+    return w / length if length > 0 else w
+
+
+@pytest.mark.parametrize("row", MAXED, ids=lambda row: row.name)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.filter_too_much])
+@given(stream=streams())
+def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, stream):
+    """The proof: the algorithm, run on the instances that LinearMax makes, is LinearMax."""
+    model, past = row.learner(), []
+    n_views = stream.X.shape[1] * sum(
+        reference.n_hypotheses(part, stream.n_classes) for part in row.oracle()
+    )
+    threshold = reference_threshold.ALGORITHMS[row.algorithm](n_views)
+    mistakes = t = 0
+    for t, (x, y) in enumerate(zip(stream.X, stream.y, strict=True)):
+        V = views_of(row, stream, t, past)
+        if y == len(past):
+            past.append([])
+        elif len(past) > 1:
+            scores = np.array([np.sort(v * threshold.w).sum() for v in V])
+            rival = max((s for s in range(len(past)) if s != y), key=lambda s: (scores[s], -s))
+            z = V[y] - V[rival]
+            pairs = [(int(y), s) for s in range(len(past)) if s != y]
+            size = (abs(V) @ abs(threshold.w)).max()
+            if is_doubtful(row.algorithm, scores, V * threshold.w, pairs, 0.0, size):
+                break  # rounding may decide this trial: the two rightly part
+            mistakes += threshold.is_wrong(z)
+            threshold.learn(z)
+        model.learn_one(x, y)
+        past[y].append((x, 1.0))
+    else:
+        t += 1
+    assume(t >= 6)
+    assert model.n_trials_ == t and model.n_mistakes_ <= mistakes
+    ours = np.concatenate([part.ravel() for part in of_all_classes(row, model, stream)])
+    met = ours != 0
+    np.testing.assert_allclose(
+        direction(ours * met), direction(threshold.w * met), rtol=0, atol=2e-3
+    )
+
+
+def of_all_classes(row: Row, model: Any, stream: Stream) -> Any:
+    """Return our weights with room for the classes that the stream had yet to bring."""
+    found = []
+    for part, weights in zip(row.oracle(), oracle_weights(row, model), strict=True):
+        full = np.zeros((reference.n_hypotheses(part, stream.n_classes), stream.X.shape[1]))
+        full[: len(weights)] = weights
+        found.append(full)
+    return found
+
+
+def test_romma_satisfies_both_of_its_constraints():
+    rng = np.random.default_rng(1)
+    model = LinearMax(ROMMA(aggressive=True)).fit(rng.normal(size=(3, 4)), [0, 1, 2])
+    for _ in range(60):
+        before = weights_of(model)
+        x, y = rng.normal(size=4), int(rng.integers(3))
+        z = z_of(model, x, y)
+        if before @ z < 1:
+            model.learn_one(x, y)
+            after = weights_of(model)
+            assert after @ z >= 1 - 1e-3
+            assert after @ before >= before @ before * (1 - 1e-3)
+
+
+def weights_of(model: LinearMax) -> Any:
+    machine = model._machine
+    return (machine._numbers[3] * machine.arrays()["weights.0"].astype(float)).ravel()
+
+
+def z_of(model: LinearMax, x: Any, y: int) -> Any:
+    scores = model._scores([x])[0]
+    rival = max((s for s in range(3) if s != y), key=lambda s: (scores[s], -s))
+    return np.outer(x, np.eye(3)[y] - np.eye(3)[rival]).ravel()
+
+
+@pytest.mark.parametrize("name", ["romma", "alma"])
+def test_scales_stay_in_range_at_any_length(name):
+    rng = np.random.default_rng(2)
+    X, y = rng.choice([-30.0, 30.0], size=(30_000, 2)), rng.integers(2, size=30_000)
+    model = LinearMax(name).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert 1e-16 < model._machine._numbers[3] < 1e16
+
+
+def test_a_users_algorithm_runs_saved_and_loaded(tmp_path):
+    from kesler import load
+
+    stream = make_stream(3)
+    model = LinearMax(homemade.counted.with_parameters(0.3)).fit(stream.X[:20], stream.y[:20])
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m", custom=[homemade.counted])
+    assert again.algorithm == homemade.counted.with_parameters(0.3)
+    for each in (model, again):
+        each.partial_fit(stream.X[20:], stream.y[20:])
+    np.testing.assert_array_equal(model._scores(stream.X), again._scores(stream.X))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_name_is_saved_and_loaded(name, tmp_path):
+    from kesler import load
+
+    stream = make_stream(4)
+    model = LinearMax(name, "hybrid").fit(stream.X, stream.y)
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m").algorithm == resolve_algorithm(name)
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda: resolve_algorithm("svm"), "choose one of perceptron, wma"),
+        (lambda: ALMA(alpha=0), "alpha must lie above 0"),
+        (lambda: QuasiAdditive("linear"), "give a link of kesler.links"),
+        (lambda: QuasiAdditive(rate=-1), "rate must be a finite number above 0"),
+        (lambda: ALGORITHMS["wma"](alpha=1.0), "alpha must be a finite number above 1"),
+        (lambda: threshold_algorithm(n_states=9)(lambda z: None), "from 0 to 4"),
+        (lambda: threshold_algorithm()(len), "plain Python function"),
+        (lambda: LinearMax("romma").fit([[1.0]] * 2, [0, 1], [1.0, 2.0]), "knows no weights"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, part):
+    with pytest.raises(KeslerError, match=part):
+        make()
