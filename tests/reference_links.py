@@ -116,9 +116,9 @@ def is_doubtful(
     behind = [s for (_, s), lead in zip(pairs, leads, strict=True) if lead < leads.min() + close]
     rivals = ordered[behind]
     tied = not (rivals == rivals[:1]).all()
-    return bool(
-        ((abs(leads) < close) & ~equal).any() or (abs(leads - margin) < close).any() or tied
-    )
+    near = (abs(leads) < close) & ~equal
+    at_margin = margin > 0 and (abs(leads - margin) < close).any()
+    return bool(near.any() or at_margin or tied)
 
 
 def step(
