@@ -66,34 +66,46 @@ def elementwise(f: Callable[[Array], Array]) -> Link:
 
 
 def reference_link_run(
-    X: Array, y: Any, hypotheses: list[Part], update: str, link: Link, C: float
+    X: Array,
+    answers: list[dict[int, int]],
+    rest: int,
+    hypotheses: list[Part],
+    update: str,
+    link: Link,
+    C: float,
+    pairs_of: Any = reference_answers.pairs_of,
 ) -> dict[str, Any]:
-    """One pass over the rows; scores before each trial and how large their terms are."""
-    k, n = int(np.max(y)) + 1, X.shape[1]
+    """One pass over the rows; scores before each trial and how large their terms are.
+
+    Answers map classes, as they appear, to levels, of which the lower must outscore the higher.
+    """
+    k, n = 1 + max(r for answer in answers for r in answer), X.shape[1]
     margin = reference.margin_of(update, C)
     sizes = [reference.n_hypotheses(part, k) for part in hypotheses]
     v, seen = np.zeros(n * sum(sizes)), np.zeros(n, dtype=bool)
     sees_zeros = any(p["map"] and p["map"]["g"](np.zeros(1), np.ones(1))[0] for p in hypotheses)
     past: list[Past] = []
     scores_before, terms, mistakes, doubtful = [], [], 0, len(X)
-    for t, r in enumerate(map(int, y)):
+    for t, answer in enumerate(answers):
         met = np.concatenate([hypotheses_met(p, len(past), k) for p in hypotheses])
         w = link.weights(v, (met[:, None] & seen).ravel())
-        V = np.array([reference.stack(X[t], s, past[s], hypotheses, k) for s in range(len(past))])
+        rows = [each or [(np.zeros(n), 1.0)] for each in past]
+        V = np.array([reference.stack(X[t], s, each, hypotheses, k) for s, each in enumerate(rows)])
         scores = np.array([np.sort(row * w).sum() for row in V])  # same terms, same score
         scores_before.append(scores)
         terms.append(float((abs(V) @ abs(w)).max()) if len(V) else 0.0)
         seen |= (X[t] != 0) | sees_zeros
-        if r == len(past):
-            past.append([])
-        elif len(past) > 1:
-            pairs = [(r, s) for s in range(len(past)) if s != r]
-            mistakes += int(np.argmax(scores)) != r
+        pairs = pairs_of(answer, rest, len(past))
+        if pairs:
+            mistakes += any(reference_answers.is_ahead(scores, s, r) for r, s in pairs)
             if is_doubtful(update, scores, V * w, pairs, margin, terms[-1]):
                 doubtful = min(doubtful, t)
             along = reference_answers.chosen(update, scores, pairs, margin)
             v = v + step(update, V, scores, along, margin, link, C)
-        past[r].append((X[t], 1.0))
+        past.extend([] for _ in range(len(past), max([*answer, len(past) - 1]) + 1))
+        for r, level in answer.items():
+            if level == 0:
+                past[r].append((X[t], 1.0))
     return {"scores": scores_before, "terms": terms, "mistakes": mistakes, "doubtful": doubtful}
 
 
@@ -113,9 +125,8 @@ def is_doubtful(
     leads = np.array([scores[r] - scores[s] for r, s in pairs])
     equal = np.array([bool((ordered[r] == ordered[s]).all()) for r, s in pairs])
     close = 1e-4 * size
-    behind = [s for (_, s), lead in zip(pairs, leads, strict=True) if lead < leads.min() + close]
-    rivals = ordered[behind]
-    tied = not (rivals == rivals[:1]).all()
+    last = [p for p, lead in zip(pairs, leads, strict=True) if lead < leads.min() + close]
+    tied = any((ordered[[r, s]] != ordered[list(last[0])]).any() for r, s in last)
     near = (abs(leads) < close) & ~equal
     at_margin = margin > 0 and (abs(leads - margin) < close).any()
     return bool(near.any() or at_margin or tied)

@@ -64,8 +64,9 @@ def made(rule: str, link: str, family: str, C: float) -> tuple[OnlineClassifier,
 def compare(rule: str, link: str, family: str, C: float, stream: Stream, least: int) -> None:
     """Scores before each trial are those of the oracle, as far as rounding decides nothing."""
     model, row = made(rule, link, family, C)
+    answers = [{int(y): 0} for y in stream.y]
     run = reference_links.reference_link_run(
-        stream.X, stream.y, row.oracle(), rule, LINKED[link][1], C
+        stream.X, answers, 1, row.oracle(), rule, LINKED[link][1], C
     )
     stop = run["doubtful"]
     # Where weights are positive, likelihoods hardly differ: nearly every trial is a tie at first.
