@@ -1,0 +1,149 @@
+"""Mesterharm (2001): irrelevant sub-experts cost WMA little and the Perceptron much.
+
+A stream of ratings by three relevant sub-experts, whose equal vote is the target, and by ever more
+irrelevant ones, whose ratings are coin tosses. Rows in which the target's vote for the right class
+is not ahead by a third are left out, so that the gap is delta = 1/3 and the bounds of Sections 4.1
+and 4.2 hold: s^2 ||u||^2 / delta^2 for the Perceptron, 2 ln(n) / delta^2 for WMA with
+alpha = (1 - delta)^(-1/2).
+
+    python papers/mesterharm2001.py         # into papers/results/mesterharm2001.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from kesler import LinearMax, Ratings
+from kesler.algorithms import ALMA, ROMMA, Algorithm, QuasiAdditive
+from kesler.links import Exponential, PNorm
+from report import LAYOUT, STYLE, Report, table
+
+N_RELEVANT, N_CLASSES, N_ROWS, BLOCK = 3, 4, 3000, 100
+IRRELEVANT = (10, 100, 1_000, 10_000)
+SEEDS = range(3)
+DELTA = 1 / N_RELEVANT
+ALPHA = (1 - DELTA) ** -0.5
+COLOURS = {
+    "WMA": "#009E73",
+    "Perceptron": "#D55E00",
+    "balanced Winnow": "#0072B2",
+    "p-norm": "#3FA7E0",
+    "ROMMA": "#A63A88",
+    "ALMA": "#707070",
+}
+BOUNDED = ("WMA", "Perceptron")
+
+Counts = npt.NDArray[np.float64]
+
+
+def algorithms(n: int) -> dict[str, Algorithm]:
+    """Return the algorithms for so many sub-experts."""
+    return {
+        "WMA": QuasiAdditive(Exponential(ALPHA, balanced=False)),
+        "Perceptron": QuasiAdditive(),
+        "balanced Winnow": QuasiAdditive(Exponential(ALPHA)),
+        "p-norm": QuasiAdditive(PNorm(2 * np.log(n))),
+        "ROMMA": ROMMA(),
+        "ALMA": ALMA(),
+    }
+
+
+def stream(n_irrelevant: int, seed: int) -> Iterator[tuple[npt.NDArray[np.float32], Counts]]:
+    """Yield blocks of binary ratings (rows, classes, sub-experts) and the right classes."""
+    rng = np.random.default_rng([seed, n_irrelevant])
+    for _ in range(N_ROWS // BLOCK):
+        relevant = np.concatenate([clear_rows(rng) for _ in range(8)])[:BLOCK]
+        noise = rng.integers(0, 2, (BLOCK, N_CLASSES, n_irrelevant), dtype=np.int8)
+        ratings = np.concatenate([relevant, noise], axis=2).astype(np.float32)
+        yield ratings, relevant.sum(axis=2).argmax(axis=1)
+
+
+def clear_rows(rng: np.random.Generator) -> npt.NDArray[np.int8]:
+    """Return ratings of the relevant sub-experts in which one class is ahead."""
+    ratings = rng.integers(0, 2, (BLOCK, N_CLASSES, N_RELEVANT), dtype=np.int8)
+    votes = np.sort(ratings.sum(axis=2), axis=1)
+    return np.asarray(ratings[votes[:, -1] > votes[:, -2]])
+
+
+def run(n_irrelevant: int, seed: int) -> tuple[dict[str, int], float]:
+    """Return the mistakes of each algorithm, and s, the largest ||x^y - x^r|| of the stream."""
+    n = N_RELEVANT + n_irrelevant
+    learners = {name: LinearMax(each, "sub-experts") for name, each in algorithms(n).items()}
+    longest = 0.0
+    for ratings, right in stream(n_irrelevant, seed):
+        rows = Ratings.from_dense(ratings, labels=range(N_CLASSES))
+        for learner in learners.values():
+            learner.partial_fit(rows, right)
+        differences = ratings[np.arange(BLOCK), right][:, None] - ratings
+        longest = max(longest, float((differences**2).sum(axis=2).max()))
+    return {name: learner.n_mistakes_ for name, learner in learners.items()}, longest**0.5
+
+
+def bounds(n: int, s: float) -> dict[str, float]:
+    """Return the bounds of Sections 4.1 and 4.2 for u = (1, 1, 1, 0, ...) / 3."""
+    return {"WMA": 2 * np.log(n) / DELTA**2, "Perceptron": s**2 * N_RELEVANT * DELTA**2 / DELTA**2}
+
+
+def draw(path: Path, mistakes: dict[str, list[float]], limits: dict[str, list[float]]) -> None:
+    """Draw mistakes against irrelevant sub-experts, both on scales of powers, bounds dashed."""
+    with rc_context({**STYLE, "axes.grid.axis": "both"}):
+        figure = Figure(figsize=(6.4, 4.2), layout=LAYOUT)
+        ax = figure.subplots()
+        for name, counts in mistakes.items():
+            ax.plot(IRRELEVANT, counts, "o-", ms=4, lw=1.5, color=COLOURS[name], label=name)
+        for name, limit in limits.items():
+            ax.plot(IRRELEVANT, limit, "--", lw=1, color=COLOURS[name], label=f"bound of {name}")
+        ax.set(xscale="log", yscale="log", xlabel="irrelevant sub-experts", ylabel="mistakes")
+        ax.set_title(f"{N_RELEVANT} relevant sub-experts, {N_ROWS:,} trials")
+        ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        path.parent.mkdir(exist_ok=True)
+        figure.savefig(path, dpi=150)
+
+
+def main() -> int:
+    """Run every size and write the page."""
+    report = Report("mesterharm2001", "Mesterharm (2001): irrelevant sub-experts")
+    report.add(
+        f"{N_RELEVANT} relevant sub-experts whose equal vote is the target, {N_CLASSES} classes, "
+        f"{N_ROWS:,} trials, gap 1/3; ratings 0 or 1 by the toss of a coin; mean of "
+        f"{len(SEEDS)} streams. alpha = {ALPHA:.3f}; the p of the p-norm is 2 ln(n). The paper "
+        "gives bounds and no experiment."
+    )
+    mistakes: dict[str, list[float]] = {name: [] for name in COLOURS}
+    limits: dict[str, list[float]] = {name: [] for name in BOUNDED}
+    for n_irrelevant in IRRELEVANT:
+        runs = [run(n_irrelevant, seed) for seed in SEEDS]
+        for name, counts in mistakes.items():
+            counts.append(float(np.mean([found[name] for found, _ in runs])))
+        found = [bounds(N_RELEVANT + n_irrelevant, s) for _, s in runs]
+        for name, limit in limits.items():
+            limit.append(min(each[name] for each in found))
+            report.check(
+                f"{name} makes no more mistakes than its bound, {n_irrelevant:,} irrelevant",
+                all(each[0][name] <= bound[name] for each, bound in zip(runs, found, strict=True)),
+            )
+    rows = [
+        [f"{n:,}", *(f"{counts[i]:.0f}" for counts in [*mistakes.values(), *limits.values()])]
+        for i, n in enumerate(IRRELEVANT)
+    ]
+    headings = ["irrelevant", *mistakes, *(f"bound of {name}" for name in limits)]
+    report.add("## Mistakes", table(headings, rows))
+    draw(report.picture("growth", "Mistakes against irrelevant sub-experts"), mistakes, limits)
+    growth = {name: counts[-1] / counts[0] for name, counts in mistakes.items()}
+    report.check(
+        f"WMA's mistakes grow {growth['WMA']:.2f}-fold, by less than 4, while irrelevant "
+        f"sub-experts grow 1,000-fold (the Perceptron's: {growth['Perceptron']:.1f})",
+        growth["WMA"] < 4,
+    )
+    return report.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
