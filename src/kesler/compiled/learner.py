@@ -29,6 +29,9 @@ from kesler.compiled.jit import (
 
 # Columns of the table of parts.
 KIND, MAP, STATISTIC, OFFSET, WIDTH = range(5)
+# What stands in the column MAP where no map is called: the view of x is x itself, or it is given
+# with the example. Addresses are never so small.
+ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED = range(3)
 # What is kept of each class.
@@ -74,7 +77,8 @@ class Learner(NamedTuple):
     link : address (0 for none), whether it has a scale; link_parameters : of the link; geometry :
     exponent and factor of the norm of differences; numbers : (4,), as named above; is_met :
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
-    many features and how many hypotheses of each part those are.
+    many features and how many hypotheses of each part those are;
+    sums : (features,) if a part has a given view, zeros between trials.
     """
 
     weights: npt.NDArray[np.float32]
@@ -96,6 +100,20 @@ class Learner(NamedTuple):
     numbers: npt.NDArray[np.float64]
     is_met: npt.NDArray[np.bool_]
     met: npt.NDArray[np.int64]
+    sums: npt.NDArray[np.float64]
+
+
+class Views(NamedTuple):
+    """The views phi(x, r) that a row is given with: entries begins[r] to ends[r].
+
+    begins, ends : (classes,); indices, values : (entries,), of all rows; sums : as in `Learner`.
+    """
+
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    sums: npt.NDArray[np.float64]
 
 
 class Scratch(NamedTuple):
@@ -109,6 +127,7 @@ class Scratch(NamedTuple):
     other: npt.NDArray[np.float32]
     products: npt.NDArray[np.float64]
     out: npt.NDArray[np.float64]
+    views: Views
 
 
 class Solver(NamedTuple):
@@ -140,12 +159,26 @@ class Solver(NamedTuple):
     after: npt.NDArray[np.float64]
 
 
+class Ratings(NamedTuple):
+    """Ratings, as in `kesler.ratings.Ratings`; all empty if the rows bring none.
+
+    codes : the number of each rated class, -1 if it has not been met.
+    """
+
+    starts: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+
+
 class Blocks(NamedTuple):
     """Rows, as in `kesler.rows.Rows`."""
 
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
+    ratings: Ratings
 
 
 class Heard(NamedTuple):
@@ -158,7 +191,8 @@ class Heard(NamedTuple):
     row_weights: npt.NDArray[np.float64]
 
 
-BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS), Blocks)
+RATINGS = types.NamedTuple((INTS, INTS, INTS, INDICES, FLOATS), Ratings)
+BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS, RATINGS), Blocks)
 HEARD = types.NamedTuple((INTS, INDICES, INDICES, INTS, DOUBLES), Heard)
 LEARNER = types.NamedTuple(
     (
@@ -181,23 +215,31 @@ LEARNER = types.NamedTuple(
         DOUBLES,
         BOOL_TABLE,
         INT_TABLE,
+        DOUBLES,
     ),
     Learner,
 )
 
 
 @allocating
-def make_scratch(learner, indptr):
+def make_scratch(learner, rows):
     """Room for the longest row and all classes."""
     longest, wide = 0, False
-    for i in range(indptr.shape[0] - 1):
-        longest = max(longest, indptr[i + 1] - indptr[i])
+    for i in range(rows.indptr.shape[0] - 1):
+        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
     n_classes = learner.member_starts.shape[1] - 1
     width = n_classes
     for part in range(learner.parts.shape[0]):
         width = max(width, learner.parts[part, WIDTH])
-        if learner.parts[part, MAP] != 0 and learner.parts[part, KIND] != SHARED:
+        if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] != SHARED:
             wide = True
+    views = Views(
+        np.empty(n_classes, np.int64),
+        np.empty(n_classes, np.int64),
+        rows.ratings.indices,
+        rows.ratings.values,
+        learner.sums,
+    )
     return Scratch(
         np.empty(n_classes, np.float32),
         np.empty(width, np.float32),
@@ -207,6 +249,7 @@ def make_scratch(learner, indptr):
         np.empty(longest, np.float32),
         np.empty(n_classes),
         np.empty(1),
+        views,
     )
 
 
