@@ -201,7 +201,7 @@ def test_attributes_as_sub_experts_are_a_linear_machine(rule):
     transformed = np.zeros((m, k, n * k))
     for r in range(k):
         transformed[:, r, r * n : (r + 1) * n] = X
-    machine, council = OnlineClassifier("multi", update=rule), learner("shared", rule)
+    machine, council = (OnlineClassifier(h, update=rule) for h in ("multi", "sub-experts"))
     of_attributes = progressive_validate(machine, X, y)
     of_ratings = progressive_validate(council, Ratings.from_dense(transformed, range(k)), y)
     assert of_ratings.predictions.tolist() == of_attributes.predictions.tolist()
