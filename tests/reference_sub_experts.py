@@ -10,6 +10,8 @@ import numpy as np
 
 import reference
 from reference import Array
+from reference_answers import chosen
+from reference_links import Link, is_doubtful, step
 
 CLOSE = 1e-4  # of the largest term of a score: nearer than this, rounding may decide
 
@@ -65,6 +67,26 @@ def sub_experts_run(
         w, moved = w + step, moved + abs(step)
     out = {"scores": found, "predictions": predictions, "mistakes": int(mistakes)}
     return {**out, "W": np.split(w, ends[:-1]), "doubtful": doubtful}
+
+
+def linked_run(ratings: Array, y: Any, update: str, link: Link, C: float) -> dict[str, Any]:
+    """Mesterharm 2001, sec. 4 and 6.1: weights f(v) over sub-experts, all of which begin alike."""
+    known, v, seen = 0, np.zeros(ratings.shape[2]), np.zeros(ratings.shape[2], dtype=bool)
+    margin, found, doubtful = reference.margin_of(update, C), list[Array](), len(y)
+    for t, label in enumerate(map(int, y)):
+        w, V = link.weights(v, seen), ratings[t, :known]
+        scores = np.array([np.sort(row * w).sum() for row in V])  # same terms, same score
+        found.append(scores)
+        seen |= (V != 0).any(axis=0)
+        if label == known:
+            known += 1
+        elif known > 1:
+            pairs, size = [(label, s) for s in range(known) if s != label], (abs(V) @ abs(w)).max()
+            if is_doubtful(update, scores, V * w, pairs, margin, float(size)):
+                doubtful = min(doubtful, t)
+            along = chosen(update, scores, pairs, margin)
+            v = v + step(update, V, scores, along, margin, link, C)
+    return {"scores": found, "doubtful": doubtful}
 
 
 def close_call(V: Array, scores: Array, moved: Array, *, solved: bool) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import homemade
+import reference_links
 from kesler import (
     Grouped,
     KeslerError,
@@ -27,11 +28,12 @@ from kesler import (
     load,
     progressive_validate,
 )
+from kesler.links import Exponential, PNorm
 from kesler.progressive import Comparison
 from kesler.readers import Block
 from kesler.rows import Rows
 from kesler.updates import RULES
-from reference_sub_experts import Part, sub_experts_run
+from reference_sub_experts import Part, linked_run, sub_experts_run
 from registry import Row
 from streams import assert_same, in_order_of_appearance, learnt
 
@@ -114,8 +116,9 @@ def councils(draw: Any) -> Council:
     return make_council(seed, draw(st.integers(10, 40)), k, n, density)
 
 
-def learner(family: str, rule: str = "pa1", C: float = 1.0) -> OnlineClassifier:
-    return OnlineClassifier(FAMILIES[family][0], update=Row(rule, "multi", None).update(C))
+def learner(family: str, rule: str = "pa1", C: float = 1.0, **options: Any) -> OnlineClassifier:
+    update = Row(rule, "multi", None).update(C)
+    return OnlineClassifier(FAMILIES[family][0], update=update, **options)
 
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -156,6 +159,51 @@ def test_every_rule_is_as_the_papers_say(family, rule, council, weighted, C):
             np.testing.assert_allclose(
                 weights, expected.reshape(weights.shape), atol=close * (1 + abs(expected).max())
             )
+
+
+LINKS = {
+    "positive": (
+        Exponential(1.5, total=2.0, balanced=False),
+        reference_links.exponential(1.5, 2.0),
+    ),
+    "exponential": (Exponential(1.5, total=2.0), reference_links.balanced(1.5, 2.0)),
+    "p-norm": (PNorm(4.0), reference_links.p_norm(4.0)),
+}
+
+
+@pytest.mark.parametrize("rule", ["perceptron", "pa1", "simproj"])
+@pytest.mark.parametrize("link", LINKS)
+@settings(max_examples=15)
+@given(council=councils())
+def test_links_move_sub_experts_as_they_move_features(link, rule, council):
+    ours, theirs = LINKS[link]
+    run = linked_run(council.ratings, council.y, rule, theirs, 1.0)
+    end = run["doubtful"]
+    assume(end > 5)
+    model = OnlineClassifier("sub-experts", update=rule, link=ours)
+    for t in range(end):
+        X = Ratings.from_dense(council.ratings[t : t + 1], range(council.k))
+        if t:  # a prediction counts sub-experts that have not been met yet, as the trial does
+            expected = run["scores"][t]
+            close = 1e-3 * (1 + abs(expected).max())
+            np.testing.assert_allclose(model._scores(X)[0], expected, atol=close)
+        trials = model._run_trials(X, council.y[t : t + 1], keep_scores=True)
+        if t:
+            n = len(expected)
+            np.testing.assert_allclose(trials.scores[0, :n], expected, atol=close)
+
+
+def test_by_hand_weighted_majority():
+    """Each mistake multiplies by alpha^(x^y - x^s); an unmet sub-expert has the weight of all."""
+    link = Exponential(2.0, total=3.0, balanced=False)
+    model = OnlineClassifier("sub-experts", update="perceptron", link=link)
+    told = {"a": {"x": 0.0, "y": 1.0, "z": 0.5}, "b": {"x": 1.0, "y": 0.0, "z": 0.5}}
+    model.fit([told] * 2, ["a", "b"])
+    assert model.decision_function([told]).tolist() == [0.0]  # 1.5 each
+    model.learn_one(told, "b")  # x doubles, y halves, z stays: 2 : 1/2 : 1 of a total of 3
+    np.testing.assert_allclose(model._scores([told])[0], 3 / 3.5 * np.array([1, 2.5]), rtol=1e-6)
+    unmet = {"a": {"new": 1.0}, "b": {"newer": 0.5, "newest": 0.25}}
+    np.testing.assert_allclose(model._scores([unmet])[0], 3 / 3.5 * np.array([1, 0.75]), rtol=1e-6)
 
 
 def test_by_hand_whole_numbers():
@@ -360,13 +408,21 @@ def test_law_4_dense_and_sparse_ratings_are_the_same(family):
         assert model.predict(X).tolist() == dense.predict(council.dense()).tolist()
 
 
+GEOMETRIES: dict[str, dict[str, Any]] = {
+    "linear": {},
+    "averaged": {"averaged": True},
+    **{name: {"link": link} for name, (link, _) in LINKS.items()},
+}
+
+
 @every_family
+@pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("stop", [1, 20])
-def test_law_5_save_load_go_on_is_never_stopped(family, stop, tmp_path):
-    council = make_council(8)
+def test_law_5_save_load_go_on_is_never_stopped(family, geometry, stop, tmp_path):
+    council, options = make_council(8), GEOMETRIES[geometry]
     X, y = council.dense(), council.y
-    never_stopped = learner(family).fit(X, y)
-    model = learner(family).fit(X[:stop], y[:stop])
+    never_stopped = learner(family, **options).fit(X, y)
+    model = learner(family, **options).fit(X[:stop], y[:stop])
     model.save(tmp_path / "model")
     for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         assert learnt(other) == learnt(model)
