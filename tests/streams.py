@@ -95,6 +95,8 @@ def learnt(model: OnlineClassifier) -> dict[str, Any]:
         "n_features": machine.n_features,
         "names": None if model._vocabulary is None else model._vocabulary.names,
         "width": model.__dict__.get("n_features_in_"),
+        "n_sub_experts": machine.n_sub_experts,
+        "sub_experts": None if model._sub_experts is None else model._sub_experts.names,
     }
 
 

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from kesler import Grouped, OnlineClassifier, PerClass
+from kesler import Grouped, OnlineClassifier, PerClass, Ratings, Shared, SubExperts
 from kesler.maps import Distance, Frequency, Product
 from kesler.updates import RULES
 
@@ -17,6 +17,12 @@ HYPOTHESES = {
     "grouped": [PerClass(), Grouped({"a": [0, 1, 2], "b": [2, 3]}, Distance())],
     "per class over a map": [PerClass(Product()), Grouped({"a": [0, 4], "b": [1, 2]})],
     "frequency": [PerClass(), Grouped({"a": [0, 1], "b": [2, 3]}, Frequency())],
+    "sub-experts": "multi+sub-experts",
+    "grouped sub-experts": [
+        PerClass(SubExperts()),
+        Shared(Distance()),
+        Grouped({"a": [0, 1], "b": [1, 3]}, SubExperts()),
+    ],
 }
 
 
@@ -25,12 +31,16 @@ def scores_of_all() -> dict[str, np.ndarray]:
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(120, 7)), generator.integers(0, 5, 120)
     X[generator.random(X.shape) < 0.3] = 0
-    models = {
-        f"{rule}, {name}": OnlineClassifier(hypotheses, update=rule)
-        for rule in RULES
-        for name, hypotheses in HYPOTHESES.items()
-    }
-    return {name: model.fit(X, y).decision_function(X) for name, model in models.items()}
+    ratings = generator.normal(size=(120, 5, 9))
+    ratings[generator.random(ratings.shape) < 0.3] = 0
+    rated = Ratings.from_dense(ratings, range(5), attributes=X)
+    scores = {}
+    for rule in RULES:
+        for name, hypotheses in HYPOTHESES.items():
+            rows = rated if "sub-experts" in name else X
+            model = OnlineClassifier(hypotheses, update=rule).fit(rows, y)
+            scores[f"{rule}, {name}"] = model.decision_function(rows)
+    return scores
 
 
 def test_machine_code_equals_the_interpreter_bit_for_bit(tmp_path):

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from kesler.hypotheses import Grouped, PerClass, Shared
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
+    from kesler.maps.sub_experts import SubExperts
     from kesler.progressive import progressive_validate
+    from kesler.ratings import Ratings
     from kesler.updates.rule import update_rule
 
 __version__ = "0.1.0"
@@ -36,7 +38,9 @@ _HOMES = {
     "OnlineLabelRanker": "kesler.estimators.ranking",
     "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
     "PerClass": "kesler.hypotheses",
+    "Ratings": "kesler.ratings",
     "Shared": "kesler.hypotheses",
+    "SubExperts": "kesler.maps.sub_experts",
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
@@ -53,7 +57,9 @@ __all__ = [
     "OnlineLabelRanker",
     "OnlineMultilabelClassifier",
     "PerClass",
+    "Ratings",
     "Shared",
+    "SubExperts",
     "feature_map",
     "link_function",
     "load",

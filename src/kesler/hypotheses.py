@@ -14,7 +14,7 @@ from typing import Any
 
 from kesler.classes import plain
 from kesler.errors import KeslerError
-from kesler.maps import MAPS, FeatureMap
+from kesler.maps import MAPS, FeatureMap, SubExperts, View
 from kesler.parts import find_function, function_name, restore
 
 Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]]
@@ -28,7 +28,7 @@ class PerClass:
 
     Parameters
     ----------
-    feature_map : FeatureMap or None, default None
+    feature_map : FeatureMap, SubExperts or None, default None
         A view of x for each class; None is x itself.
 
     Notes
@@ -46,7 +46,7 @@ class PerClass:
     [PerClass(feature_map=None)]
     """
 
-    feature_map: FeatureMap | None = None
+    feature_map: View | None = None
 
     def __post_init__(self) -> None:
         _require_map(self.feature_map)
@@ -60,7 +60,7 @@ class Shared:
 
     Parameters
     ----------
-    feature_map : FeatureMap
+    feature_map : FeatureMap or SubExperts
         The view of x for each class.
 
     Raises
@@ -84,10 +84,10 @@ class Shared:
     0.2
     """
 
-    feature_map: FeatureMap
+    feature_map: View
 
     def __post_init__(self) -> None:
-        if not isinstance(self.feature_map, FeatureMap):
+        if not isinstance(self.feature_map, View):
             raise KeslerError(
                 f"Shared(feature_map={self.feature_map!r}): one hypothesis for all classes needs a "
                 "map of kesler.maps, or every class would score the same"
@@ -109,7 +109,7 @@ class Grouped:
         Who is in which set. Labels need not have been met yet, and a callable is asked when a
         class appears, so that groups can be born with their classes. Classes can join further
         groups at any time through `OnlineClassifier.join_group`.
-    feature_map : FeatureMap or None, default None
+    feature_map : FeatureMap, SubExperts or None, default None
         A view of x for each class; None is x itself.
 
     Raises
@@ -138,7 +138,7 @@ class Grouped:
     """
 
     groups: Groups
-    feature_map: FeatureMap | None = None
+    feature_map: View | None = None
     _lookup: dict[Any, list[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -176,10 +176,11 @@ class Grouped:
 
 
 Part = PerClass | Shared | Grouped
+VIEWS = (*MAPS.values(), SubExperts)
 
 
 def _require_map(feature_map: Any) -> None:
-    if feature_map is not None and not isinstance(feature_map, FeatureMap):
+    if feature_map is not None and not isinstance(feature_map, View):
         raise KeslerError(
             f"feature_map={feature_map!r}: give a map of kesler.maps, such as Frequency(), or None"
         )
@@ -196,12 +197,22 @@ def require_hashable(values: list[Any], what: str) -> None:
             ) from None
 
 
+NAMED: dict[str, Callable[[Callable[[], FeatureMap]], list[Part]]] = {
+    "multi": lambda feature_map: [PerClass()],
+    "single": lambda feature_map: [Shared(feature_map())],
+    "hybrid": lambda feature_map: [PerClass(), Shared(feature_map())],
+    "sub-experts": lambda feature_map: [Shared(SubExperts())],
+}
+"""The parts by the names that estimators and the command line take, given what makes their map."""
+
+
 def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -> list[Part]:
     """Return the parts behind a name, or the parts themselves.
 
     Parameters
     ----------
-    hypotheses : "multi", "single", "hybrid" or a part or a non-empty list of parts.
+    hypotheses : "multi", "single", "hybrid", "sub-experts", some of them joined by "+", a part or a
+        non-empty list of parts.
     feature_map : returns the map of the named ones; asked only if it is used.
 
     Raises
@@ -214,20 +225,23 @@ def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -
     >>> from kesler.maps import Product
     >>> resolve_hypotheses("hybrid", Product)
     [PerClass(feature_map=None), Shared(feature_map=Product())]
+    >>> resolve_hypotheses("multi+sub-experts", Product)
+    [PerClass(feature_map=None), Shared(feature_map=SubExperts())]
     """
-    if isinstance(hypotheses, str) and hypotheses == "multi":
-        return [PerClass()]
-    if isinstance(hypotheses, str) and hypotheses == "single":
-        return [Shared(feature_map())]
-    if isinstance(hypotheses, str) and hypotheses == "hybrid":
-        return [PerClass(), Shared(feature_map())]
+    if isinstance(hypotheses, str) and set(hypotheses.split("+")) <= set(NAMED):
+        return [part for name in hypotheses.split("+") for part in NAMED[name](feature_map)]
     parts = [hypotheses] if isinstance(hypotheses, Part) else hypotheses
     if isinstance(parts, (list, tuple)) and parts and all(isinstance(p, Part) for p in parts):
         return list(parts)
     raise KeslerError(
-        f"hypotheses={hypotheses!r} is not known: choose multi, single or hybrid, or give a list "
-        "of PerClass, Shared and Grouped parts"
+        f"hypotheses={hypotheses!r} is not known: choose multi, single, hybrid or sub-experts, "
+        "join some of them by '+', or give a list of PerClass, Shared and Grouped parts"
     )
+
+
+def takes_ratings(parts: Iterable[Part]) -> bool:
+    """Return whether one of the parts looks at what sub-experts say."""
+    return any(isinstance(part.feature_map, SubExperts) for part in parts)
 
 
 def names_in(part: Part) -> list[Any]:
@@ -264,7 +278,7 @@ def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) 
     maps = [each for each in custom if isinstance(each, FeatureMap)]
     parts: list[Part] = []
     for entry in descriptions:
-        view = entry["map"] and restore(entry["map"], "feature map", MAPS.values(), maps)
+        view = entry["map"] and restore(entry["map"], "feature map", VIEWS, maps)
         if entry["kind"] == "PerClass":
             parts.append(PerClass(view))
         elif entry["kind"] == "Shared":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,11 @@ from kesler.classes import ClassTable, Label, plain
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
-from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable
+from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable, takes_ratings
 from kesler.links import CustomLink, Linear, Link, require_compatible
 from kesler.links.link import SCALE, WEIGHT
-from kesler.maps import FeatureMap
+from kesler.maps import FeatureMap, SubExperts
+from kesler.ratings import Ratings
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
 
@@ -34,6 +36,9 @@ STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LINEAR = Linear()
 MOST_NUMBERS = 8  # of an algorithm that moves weights by itself
+NO_RATINGS = Ratings(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
+)
 LANES = 16  # float32 numbers in a 64-byte cache line
 
 
@@ -90,7 +95,9 @@ class Machine:
         self.link = link
         self.averaged = averaged
         self.costs = costs
+        self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
+        self.n_sub_experts = 0
         asked: set[str] = {m.statistic for m in self._maps}
         kept = asked | {"rounded off"} if "mean" in asked else asked
         self.statistics = [name for name in STATISTICS if name in kept]
@@ -152,8 +159,9 @@ class Machine:
         n_before = len(self.classes)
         try:
             codes = self.classes.encode(labels)
+            blocks = self._blocks(rows)
             joined = self._groups_of_new(n_before)
-            self.make_room(len(self.classes), rows.n_features)
+            self.make_room(len(self.classes), rows.n_features, rows.n_sub_experts)
             self._price(n_before)
             self._join(joined)
         except BaseException:
@@ -161,11 +169,24 @@ class Machine:
             raise
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
-        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
         heard = self._heard(answers(codes), weights)
         self._kernels.learn(self._learner, blocks, heard, predictions, scores)
         self._require_finite_steps()
         return predictions, codes
+
+    def _blocks(self, rows: Rows) -> Any:
+        """Return rows as the kernels take them, with ratings for the classes met by now."""
+        ratings = NO_RATINGS if rows.ratings is None else rows.ratings
+        self.classes.require_admissible(ratings.labels)
+        vectors = ratings.vectors
+        given = self._kernels.Ratings(
+            ratings.starts,
+            ratings.numbers_of_rated(self.classes.code),
+            vectors.indptr,
+            vectors.indices,
+            vectors.values,
+        )
+        return self._kernels.Blocks(rows.indptr, rows.indices, rows.values, given)
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
         shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
@@ -192,15 +213,20 @@ class Machine:
         rows = self._prepare(rows)
         predictions = np.empty(len(rows), dtype=np.int32)
         with self._lock:
-            rows = rows.below(self.n_features)
-            blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
-            self._kernels.predict(self._reader, blocks, predictions, scores)
+            known = rows.below(self.n_features)
+            if known.ratings is not None:
+                unseen = self.n_sub_experts
+                known = replace(known, ratings=known.ratings.with_unseen_as(unseen))
+            self._kernels.predict(self._reader, self._blocks(known), predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
         """Return the rows as the kernels read them: zeros listed only where a map looks at them."""
+        self._require_ratings(rows)
         if self.constant:
             rows = rows.with_constant(self.constant)
+        if rows.ratings is not None:
+            rows = replace(rows, ratings=rows.ratings.without_zeros())
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
         if looking is None:
             return rows.without_zeros()
@@ -211,6 +237,19 @@ class Machine:
                 "'frequency' for instance"
             )
         return rows
+
+    def _require_ratings(self, rows: Rows) -> None:
+        """Raise unless rows bring ratings if, and only if, a part looks at them."""
+        if rows.ratings is None and self.takes_ratings:
+            raise KeslerError(
+                "this learner has sub-experts, but the rows bring no ratings: give "
+                "kesler.Ratings, or mappings {label: ratings}, or choose other hypotheses"
+            )
+        if rows.ratings is not None and not self.takes_ratings:
+            raise KeslerError(
+                "the rows bring ratings by sub-experts, but no part of this learner looks at them: "
+                "choose hypotheses='sub-experts', or add Shared(SubExperts()) to the list"
+            )
 
     def _require_finite_steps(self) -> None:
         if self.counters[3]:
@@ -245,7 +284,7 @@ class Machine:
 
     @property
     def _maps(self) -> list[FeatureMap]:
-        return [part.feature_map for part in self.parts if part.feature_map is not None]
+        return [p.feature_map for p in self.parts if isinstance(p.feature_map, FeatureMap)]
 
     # ---- groups -----------------------------------------------------------------------------
 
@@ -311,10 +350,17 @@ class Machine:
 
     # ---- room -------------------------------------------------------------------------------
 
-    def make_room(self, n_classes: int, n_features: int) -> None:
-        """Make room for so many classes, features and the groups there are."""
+    def make_room(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
+        """Make room for so many classes, features, sub-experts and the groups there are.
+
+        Features and sub-experts are rows of one table, since each part has columns of its own. One
+        row stays unused: it stands for all sub-experts that have not been met, whose weight is the
+        one that all begin with (Mesterharm 2001, Section 6.1).
+        """
         class_room = _doubled(self._class_room, n_classes)
-        feature_room = _doubled(self._feature_room, n_features)
+        feature_room = _doubled(
+            self._feature_room, max(n_features, n_sub_experts + self.takes_ratings)
+        )
         group_room = [
             _doubled(room, len(groups))
             for room, groups in zip(self._group_room, self.groups, strict=True)
@@ -324,14 +370,14 @@ class Machine:
             self._feature_room,
             self._group_room,
         ):
-            self.n_features = max(self.n_features, n_features)
+            self._count(n_features, n_sub_experts)
             return
         old_weights, old_offsets = self.weights, self._offsets
         old_statistics, old_totals = self._sums, self._totals
         old_states, old_is_met = self._states, self._is_met
         widths = [self._width(i) for i in range(len(self.parts))]
         self._allocate(class_room, feature_room, group_room)
-        self.n_features = max(self.n_features, n_features)
+        self._count(n_features, n_sub_experts)
         for old, new, width in zip(old_offsets, self._offsets, widths, strict=True):
             n_rows, here, there = len(old_weights), slice(new, new + width), slice(old, old + width)
             self.weights[:n_rows, here] = old_weights[:, there]
@@ -342,6 +388,10 @@ class Machine:
         self._is_met[: len(old_is_met)] = old_is_met
         self._price(0)
         self._bind()
+
+    def _count(self, n_features: int, n_sub_experts: int) -> None:
+        self.n_features = max(self.n_features, n_features)
+        self.n_sub_experts = max(self.n_sub_experts, n_sub_experts)
 
     def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
         """Make empty arrays, all or none; zeros take no memory before they are written."""
@@ -398,6 +448,16 @@ class Machine:
             return min(len(self.classes), self._class_room)
         return min(len(self.groups[i]), self._group_room[i]) if isinstance(part, Grouped) else 1
 
+    @property
+    def _n_used(self) -> int:
+        """How many rows of the table of weights are in use."""
+        return max(self.n_features, self.n_sub_experts)
+
+    def _height(self, i: int) -> int:
+        """Return how many weights each hypothesis of part i has by now."""
+        given = isinstance(self.parts[i].feature_map, SubExperts)
+        return self.n_sub_experts if given else self.n_features
+
     # ---- binding to the kernels -------------------------------------------------------------
 
     def _bind(self) -> None:
@@ -447,6 +507,7 @@ class Machine:
             algorithm=np.array([0 if rule.update is None else algorithm_address(rule.update)]),
             flat_weights=self.weights.reshape(-1),
             flat_states=self._states.reshape(len(self._states), self.weights.size),
+            sums=np.zeros(self._feature_room if self.takes_ratings else 0),
         )
 
     @cached_property
@@ -473,16 +534,16 @@ class Machine:
         return link_address(self.link.geometry, custom=False)
 
     def _describe_part(self, i: int) -> list[int]:
-        """Return kind, address of the map (0 for x itself), statistic, first column, columns."""
+        """Return kind, map (its address or what stands for none), statistic, column and columns."""
+        from kesler.compiled.learner import GIVEN, ITSELF
         from kesler.compiled.maps import map_address
 
-        part = self.parts[i]
+        part, columns = self.parts[i], [self._offsets[i], self._width(i)]
         kind = [PerClass, Shared, Grouped].index(type(part))
-        if part.feature_map is None:
-            return [kind, 0, 0, self._offsets[i], self._width(i)]
-        statistic = self.statistics.index(part.feature_map.statistic)
-        address = map_address(part.feature_map.g)
-        return [kind, address, statistic, self._offsets[i], self._width(i)]
+        if isinstance(part.feature_map, FeatureMap):
+            statistic = self.statistics.index(part.feature_map.statistic)
+            return [kind, map_address(part.feature_map.g), statistic, *columns]
+        return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
 
     def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return where each class's groups begin in one list, for each part, and that list."""
@@ -504,11 +565,15 @@ class Machine:
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
         for i, offset in enumerate(self._offsets):
             columns = slice(offset, offset + self._width(i))
-            arrays[f"weights.{i}"] = self.weights[:n, columns]
+            arrays[f"weights.{i}"] = self.weights[: self._height(i), columns]
             if self._n_states:
-                arrays[f"states.{i}"] = self._states[:, :n, columns]
+                arrays[f"states.{i}"] = self._states[:, : self._height(i), columns]
         if self._scale_code:
-            arrays |= {"numbers": self._numbers, "is_met": self._is_met[:n], "met": self._met}
+            arrays |= {
+                "numbers": self._numbers,
+                "is_met": self._is_met[: self._n_used],
+                "met": self._met,
+            }
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
@@ -518,6 +583,7 @@ class Machine:
         self,
         arrays: dict[str, npt.NDArray[Any]],
         n_features: int,
+        n_sub_experts: int,
         groups: list[dict[Hashable, int]],
         memberships: list[list[list[int]]],
     ) -> None:
@@ -526,16 +592,16 @@ class Machine:
         if self._scale_code:
             self._numbers[:], self._met[:] = arrays["numbers"], arrays["met"]
             self._allocate(self._class_room, self._feature_room, self._group_room)
-        self.make_room(len(self.classes), n_features)
+        self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
         for i, offset in enumerate(self._offsets):
             columns = slice(offset, offset + self._width(i))
-            self.weights[:n_features, columns] = arrays[f"weights.{i}"]
+            self.weights[: self._height(i), columns] = arrays[f"weights.{i}"]
             if self._n_states:
-                self._states[:, :n_features, columns] = arrays[f"states.{i}"]
+                self._states[:, : self._height(i), columns] = arrays[f"states.{i}"]
         if self._scale_code:
-            self._is_met[:n_features] = arrays["is_met"]
+            self._is_met[: self._n_used] = arrays["is_met"]
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -12,13 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from kesler.entries import Entries, as_float32, joined
 from kesler.errors import KeslerError
+from kesler.ratings import Ratings
 
 MAX_FEATURES = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Entries):
     """A block of rows in compressed form: row i holds entries indptr[i] to indptr[i + 1].
 
     Parameters
@@ -34,6 +36,8 @@ class Rows:
     dense : bool
         True if each row lists every feature, zeros included (an array or a numeric table); False
         if what is not listed is zero (text, counts).
+    ratings : Ratings or None, default None
+        What sub-experts say of the classes in each row, if there are any.
 
     Examples
     --------
@@ -42,30 +46,24 @@ class Rows:
     (2, 2, [1, 0])
     """
 
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float32]
     n_features: int
     dense: bool
+    ratings: Ratings | None = None
 
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
+    def __getitem__(self, rows: slice) -> Rows:
+        """Return a run of consecutive rows, as views."""
+        ratings = None if self.ratings is None else self.ratings[rows]
+        return replace(Entries.__getitem__(self, rows), ratings=ratings)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of features."""
         return len(self), self.n_features
 
-    def __getitem__(self, rows: slice) -> Rows:
-        """Return a run of consecutive rows, as views."""
-        start, stop, step = rows.indices(len(self))
-        if step != 1:
-            raise KeslerError(f"rows can be sliced with a step of 1 only, not {step}")
-        indptr = self.indptr[start : max(start, stop) + 1]
-        low, high = indptr[0], indptr[-1]
-        return Rows(
-            indptr - low, self.indices[low:high], self.values[low:high], self.n_features, self.dense
-        )
+    @property
+    def n_sub_experts(self) -> int:
+        """Number of sub-experts known, 0 if there are no ratings."""
+        return 0 if self.ratings is None else self.ratings.n_sub_experts
 
     @staticmethod
     def from_dense(values: npt.ArrayLike) -> Rows:
@@ -112,86 +110,55 @@ class Rows:
         )
 
     @staticmethod
+    def empty(n_rows: int) -> Rows:
+        """Rows without features."""
+        none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+        return Rows(np.zeros(n_rows + 1, dtype=np.int64), *none, 0, dense=False)
+
+    @staticmethod
     def concatenate(pieces: Sequence[Rows]) -> Rows:
         """Rows of all the pieces, of which there is at least one, copied."""
-        starts = np.cumsum([0, *(len(piece.indices) for piece in pieces)])
-        ends = [p.indptr[1:] + start for p, start in zip(pieces, starts[:-1], strict=True)]
+        ratings = [piece.ratings for piece in pieces if piece.ratings is not None]
         return Rows(
-            np.concatenate([np.zeros(1, dtype=np.int64), *ends]),
+            joined([piece.indptr for piece in pieces]),
             np.concatenate([piece.indices for piece in pieces]),
             np.concatenate([piece.values for piece in pieces]),
             max(piece.n_features for piece in pieces),
             pieces[0].dense,
+            Ratings.concatenate(ratings) if ratings else None,
         )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
         """Rows of these numbers, in this order, copied."""
-        lengths = np.diff(self.indptr)[numbers]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        return Rows(
-            indptr.astype(np.int64),
-            self.indices[entries],
-            self.values[entries],
-            self.n_features,
-            self.dense,
-        )
-
-    def without_zeros(self) -> Rows:
-        """Rows without their zero entries: itself if there are none."""
-        kept = self.values != 0
-        if kept.all():
-            return self
-        before = np.concatenate([[0], np.cumsum(kept)])
-        return Rows(
-            before[self.indptr].astype(np.int64),
-            self.indices[kept],
-            self.values[kept],
-            self.n_features,
-            self.dense,
-        )
+        ratings = None if self.ratings is None else self.ratings.take(numbers)
+        return replace(Entries.take(self, numbers), ratings=ratings)
 
     def with_constant(self, value: float) -> Rows:
         """Rows with one feature more, number 0, of the same value in each: the others move up."""
         starts = self.indptr[:-1]
-        return Rows(
-            self.indptr + np.arange(len(self) + 1),
-            np.insert(self.indices + np.int32(1), starts, 0),
-            np.insert(self.values, starts, np.float32(value)),
-            self.n_features + 1,
-            self.dense,
+        return replace(
+            self,
+            indptr=self.indptr + np.arange(len(self) + 1),
+            indices=np.insert(self.indices + np.int32(1), starts, 0),
+            values=np.insert(self.values, starts, np.float32(value)),
+            n_features=self.n_features + 1,
         )
 
     def below(self, n_features: int) -> Rows:
         """Rows without the entries of features from `n_features` on."""
         if self.n_features <= n_features:
             return self
-        kept = self.indices < n_features
-        before = np.concatenate([[0], np.cumsum(kept)])
-        return Rows(
-            before[self.indptr].astype(np.int64),
-            self.indices[kept],
-            self.values[kept],
-            n_features,
-            self.dense,
-        )
+        return replace(self.where(self.indices < n_features), n_features=n_features)
 
     def require_finite(self, first_row: int = 0) -> None:
         """Raise a sentence that names the first row with NaN or infinity, if there is one."""
-        if np.isfinite(self.values).all():
-            return
-        entry = int(np.flatnonzero(~np.isfinite(self.values))[0])
-        row = int(np.searchsorted(self.indptr, entry, side="right")) - 1
-        raise KeslerError(
-            f"row {first_row + row}, feature {self.indices[entry]} is NaN, infinity or too large "
-            "for float32: fill, drop or rescale such values before learning"
-        )
-
-
-def as_float32(values: Any) -> npt.NDArray[np.float32]:
-    """Return the values as float32; what float32 can't hold becomes infinite, without a warning."""
-    with np.errstate(over="ignore"):
-        return np.asarray(values, dtype=np.float32)
+        entry = self.first_odd()
+        if entry is not None:
+            raise KeslerError(
+                f"row {first_row + self.list_of(entry)}, feature {self.indices[entry]} is NaN, "
+                "infinity or too large for float32: fill, drop or rescale such values before "
+                "learning"
+            )
 
 
 def _numbers(values: list[Any]) -> npt.NDArray[Any]:

@@ -11,7 +11,9 @@ INPUT is a file (svmlight, Vowpal Wabbit text, CSV or Parquet with --label, JSON
 lines, .npz; .gz, .bz2 and .xz too), a directory of mail (a Maildir, or a tree of
 folders or mbox files: the folder is the class, the Date header the order), a set
 that Kesler knows (dataset:letter, dataset:pendigits and dataset:landsat come
-with it), or - for standard input."""
+with it), or - for standard input. Vowpal Wabbit's label-dependent features
+(vw-ldf, a line for each class) are read as what sub-experts say of the classes:
+for the hypotheses sub-experts and multi+sub-experts."""
 
 EXIT = """\
 exit codes: 0 done; 2 a sentence on standard error says what was wrong;
@@ -97,8 +99,8 @@ def _reading(command: ArgumentParser) -> None:
     add(
         "--format",
         metavar="NAME",
-        help="svmlight, vw, csv, parquet, jsonl, npz or mail; if not given, the name of INPUT or "
-        "its first line tells",
+        help="svmlight, vw, vw-ldf, csv, parquet, jsonl, npz or mail; if not given, the name of "
+        "INPUT or its first line tells",
     )
     add("--label", metavar="NAME", help="column or field of the labels (jsonl: label)")
     add(
@@ -119,8 +121,8 @@ def _compare(command: ArgumentParser) -> None:
         "--methods",
         default="multi,single,hybrid",
         metavar="LIST",
-        help="separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is multi, single "
-        "or hybrid (default: %(default)s)",
+        help="separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is multi, "
+        "single, hybrid, sub-experts or multi+sub-experts (default: %(default)s)",
     )
     _learning(command)
     command.add_argument(
@@ -133,7 +135,11 @@ def _compare(command: ArgumentParser) -> None:
 
 def _learn(command: ArgumentParser) -> None:
     command.add_argument("--model", required=True, metavar="FILE", help="where the model is kept")
-    command.add_argument("--hypotheses", metavar="NAME", help="multi, single or hybrid (default)")
+    command.add_argument(
+        "--hypotheses",
+        metavar="NAME",
+        help="multi, single, hybrid (default), sub-experts or multi+sub-experts",
+    )
     _learning(command)
     command.add_argument(
         "--checkpoint", type=_positive, metavar="N", help="write the model every N rows, too"

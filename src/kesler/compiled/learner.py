@@ -30,6 +30,9 @@ from kesler.compiled.jit import (
 
 # Columns of the table of parts.
 KIND, MAP, STATISTIC, OFFSET, WIDTH = range(5)
+# What stands in the column MAP where no map is called: the view of x is x itself, or it is given
+# with the example. Addresses are never so small.
+ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED = range(3)
 # What is kept of each class.
@@ -80,7 +83,7 @@ class Learner(NamedTuple):
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
     many features and how many hypotheses of each part those are; algorithm : (1,), the address of
     one that moves weights by itself, 0 for none; flat_weights, flat_states : the same weights and
-    states, as it sees them.
+    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials.
     """
 
     weights: npt.NDArray[np.float32]
@@ -105,6 +108,20 @@ class Learner(NamedTuple):
     algorithm: npt.NDArray[np.int64]
     flat_weights: npt.NDArray[np.float32]
     flat_states: npt.NDArray[np.float64]
+    sums: npt.NDArray[np.float64]
+
+
+class Views(NamedTuple):
+    """The views phi(x, r) that a row is given with: entries begins[r] to ends[r].
+
+    begins, ends : (classes,); indices, values : (entries,), of all rows; sums : as in `Learner`.
+    """
+
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    sums: npt.NDArray[np.float64]
 
 
 class Scratch(NamedTuple):
@@ -120,6 +137,7 @@ class Scratch(NamedTuple):
     out: npt.NDArray[np.float64]
     positions: npt.NDArray[np.int64]
     z: npt.NDArray[np.float64]
+    views: Views
 
 
 class Solver(NamedTuple):
@@ -151,12 +169,26 @@ class Solver(NamedTuple):
     after: npt.NDArray[np.float64]
 
 
+class Ratings(NamedTuple):
+    """Ratings, as in `kesler.ratings.Ratings`; all empty if the rows bring none.
+
+    codes : the number of each rated class, -1 if it has not been met.
+    """
+
+    starts: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+
+
 class Blocks(NamedTuple):
     """Rows, as in `kesler.rows.Rows`."""
 
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
+    ratings: Ratings
 
 
 class Heard(NamedTuple):
@@ -169,7 +201,8 @@ class Heard(NamedTuple):
     row_weights: npt.NDArray[np.float64]
 
 
-BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS), Blocks)
+RATINGS = types.NamedTuple((INTS, INTS, INTS, INDICES, FLOATS), Ratings)
+BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS, RATINGS), Blocks)
 HEARD = types.NamedTuple((INTS, INDICES, INDICES, INTS, DOUBLES), Heard)
 LEARNER = types.NamedTuple(
     (
@@ -195,26 +228,38 @@ LEARNER = types.NamedTuple(
         INTS,
         FLOATS,
         DOUBLE_TABLE,
+        DOUBLES,
     ),
     Learner,
 )
 
 
 @allocating
-def make_scratch(learner, indptr):
+def make_scratch(learner, rows):
     """Room for the longest row and all classes."""
     longest, wide = 0, False
-    for i in range(indptr.shape[0] - 1):
-        longest = max(longest, indptr[i + 1] - indptr[i])
+    for i in range(rows.indptr.shape[0] - 1):
+        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
     n_classes = learner.member_starts.shape[1] - 1
     width = n_classes
     for part in range(learner.parts.shape[0]):
         width = max(width, learner.parts[part, WIDTH])
-        if learner.parts[part, MAP] != 0 and learner.parts[part, KIND] != SHARED:
+        if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] != SHARED:
             wide = True
     n_positions = 0
     if learner.algorithm[0] != 0:
-        n_positions = longest * most_hypotheses(learner, n_classes)
+        ratings = rows.ratings
+        for t in range(ratings.starts.shape[0] - 1):
+            first, last = ratings.starts[t], ratings.starts[t + 1]
+            n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
+        n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
+    views = Views(
+        np.empty(n_classes, np.int64),
+        np.empty(n_classes, np.int64),
+        rows.ratings.indices,
+        rows.ratings.values,
+        learner.sums,
+    )
     return Scratch(
         np.empty(n_classes, np.float32),
         np.empty(width, np.float32),
@@ -226,6 +271,7 @@ def make_scratch(learner, indptr):
         np.empty(1),
         np.empty(n_positions, np.int64),
         np.empty(n_positions),
+        views,
     )
 
 

@@ -13,9 +13,11 @@ from numba import types
 from kesler.compiled.jit import DOUBLES, INT, by_address, callback_address, inlined, instantiate
 from kesler.compiled.learner import (
     FACTOR,
+    GIVEN,
     GROUPED,
     KIND,
     LINK_SCALE,
+    MAP,
     N_MET_FEATURES,
     N_MET_HYPOTHESES,
     NOT_FINITE,
@@ -147,18 +149,29 @@ def renew(learner, out):
 
 
 @inlined
-def meet_features(learner, indices, out):
-    """Let the weights of features that are new join the sum of the link."""
+def meet_features(learner, indices, k, views, out):
+    """Let the weights of features and sub-experts that are new join the sum of the link."""
     if learner.link[1] != LINK_SCALE:
         return
     mass = ask(learner, MASS, 0.0, out)
     for part in range(learner.parts.shape[0]):
-        for j in range(indices.shape[0]):
-            if not learner.is_met[indices[j], part]:
-                learner.is_met[indices[j], part] = True
-                learner.met[part, N_MET_FEATURES] += 1
-                learner.numbers[SUM] += mass * learner.met[part, N_MET_HYPOTHESES]
+        if learner.parts[part, MAP] == GIVEN:
+            for r in range(k):
+                for j in range(views.begins[r], views.ends[r]):
+                    meet_feature(learner, views.indices[j], part, mass)
+        else:
+            for j in range(indices.shape[0]):
+                meet_feature(learner, indices[j], part, mass)
     learner.numbers[PEAK] = max(learner.numbers[PEAK], learner.numbers[SUM])
+
+
+@inlined
+def meet_feature(learner, feature, part, mass):
+    """Let the weights that a part has for a feature join the sum, if it is new."""
+    if not learner.is_met[feature, part]:
+        learner.is_met[feature, part] = True
+        learner.met[part, N_MET_FEATURES] += 1
+        learner.numbers[SUM] += mass * learner.met[part, N_MET_HYPOTHESES]
 
 
 @inlined

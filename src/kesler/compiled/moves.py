@@ -5,9 +5,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from kesler.compiled.given import add_given_sum, add_given_view, largest_given
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, LARGEST, MAP, OFFSET, PER_CLASS, SHARED
+from kesler.compiled.learner import (
+    GIVEN,
+    GROUPED,
+    ITSELF,
+    KIND,
+    LARGEST,
+    MAP,
+    OFFSET,
+    PER_CLASS,
+    SHARED,
+)
 from kesler.compiled.links import change
+from kesler.compiled.members import is_member
 from kesler.compiled.scores import phi_of
 
 
@@ -18,7 +30,9 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
         size = largest(values)
         for i in range(n_moved):
             r = solver.moved[i]
-            if learner.parts[part, MAP] != 0:
+            if learner.parts[part, MAP] == GIVEN:
+                size = largest_given(scratch.views, r)
+            elif learner.parts[part, MAP] != ITSELF:
                 phi_of(learner, part, indices, values, r, scratch, scratch.phi)
                 size = largest(scratch.phi[: indices.shape[0]])
             if not abs(solver.coefficients[r]) * size <= LARGEST:
@@ -67,15 +81,6 @@ def is_first_with(learner, part, group, i, solver):
 
 
 @inlined
-def is_member(learner, part, r, group):
-    """Whether class r belongs to a group of the part."""
-    for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
-        if learner.members[m] == group:
-            return True
-    return False
-
-
-@inlined
 def forget_coefficients(n_moved, solver):
     """Make room for the coefficients of the next trial."""
     for i in range(n_moved):
@@ -111,6 +116,9 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
 
     Summed first: what classes that share it take from each other cancels to nothing.
     """
+    if learner.parts[part, MAP] == GIVEN:
+        add_given_sum(learner, part, column, n_moved, scratch, solver)
+        return
     n = indices.shape[0]
     for j in range(n):
         scratch.narrow[j, 0] = 0
@@ -120,14 +128,14 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
         if learner.parts[part, KIND] == GROUPED and not is_member(learner, part, r, group):
             continue
         total += solver.coefficients[r]
-        if learner.parts[part, MAP] != 0:
+        if learner.parts[part, MAP] != ITSELF:
             phi_of(learner, part, indices, values, r, scratch, scratch.phi)
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
                 scratch.narrow[j, 0] += coefficient * scratch.phi[j]
     for j in range(n):
         amount = scratch.narrow[j, 0]
-        if learner.parts[part, MAP] == 0:
+        if learner.parts[part, MAP] == ITSELF:
             amount = np.float32(total) * values[j]
         change(learner, indices[j], column, amount, scratch.out)
 
@@ -135,8 +143,11 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
 @inlined
 def add_view(learner, part, column, indices, values, r, scratch, solver):
     """Move the hypothesis that class r has for itself."""
+    if learner.parts[part, MAP] == GIVEN:
+        add_given_view(learner, column, r, scratch, solver)
+        return
     phi = values
-    if learner.parts[part, MAP] != 0:
+    if learner.parts[part, MAP] != ITSELF:
         phi_of(learner, part, indices, values, r, scratch, scratch.phi)
         phi = scratch.phi
     coefficient = np.float32(solver.coefficients[r])

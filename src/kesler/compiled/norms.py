@@ -5,50 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from kesler.compiled.given import (
+    add_given_products,
+    given_distance,
+    given_length,
+    with_distance_powers,
+    with_given_powers,
+)
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, SHARED
+from kesler.compiled.learner import GIVEN, ITSELF, MAP
+from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
+from kesler.compiled.members import n_common, n_hypotheses
 from kesler.compiled.scores import clear, of_map, phi_of
-
-
-@inlined
-def squared_length(values):
-    """Return ||x||^2, as double."""
-    total = 0.0
-    for j in range(values.shape[0]):
-        total += np.float64(values[j]) * np.float64(values[j])
-    return total
-
-
-@inlined
-def n_hypotheses(learner, part, r):
-    """Return how many hypotheses of the part class r owns."""
-    if learner.parts[part, KIND] != GROUPED:
-        return 1
-    return learner.member_starts[part, r + 1] - learner.member_starts[part, r]
-
-
-@inlined
-def n_common(learner, part, r, s):
-    """Return how many hypotheses of the part classes r and s share."""
-    kind = learner.parts[part, KIND]
-    if kind == PER_CLASS:
-        return 1 if r == s else 0
-    if kind == SHARED:
-        return 1
-    common = 0
-    i, i_end = learner.member_starts[part, r], learner.member_starts[part, r + 1]
-    j, j_end = learner.member_starts[part, s], learner.member_starts[part, s + 1]
-    while i < i_end and j < j_end:
-        if learner.members[i] == learner.members[j]:
-            common += 1
-            i += 1
-            j += 1
-        elif learner.members[i] < learner.members[j]:
-            i += 1
-        else:
-            j += 1
-    return common
 
 
 @inlined
@@ -60,12 +29,22 @@ def pair_norm(learner, indices, values, y, s, scratch):
         common = n_common(learner, part, y, s)
         own = n_hypotheses(learner, part, y) - common
         others = n_hypotheses(learner, part, s) - common
-        if learner.parts[part, MAP] == 0:
+        if learner.parts[part, MAP] == ITSELF:
             if exponent == 2:
                 total += (own + others) * squared_length(values)
             else:
                 for j in range(n):
                     total = with_power(total, np.float64(values[j]), own + others, exponent)
+            continue
+        if learner.parts[part, MAP] == GIVEN:
+            views = scratch.views
+            if exponent == 2:
+                total += own * given_length(views, y) + others * given_length(views, s)
+                total += common * given_distance(views, y, s)
+            else:
+                total = with_given_powers(views, y, own, exponent, total)
+                total = with_given_powers(views, s, others, exponent, total)
+                total = with_distance_powers(views, y, s, common, exponent, total)
             continue
         phi_of(learner, part, indices, values, y, scratch, scratch.phi)
         phi_of(learner, part, indices, values, s, scratch, scratch.other)
@@ -81,33 +60,18 @@ def pair_norm(learner, indices, values, y, s, scratch):
 
 
 @inlined
-def with_power(total, value, times, exponent):
-    """Add a number, so many times, to the sum of powers of a norm, or to the largest."""
-    if times == 0:
-        return total
-    if exponent == np.inf:
-        return max(total, abs(value))
-    return total + times * abs(value) ** exponent
-
-
-@inlined
-def squared_norm(total, exponent, factor):
-    """Return factor ||d||^2, given the sum of powers of d."""
-    if exponent == np.inf:
-        return factor * total * total
-    return factor * total ** (2.0 / exponent)
-
-
-@inlined
 def gram_column(learner, indices, values, s, k, scratch, out):
     """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
     clear(out, k)
     n = indices.shape[0]
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, MAP] == 0:
+        if learner.parts[part, MAP] == ITSELF:
             for r in range(k):
                 out[r] += n_common(learner, part, r, s) * plain
+            continue
+        if learner.parts[part, MAP] == GIVEN:
+            add_given_products(learner, part, s, k, scratch.views, out)
             continue
         phi_of(learner, part, indices, values, s, scratch, scratch.phi)
         for j in range(n):
@@ -127,9 +91,13 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
     clear(out, k)
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, MAP] == 0:
+        if learner.parts[part, MAP] == ITSELF:
             for r in range(k):
                 out[r] += n_hypotheses(learner, part, r) * plain
+            continue
+        if learner.parts[part, MAP] == GIVEN:
+            for r in range(k):
+                out[r] += n_hypotheses(learner, part, r) * given_length(scratch.views, r)
             continue
         products = scratch.products
         clear(products, k)

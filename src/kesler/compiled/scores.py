@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from kesler.compiled.given import add_given_scores
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import (
     FACTOR,
+    GIVEN,
+    ITSELF,
     KIND,
     LANES,
     MAP,
@@ -135,8 +138,10 @@ def score(learner, indices, values, k, scratch, scores):
     """Fink (2006) Eq. 7: scores[r] = sum over the hypotheses t of class r of <w^t, phi^t(x, r)>."""
     clear(scores, whole_lanes(k, scores.shape[0]))
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, MAP] == 0:
+        if learner.parts[part, MAP] == ITSELF:
             add_plain_scores(learner, part, indices, values, k, scratch.column, scores)
+        elif learner.parts[part, MAP] == GIVEN:
+            add_given_scores(learner, part, k, scratch.views, scores)
         else:
             add_mapped_scores(learner, part, indices, values, k, scratch, scores)
     if learner.link[1]:

@@ -15,6 +15,7 @@ from kesler.compiled.choices import (
     set_levels,
     worst_pair,
 )
+from kesler.compiled.given import find_views
 from kesler.compiled.jit import FLOAT_TABLE, INDICES, inlined, kernel
 from kesler.compiled.learner import (
     BLOCKS,
@@ -32,6 +33,7 @@ from kesler.compiled.learner import (
     Blocks,
     Heard,
     Learner,
+    Ratings,
     make_scratch,
     make_solver,
 )
@@ -42,7 +44,7 @@ from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import join, take_in
 
-__all__ = ["Blocks", "Heard", "Learner", "learn", "predict"]
+__all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
 
 @inlined
@@ -168,10 +170,11 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
+        find_views(rows.ratings, t, k, scratch.views)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
-        meet_features(learner, row, scratch.out)
+        meet_features(learner, row, k, scratch.views, scratch.out)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver.levels)
         mistaken = learn_from(learner, row, x, k, weight, highest, scratch, solver)
         learner.counters[TRIALS] += 1
@@ -194,6 +197,7 @@ def score_all(learner, rows, predictions, scores, scratch):
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        find_views(rows.ratings, t, k, scratch.views)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
@@ -206,7 +210,7 @@ def learn(learner, rows, heard, predictions, scores):
     predictions[i] becomes the class of highest score before the answer was heard, -1 if none was
     known; scores[i] the scores of the classes known by then, unless `scores` has no rows.
     """
-    scratch = make_scratch(learner, rows.indptr)
+    scratch = make_scratch(learner, rows)
     solver = make_solver(learner, scratch.scores.shape[0], heard)
     learn_all(learner, rows, heard, predictions, scores, scratch, solver)
 
@@ -214,5 +218,5 @@ def learn(learner, rows, heard, predictions, scores):
 @kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))
 def predict(learner, rows, predictions, scores):
     """Score rows, changing nothing; predictions and scores as in `learn`."""
-    scratch = make_scratch(learner, rows.indptr)
+    scratch = make_scratch(learner, rows)
     score_all(learner, rows, predictions, scores, scratch)

@@ -21,7 +21,7 @@ from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
-from kesler.hypotheses import Part, resolve_hypotheses
+from kesler.hypotheses import Part, resolve_hypotheses, takes_ratings
 from kesler.links import resolve_link
 from kesler.machine import NO_SCORES, Machine
 from kesler.maps import FeatureMap, resolve_map
@@ -31,7 +31,14 @@ from kesler.updates import resolve_rule
 Self = TypeVar("Self", bound="OnlineLearner")
 
 # What `fit` forgets.
-_LEARNT = ("_machine", "_names", "n_features_in_", "feature_names_in_", "notes_")
+_LEARNT = (
+    "_machine",
+    "_names",
+    "_sub_expert_names",
+    "n_features_in_",
+    "feature_names_in_",
+    "notes_",
+)
 
 
 def unchanged_on_error(method: Any) -> Any:
@@ -116,6 +123,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features), or list of mappings
             Rows; mappings are from feature names to values, and may bring new names at any time.
+            Of learners with sub-experts :class:`~kesler.Ratings`, or mappings {label: ratings}.
         y : answers, one a row
             See the class. Labels are numbers, text, tuples or any type that is hashable and can be
             ordered.
@@ -181,7 +189,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
         Parameters
         ----------
-        x : mapping of feature names to values, or array of shape (n_features,).
+        x : mapping of feature names to values, or array of shape (n_features,); of learners with
+            sub-experts a mapping {label: ratings}, or :class:`~kesler.Ratings` of one row.
         y : its answer.
 
         Returns
@@ -225,7 +234,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     def feature_map_(self) -> FeatureMap | None:
         """The feature map in use, None if there is none."""
         maps = [part.feature_map for part in self._fitted().parts]
-        return next((each for each in maps if each is not None), None)
+        return next((each for each in maps if isinstance(each, FeatureMap)), None)
 
     def join_group(self: Self, label: Label, group: Hashable) -> Self:
         """Let a class take part in one more group of the `Grouped` hypotheses.
@@ -271,21 +280,24 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         if classes is not None and not isinstance(classes, Sized):
             raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
         # What may be refused comes before what is changed: names of features join last.
+        X, ratings = inputs.apart(X, rated=self._takes_ratings())
         named = inputs.holds_names(X)
         data = X if named else self._array_rows(X, learn=True)
         told = self._tell(y, classes)
         n_rows = inputs.count_rows(data)
         inputs.require_lengths(n_rows, told)
+        inputs.require_rated(n_rows, ratings)
         weights = inputs.row_weights(sample_weight, n_rows)
         self._known_classes().require_admissible(told.names)
         pieces, start = [], 0
         with self._names_forgotten_on_error():
             if named:
                 data = self._named_rows(X, learn=True)
+            ratings = self._numbered(ratings, learn=True)
             machine = self._prepared(dense=inputs.is_dense(data))
             machine.require_admissible(told.names)
             machine.make_room(0 if classes is None else len(classes), 0)
-            for rows in inputs.blocks(data):
+            for rows in inputs.blocks(data, ratings):
                 part = slice(start, start := start + len(rows))
                 shares = None if weights is None else weights[part]
                 pieces.append(self._learn(rows, told[part], shares, keep_scores=keep_scores))
@@ -293,15 +305,18 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
     @contextmanager
     def _names_forgotten_on_error(self) -> Iterator[None]:
-        """Take back new names of features if their rows were not learnt."""
-        n_names = len(self._vocabulary or ())
+        """Take back new names of features and sub-experts if their rows were not learnt."""
+        n_names, n_sub_experts = len(self._vocabulary or ()), len(self._sub_experts or ())
         try:
             yield
         except BaseException:
+            machine = getattr(self, "_machine", None)
             if self._vocabulary is not None:
-                machine = getattr(self, "_machine", None)
                 learnt = 0 if machine is None else machine.n_named_features
                 self._vocabulary.forget_from(max(n_names, learnt))
+            if self._sub_experts is not None:
+                learnt = 0 if machine is None else machine.n_sub_experts
+                self._sub_experts.forget_from(max(n_sub_experts, learnt))
             raise
 
     def _learn(
@@ -407,6 +422,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return resolve_hypotheses(
             self.hypotheses, lambda: resolve_map(self.feature_map, dense=dense)
         )
+
+    def _takes_ratings(self) -> bool:
+        machine: Machine | None = getattr(self, "_machine", None)
+        if machine is None:
+            return takes_ratings(self._parts(dense=False))
+        return machine.takes_ratings
 
     def _fitted(self) -> Machine:
         machine: Machine | None = getattr(self, "_machine", None)

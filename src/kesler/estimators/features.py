@@ -1,12 +1,15 @@
-"""How an estimator knows the features of its rows: by position, or by name."""
+"""How an estimator knows the features and sub-experts of its rows: by position, or by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.estimators import inputs
+from kesler.ratings import Ratings
 from kesler.rows import Rows, Vocabulary
 
 
@@ -26,10 +29,29 @@ class FeatureReader:
     def _vocabulary(self, vocabulary: Vocabulary | None) -> None:
         self.__dict__["_names"] = vocabulary
 
-    def _rows_to_score(self, X: Any) -> Iterable[Rows]:
-        if inputs.holds_names(X):
-            return [self._named_rows(X, learn=False)]
-        return inputs.blocks(self._array_rows(X, learn=False))
+    @property
+    def sub_experts_(self) -> Vocabulary | None:
+        """The names of the sub-experts; None if they are known by number, or there are none."""
+        return self._sub_experts
+
+    @property
+    def _sub_experts(self) -> Vocabulary | None:
+        return self.__dict__.get("_sub_expert_names")
+
+    @_sub_experts.setter
+    def _sub_experts(self, vocabulary: Vocabulary | None) -> None:
+        self.__dict__["_sub_expert_names"] = vocabulary
+
+    @abstractmethod
+    def _takes_ratings(self) -> bool:
+        """Return whether a part looks at what sub-experts say."""
+
+    def _rows_to_score(self, X: Any) -> Iterator[Rows]:
+        X, ratings = inputs.apart(X, rated=self._takes_ratings())
+        named = inputs.holds_names(X)
+        data = self._named_rows(X, learn=False) if named else self._array_rows(X, learn=False)
+        inputs.require_rated(inputs.count_rows(data), ratings)
+        return inputs.blocks(data, self._numbered(ratings, learn=False))
 
     def _require_positions(self) -> None:
         if self._vocabulary is not None and not hasattr(self, "n_features_in_"):
@@ -39,6 +61,9 @@ class FeatureReader:
             )
 
     def _array_rows(self, X: Any, *, learn: bool) -> Any:
+        if isinstance(X, Rows):
+            self._require_no_attributes()
+            return X
         self._require_positions()
         first = learn and not hasattr(self, "n_features_in_")
         data = inputs.array_rows(self, X, reset=first)
@@ -58,6 +83,44 @@ class FeatureReader:
             return inputs.framed_rows(X, self._vocabulary)
         return inputs.named_rows(X, self._vocabulary, learn=learn)
 
+    def _require_no_attributes(self) -> None:
+        if hasattr(self, "n_features_in_"):
+            raise KeslerError(
+                f"this model learnt from {self.n_features_in_} attributes beside the ratings, but "
+                "these rows bring none: give Ratings with attributes=..."
+            )
+
+    def _numbered(self, ratings: Ratings | None, *, learn: bool) -> Ratings | None:
+        """Return ratings with sub-experts by number; new names join if `learn`.
+
+        Else they share the number that the next one would have.
+
+        Raises
+        ------
+        KeslerError
+            If the model knows its sub-experts otherwise.
+        """
+        if ratings is None or not len(ratings.vectors.indices):
+            return ratings
+        known, machine = self._sub_experts, getattr(self, "_machine", None)
+        by_number = known is None and machine is not None and machine.n_sub_experts > 0
+        if (ratings.names is None and known is not None) or (ratings.names and by_number):
+            ways = ("number", "name") if by_number else ("name", "number")
+            raise KeslerError(
+                f"this model knows its sub-experts by {ways[0]}, so it cannot tell who those are "
+                f"that the ratings know by {ways[1]}: give ratings as before"
+            )
+        if ratings.names is None:
+            return ratings
+        if known is None:
+            known = self._sub_experts = Vocabulary()
+        if learn:
+            numbers = [known.add(name) for name in ratings.names]
+            return ratings.numbered(numbers, len(known))
+        unseen = len(known)
+        numbers = [known.indices.get(name, unseen) for name in ratings.names]
+        return ratings.numbered(numbers, unseen + 1)
+
     def _knows_features(self) -> bool:
         """Whether rows have been learnt, by name or by position."""
         machine = getattr(self, "_machine", None)
@@ -65,7 +128,17 @@ class FeatureReader:
 
     def _row(self, x: Any, *, learn: bool) -> Rows:
         """Return one row, by names or by position."""
+        x, ratings = inputs.apart(x, rated=self._takes_ratings())
+        if ratings is None:
+            return self._features_of(x, learn=learn)
+        rows = self._features_of(inputs.only_row(x), learn=learn)
+        inputs.require_rated(1, ratings)
+        return replace(rows, ratings=self._numbered(ratings, learn=learn))
+
+    def _features_of(self, x: Any, *, learn: bool) -> Rows:
         if isinstance(x, Mapping):
             return self._named_rows(x, learn=learn)
+        if isinstance(x, Rows):
+            return self._array_rows(x, learn=learn)
         self._require_positions()
         return inputs.positional_row(x, getattr(self, "n_features_in_", None))

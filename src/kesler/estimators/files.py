@@ -36,7 +36,7 @@ def save(
     _require_plain([name for part in machine.parts for name in names_in(part)])
     if machine.costs is not None:
         _require_plain(machine.costs.labels)
-    vocabulary = model.vocabulary_
+    vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
     metadata = {
         "estimator": type(model).__name__,
         "parts": describe_parts(machine.parts),
@@ -48,6 +48,8 @@ def save(
         "labels": machine.classes.labels,
         "n_features": machine.n_features,
         "names": None if vocabulary is None else vocabulary.names,
+        "n_sub_experts": machine.n_sub_experts,
+        "sub_experts": None if sub_experts is None else sub_experts.names,
         "width": getattr(model, "n_features_in_", None),
         "groups": [list(groups) for groups in machine.groups],
         "memberships": machine.memberships,
@@ -105,7 +107,8 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
         costs=costs,
     )
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
-    machine.restore(arrays, metadata["n_features"], groups, metadata["memberships"])
+    sizes = metadata["n_features"], metadata.get("n_sub_experts", 0)
+    machine.restore(arrays, *sizes, groups, metadata["memberships"])
     model = face._of_machine(machine)
     _hand_over(model, machine, metadata)
     return model
@@ -114,8 +117,10 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
 def _hand_over(model: Any, machine: Machine, metadata: dict[str, Any]) -> None:
     """Give an estimator what it has beside its parameters."""
     names, width = metadata["names"], metadata["width"]
+    sub_experts = metadata.get("sub_experts")
     model._machine = machine
     model._vocabulary = None if names is None else Vocabulary.of(names)
+    model._sub_experts = None if sub_experts is None else Vocabulary.of(sub_experts)
     if width is not None:
         model.n_features_in_ = width
         if names is not None:

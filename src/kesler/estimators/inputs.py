@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sized
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
+from kesler.entries import as_float32
 from kesler.errors import KeslerError
-from kesler.rows import Rows, Vocabulary, as_float32
+from kesler.ratings import Ratings
+from kesler.rows import Rows, Vocabulary
 
 MOST_WEIGHT = 1 << 20
 BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 MB
@@ -53,14 +56,51 @@ def is_dense(data: Rows | npt.NDArray[np.float32]) -> bool:
     return data.dense if isinstance(data, Rows) else True
 
 
-def blocks(data: Rows | npt.NDArray[np.float32]) -> Iterator[Rows]:
-    """Yield the rows a block at a time, in order."""
+def blocks(data: Rows | npt.NDArray[np.float32], ratings: Ratings | None = None) -> Iterator[Rows]:
+    """Yield the rows a block at a time, in order, with what sub-experts say of them."""
     if isinstance(data, Rows):
-        yield data
+        yield replace(data, ratings=ratings)
         return
     step = max(1, BLOCK_ENTRIES // max(1, data.shape[1]))
     for start in range(0, len(data), step):
-        yield Rows.from_dense(data[start : start + step])
+        part = slice(start, start + step)
+        rated = None if ratings is None else ratings[part]
+        yield replace(Rows.from_dense(data[part]), ratings=rated)
+
+
+def apart(X: Any, *, rated: bool) -> tuple[Any, Ratings | None]:
+    """Return the attributes and the ratings in X; `rated`: mappings are ratings, not features.
+
+    Ratings without attributes are rows without features.
+    """
+    if rated and isinstance(X, np.ndarray) and X.ndim == 3:
+        raise KeslerError(
+            f"X has the shape {X.shape}, but does not say which classes its columns rate: give "
+            "kesler.Ratings.from_dense(X, labels=...)"
+        )
+    ratings = Ratings.from_entries(X) if rated and holds_names(X) else X
+    if not isinstance(ratings, Ratings):
+        return X, None
+    attributes = ratings.attributes
+    alone = replace(ratings, attributes=None)
+    return (Rows.empty(len(ratings)) if attributes is None else attributes), alone
+
+
+def only_row(attributes: Any) -> Any:
+    """Return the one row that stands in a list of mappings or in an array, as an event."""
+    if holds_names(attributes) and not isinstance(attributes, Mapping) and len(attributes) == 1:
+        return attributes[0]
+    is_table = isinstance(attributes, np.ndarray) and attributes.ndim == 2
+    return attributes[0] if is_table and len(attributes) == 1 else attributes
+
+
+def require_rated(n_rows: int, ratings: Ratings | None) -> None:
+    """Raise unless there are ratings for each row, if there are any."""
+    if ratings is not None and len(ratings) != n_rows:
+        raise KeslerError(
+            f"the ratings are of {len(ratings)} rows, but their attributes of {n_rows}: give as "
+            "many of each"
+        )
 
 
 def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -36,10 +37,12 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     Parameters
     ----------
-    hypotheses : "multi", "single", "hybrid" or list of parts, default "hybrid"
+    hypotheses : "multi", "single", "hybrid", "sub-experts" or list of parts, default "hybrid"
         Which classes share which weights: one vector for each class, one for all over a feature
-        map, both (their scores add up), or any list of :class:`~kesler.hypotheses.PerClass`,
-        :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`.
+        map, both (their scores add up), one weight for each sub-expert that rates the classes
+        (:class:`~kesler.maps.SubExperts`), or any list of :class:`~kesler.hypotheses.PerClass`,
+        :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`. Names may be
+        joined: "multi+sub-experts".
     feature_map : "auto", "product", "product-mean", "frequency", "distance" or map, default "auto"
         The view of an instance that the shared vector has; not used by "multi". "auto" takes
         "frequency" if the first rows are sparse or named, "distance" if they are dense.
@@ -59,6 +62,10 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         What it costs to predict one class where another is right, 1 unless told. Rules that look
         at margins ask for one in proportion, so that dear confusions become rarer; see
         :class:`~kesler.costs.Costs`.
+    intercept : float, default 0.0
+        The value of a feature that every row is given, 0 for none. Under "multi" its weights are a
+        threshold for each class; beside sub-experts, Mesterharm's threshold sub-experts. Larger
+        values let them learn faster.
 
     Attributes
     ----------
@@ -116,6 +123,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         link: str | Link = "linear",
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
+        intercept: float = 0.0,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -123,6 +131,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self.link = link
         self.averaged = averaged
         self.costs = costs
+        self.intercept = intercept
 
     # ---- predictions ------------------------------------------------------------------------
 
@@ -160,7 +169,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
         Parameters
         ----------
-        x : mapping of feature names to values, or array of shape (n_features,).
+        x : mapping of feature names to values, or array of shape (n_features,); of learners with
+            sub-experts a mapping {label: ratings}, or :class:`~kesler.Ratings` of one row.
         y : its label.
 
         Returns
@@ -209,7 +219,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
             If the rows have not the width that the model was made for: that of its first dense
             rows, or of the array or data frame that it learnt from.
         """
-        trials = self._learn(rows, Told.of_classes(labels), weights)
+        with self._names_forgotten_on_error():
+            rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
+            trials = self._learn(rated, Told.of_classes(labels), weights)
         return trials.predictions, trials.codes
 
     def score_rows(self, rows: Rows) -> npt.NDArray[np.float32]:
@@ -219,7 +231,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         """
         machine = self._fitted()
         inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
-        return machine.scores(rows)
+        return machine.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         return Told.of_classes(inputs.label_list(y))

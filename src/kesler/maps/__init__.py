@@ -7,6 +7,8 @@ from kesler.maps.distance import Distance
 from kesler.maps.feature_map import CustomMap, FeatureMap, feature_map
 from kesler.maps.frequency import Frequency
 from kesler.maps.product import Product, ProductMean
+from kesler.maps.sub_experts import SubExperts
+from kesler.maps.view import View
 
 __all__ = [
     "MAPS",
@@ -16,6 +18,8 @@ __all__ = [
     "Frequency",
     "Product",
     "ProductMean",
+    "SubExperts",
+    "View",
     "feature_map",
     "resolve_map",
 ]

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts import describe, describe_custom, reduce_custom, require_function
+from kesler.maps.view import View
+from kesler.parts import describe_custom, reduce_custom, require_function
 
 Statistic = Literal["first", "mean", "frequency"]
 """What p^r is: the first instance of class r; the mean of its instances so far; the share of its
@@ -19,7 +20,7 @@ Elementwise = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class FeatureMap:
+class FeatureMap(View):
     """A class's own view of an instance, phi_i(x, r) = g(x_i, p_i^r).
 
     p^r is a statistic of the instances of class r before this trial. To write a map, see
@@ -33,17 +34,7 @@ class FeatureMap:
     """
 
     statistic: ClassVar[Statistic]
-    zero_at_zero: ClassVar[bool]
     g: ClassVar[Elementwise]
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """At most four numbers that g is given."""
-        return ()
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as a model file keeps them."""
-        return describe(self)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

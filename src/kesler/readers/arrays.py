@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from kesler.entries import as_float32
 from kesler.errors import KeslerError
 from kesler.readers.faults import BadRow, readable
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import listed
-from kesler.rows import Rows, as_float32
+from kesler.rows import Rows
 
 LABELS_OF = {"X": "y", "X_train": "y_train"}
 DAMAGE = (

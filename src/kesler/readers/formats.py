@@ -9,13 +9,14 @@ from kesler.errors import KeslerError
 from kesler.readers.csv_table import DELIMITERS
 from kesler.readers.lines import COMPRESSED, Lines, source_name
 
-FORMATS = ("svmlight", "vw", "csv", "parquet", "jsonl", "npz", "mail")
+FORMATS = ("svmlight", "vw", "vw-ldf", "csv", "parquet", "jsonl", "npz", "mail")
 
 FORMAT_OF_SUFFIX = {
     ".svmlight": "svmlight",
     ".svm": "svmlight",
     ".libsvm": "svmlight",
     ".vw": "vw",
+    ".ldf": "vw-ldf",
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
@@ -26,6 +27,7 @@ FORMAT_OF_SUFFIX = {
     ".mbx": "mail",
 }
 
+LDF = re.compile(r"(?:shared|\*\*\*shared\*\*\*|[^\s|,;]+:[-+.0-9e]+)\s+(?:'\S*\s*)?")
 PAIR = re.compile(r"(?:[0-9]+|qid):\S+")
 
 
@@ -38,6 +40,7 @@ def format_of(source: str, lines: Lines) -> str:
 
     - ``jsonl`` if it begins with ``{``;
     - ``mail`` if it begins with ``From`` and a space, as an mbox does;
+    - ``vw-ldf`` if what stands before a ``|`` is ``shared`` or ``class:cost``;
     - ``vw`` if a ``|`` stands in it, and before that at most a label, an importance and a tag;
     - ``svmlight`` if it is a label and then nothing but ``index:value``;
     - ``csv`` if it holds a comma, a semicolon or a tab.
@@ -72,6 +75,8 @@ def _format_of_line(line: bytes, name: str) -> str:
         return "jsonl"
     if text.startswith("From "):
         return "mail"
+    if bar and LDF.fullmatch(head):
+        return "vw-ldf"
     if bar and len(head.split()) <= 3 and not set(head) & set(DELIMITERS):
         return "vw"
     if pairs and all(PAIR.fullmatch(pair) for pair in pairs):

@@ -20,6 +20,7 @@ from kesler.readers.records import Fields
 from kesler.readers.stream import Stream
 from kesler.readers.svmlight import svmlight_reader
 from kesler.readers.vw import vw_reader
+from kesler.readers.vw_ldf import vw_ldf_reader
 from kesler.rows import Vocabulary
 
 OF_RECORDS = ("csv", "parquet", "jsonl")
@@ -47,7 +48,7 @@ def open_stream(
     source : str or path
         A file, compressed (.gz, .bz2, .xz) or not; a directory of mail; ``-`` for standard input;
         ``dataset:letter`` or another set that :func:`kesler.datasets.load` knows.
-    format : {'svmlight', 'vw', 'csv', 'parquet', 'jsonl', 'npz', 'mail'}, optional
+    format : {'svmlight', 'vw', 'vw-ldf', 'csv', 'parquet', 'jsonl', 'npz', 'mail'}, optional
         By default the name tells it, or else the first line: see `kesler.readers.formats`.
     label : str, optional
         The column of the labels, needed for CSV and Parquet; ``label`` in JSON lines.
@@ -153,6 +154,8 @@ def _format_reader(format: str, path: str, lines: Lines, fields: Fields, names: 
             return svmlight_reader(lines)
         case "vw":
             return vw_reader(lines, names)
+        case "vw-ldf":
+            return vw_ldf_reader(lines, names)
         case "csv":
             return csv_reader(lines, fields, names)
         case "parquet":

@@ -29,27 +29,34 @@ def parse_row(line: bytes) -> Example:
     >>> parse_row(b"spam 2 'mail7|body:0.5 free win:3 |from bob")
     Example(label='spam', entry={'body^free': 0.5, 'body^win': 1.5, 'from^bob': 1.0}, weight=2.0)
     """
+    tokens, entry = parse_line(line)
+    if not tokens:
+        return Example(None, entry)
+    label, *importance = tokens
+    if len(importance) > 1:
+        raise BadRow(f"{' '.join(tokens)!r} holds more than a label, an importance and a tag")
+    return Example(parse_label(label), entry, _weight(*importance))
+
+
+def parse_line(line: bytes) -> tuple[list[str], dict[str, float]]:
+    """Return what stands before the first ``|`` of a line, without a tag, and its features.
+
+    Examples
+    --------
+    >>> parse_line(b"shared | a b:2 a")
+    (['shared'], {'^a': 2.0, '^b': 2.0})
+    """
     head, *namespaces = decode(line).split("|")
     if not namespaces:
         raise BadRow("there is no '|' before the features")
-    label, weight = _label_and_weight(head)
+    tokens = head.split()
+    if tokens and (tokens[-1].startswith("'") or not head[-1].isspace()):
+        del tokens[-1]
     entry: dict[str, float] = defaultdict(float)
     for namespace in namespaces:
         for name, value in _features(namespace):
             entry[name] += value
-    return Example(label, finite(dict(entry)), weight)
-
-
-def _label_and_weight(head: str) -> tuple[str | int | float | None, float]:
-    tokens = head.split()
-    if tokens and (tokens[-1].startswith("'") or not head[-1].isspace()):
-        del tokens[-1]
-    if not tokens:
-        return None, 1.0
-    label, *importance = tokens
-    if len(importance) > 1:
-        raise BadRow(f"{head!r} holds more than a label, an importance and a tag")
-    return parse_label(label), _weight(*importance)
+    return tokens, finite(dict(entry))
 
 
 def _weight(token: str = "1") -> float:
