@@ -154,3 +154,28 @@ def test_every_name_is_saved_and_loaded(name, tmp_path):
 def test_what_makes_no_sense_is_refused(make, part):
     with pytest.raises(KeslerError, match=part):
         make()
+
+
+@pytest.mark.parametrize("name", ["perceptron", "wma", "winnow", "p-norm", "romma", "alma"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_proof_replayed_on_sub_experts(name, sparse):
+    """Ratings are what the paper is about: z_i = x_i^rho - x_i^A."""
+    rng = np.random.default_rng(5)
+    k, n, m = 4, 6, 60
+    values = rng.random((m, k, n)) * (rng.random((m, k, n)) < (0.6 if sparse else 1.0))
+    right = values[:, :, :2].sum(axis=2).argmax(axis=1)
+    model = LinearMax(name, "sub-experts")
+    threshold, known, mistakes = reference_threshold.ALGORITHMS[name](n), [], 0
+    for x, y in zip(values.astype(np.float32), right.tolist(), strict=True):
+        if y in known and len(known) > 1:
+            scores = {r: float(x[r] @ threshold.w) for r in known}
+            rival = max((r for r in known if r != y), key=lambda r: (scores[r], -known.index(r)))
+            z = x[y].astype(float) - x[rival]
+            mistakes += threshold.is_wrong(z)
+            threshold.learn(z)
+        if y not in known:
+            known.append(y)
+        model.learn_one({r: x[r] for r in range(k)}, y)
+    assert len(known) == k and mistakes >= model.n_mistakes_ > 0
+    ours = model._machine.arrays()["weights.0"][:n, 0].astype(float)
+    np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
