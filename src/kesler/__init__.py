@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
+    from kesler.estimators.structured import StructuredLearner
     from kesler.hypotheses import Grouped, PerClass, Shared
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
@@ -37,6 +38,7 @@ _HOMES = {
     "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
     "PerClass": "kesler.hypotheses",
     "Shared": "kesler.hypotheses",
+    "StructuredLearner": "kesler.estimators.structured",
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
@@ -54,6 +56,7 @@ __all__ = [
     "OnlineMultilabelClassifier",
     "PerClass",
     "Shared",
+    "StructuredLearner",
     "feature_map",
     "link_function",
     "load",
