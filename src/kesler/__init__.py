@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kesler.algorithms.algorithm import threshold_algorithm
+    from kesler.bounds import mistake_bound
     from kesler.errors import KeslerError
     from kesler.estimators.files import load
     from kesler.estimators.linear_max import LinearMax
@@ -42,6 +43,7 @@ _HOMES = {
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
+    "mistake_bound": "kesler.bounds",
     "progressive_validate": "kesler.progressive",
     "threshold_algorithm": "kesler.algorithms.algorithm",
     "update_rule": "kesler.updates.rule",
@@ -60,6 +62,7 @@ __all__ = [
     "feature_map",
     "link_function",
     "load",
+    "mistake_bound",
     "progressive_validate",
     "threshold_algorithm",
     "update_rule",
