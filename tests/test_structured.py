@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from kesler import KeslerError, OnlineClassifier, StructuredLearner, update_rule
-from kesler.updates import RULES
+from kesler.updates import RULES, MarginPerceptron
 from streams import make_stream
 
 K = 4
-ONE_CONSTRAINT = {"perceptron", "pa", "pa1", "pa2", "mira"}
+ALONG_SEVERAL = {"simperc", "conproj", "simproj", "softmax", "logistic"}
 
 # ---- a class is an output, phi(x, r) is x in block r --------------------------------------------
 
@@ -60,7 +60,7 @@ def search_augmented(weights, x, y, n=1):
 
 
 def posed(rule, features=block, **more):
-    n_best = 1 if rule in ONE_CONSTRAINT else K
+    n_best = K if rule in ALONG_SEVERAL else 1
     return StructuredLearner(features, search, search_augmented, update=rule, n_best=n_best, **more)
 
 
@@ -81,7 +81,8 @@ def test_a_multiclass_problem_is_learnt_as_the_classifier_does(rule, seed):
     for x, r in zip(X, y.tolist(), strict=True):
         if flat.n_trials_ > K:
             doubtful = rounding_decides(scores(flat.weights_, x), r)
-            if doubtful and rule != "mira":  # which moves along all constraints, whatever is first
+            # Those that move along all constraints do so whatever is first.
+            if doubtful and rule not in ("mira", "softmax", "logistic"):
                 break
             flat_says.append(None if doubtful else flat.predict_one(x))
             online_says.append(None if doubtful else online.predict_one(x))
@@ -284,6 +285,7 @@ def endless(parameters, weight, losses, squared_norms, gram, steps):
         ({"cost": lambda y, s: np.nan}, "cost(y, s) returned nan"),
         ({"update": "best"}, "update='best' is not known"),
         ({"update": endless}, "is not a finite number"),
+        ({"update": MarginPerceptron(delta=2.0)}, "let cost(y, s), which is the margin here"),
         ({"n_best": 0}, "n_best=0"),
         ({"n_best": 2, "infer": lambda w, x, n: 1}, "must return a list of outputs"),
     ],

@@ -25,25 +25,37 @@ EXACT = 1e-6
 MOST_OUTPUTS = 200
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """An instance, its output and what the weights are; truth is phi(x, y)."""
+
+    x: Any
+    y: Any
+    space: Space
+    truth: Any
+
+
+@dataclass(frozen=True, slots=True)
 class _Constraints:
     """What the true output is to outscore in one trial.
 
-    vectors : phi(x, y) - phi(x, s) of each; costs : how much it is to outscore it by.
+    vectors : phi(x, y) - phi(x, s) of each; margins : how much it is to outscore it by.
     """
 
     vectors: list[Any]
-    costs: list[float]
+    margins: list[float]
 
     def losses(self, space: Space) -> npt.NDArray[np.float64]:
-        """Return cost - <w, phi(x, y) - phi(x, s)> of each."""
-        pairs = zip(self.costs, self.vectors, strict=True)
-        return np.array([cost - space.score(vector) for cost, vector in pairs])
+        """Return margin - <w, phi(x, y) - phi(x, s)> of each."""
+        pairs = zip(self.margins, self.vectors, strict=True)
+        return np.array([margin - space.score(vector) for margin, vector in pairs])
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> _Constraints:
+    def where(self, kept: list[bool]) -> _Constraints:
         """Return some of them."""
-        chosen = np.flatnonzero(kept).tolist()
-        return _Constraints([self.vectors[i] for i in chosen], [self.costs[i] for i in chosen])
+        return _Constraints(
+            [vector for vector, keep in zip(self.vectors, kept, strict=True) if keep],
+            [margin for margin, keep in zip(self.margins, kept, strict=True) if keep],
+        )
 
 
 class StructuredLearner(BaseEstimator):
@@ -68,17 +80,18 @@ class StructuredLearner(BaseEstimator):
         name (0 if it has not been met), otherwise an array; it can only be read.
     infer_augmented : function (weights, x, y) -> output, or None, default None
         The output s of highest :math:`\langle w, \phi(x, s) \rangle + \text{cost}(y, s)`. Every
-        rule that looks at margins needs it: all but "perceptron", "simperc" and "conproj".
+        rule that looks at margins needs it: all but "perceptron", "simperc", "conproj", "softmax"
+        and "logistic".
     cost : function (y, s) -> float, or None, default None
         How bad it is to say s where y is right: 0 for y itself, the margin that y must keep to s.
         Larger costs move further. None is 1 for every other output.
-    update : "perceptron", "pa", "pa1", "pa2", "simperc", "conproj", "simproj", "mira" or rule, \
-default "perceptron"
-        How far to move; a name stands for the rule of :mod:`kesler.updates` with C = 1.
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "perceptron"
+        How far to move; a name stands for the rule of :mod:`kesler.updates` as it is by default.
     n_best : int > 0, default 1
         How many outputs a search returns. Above 1 both searches are called with this number as one
-        more argument and return a list, the best first: "simperc", "conproj", "simproj" and rules
-        of all constraints then move along more than one.
+        more argument and return a list, the best first: "simperc", "conproj", "simproj", "softmax"
+        and "logistic" then move along more than one.
     average : bool, default False
         Whether to predict by the mean of the weights after each trial, not by the last ones; it
         bears noise better. What is learnt is the same.
@@ -185,12 +198,12 @@ default "perceptron"
         rule = self._rule()
         phi = self.features(x, y)
         space = getattr(self, "_space", None) or space_for(phi)
-        truth = space.read(phi)
+        trial = _Trial(x, y, space, space.read(phi))
         outputs = self._outputs(self.infer, space, x)
         n_better = _place(y, outputs)
-        constraints = self._constraints(rule, space, truth, x, y, outputs[:n_better])
-        steps = self._steps(rule, space, truth, x, y, constraints)
-        self._move(space, steps, constraints.vectors)
+        found = self._constraints(rule, trial, outputs, n_better)
+        steps = self._steps(rule, trial, found)
+        self._move(space, steps, found.vectors)
         self._n_mistakes = self._count("_n_mistakes") + (n_better > 0)
         return self
 
@@ -210,62 +223,71 @@ default "perceptron"
     # ---- constraints ------------------------------------------------------------------------
 
     def _constraints(
-        self, rule: UpdateRule, space: Space, truth: Any, x: Any, y: Any, ahead: list[Any]
+        self, rule: UpdateRule, trial: _Trial, outputs: list[Any], n_better: int
     ) -> _Constraints:
-        """Return the constraints that the rule is handed; `ahead` is what `infer` puts before y."""
+        """Return the constraints that the rule is handed; `infer` puts `n_better` before y."""
         if rule.constraints in ("predicted", "mistaken"):
-            found = self._against(space, truth, x, y, ahead)
+            ahead = outputs[: min(n_better, 1) if rule.constraints == "predicted" else n_better]
+            found = self._against(trial, ahead)
             # An output that scores less than y was put before it by a search that is not exact.
-            kept = np.array([space.score(vector) <= 0 for vector in found.vectors], dtype=bool)
-            return found.where(kept)
-        found = self._violated(space, truth, x, y)
-        losses = found.losses(space)
+            return found.where([trial.space.score(vector) <= 0 for vector in found.vectors])
+        if not rule.margin:
+            found = self._against(trial, outputs, margin=0.0)
+        else:
+            found = self._worst(trial)
         if rule.constraints == "all":
-            return found.where(np.full(len(losses), bool((losses > 0).any())))
+            return found
+        is_violated = (found.losses(trial.space) > 0).tolist()
         if rule.constraints == "violated":
-            return found.where(losses > 0)
-        return found.where((losses > 0) & (np.arange(len(losses)) == 0))
+            return found.where(is_violated)
+        return found.where([*is_violated[:1], *(False for _ in is_violated[1:])])
 
-    def _violated(self, space: Space, truth: Any, x: Any, y: Any) -> _Constraints:
+    def _worst(self, trial: _Trial) -> _Constraints:
         """Return the constraints that the search for the worst ones finds, the worst first."""
         if self.infer_augmented is None:
             raise KeslerError(
                 f"update={self.update!r} looks at margins, so it needs infer_augmented(weights, x, "
                 "y): the output of highest score plus cost; without one use perceptron"
             )
-        outputs = self._outputs(self.infer_augmented, space, x, y)
-        found = self._against(space, truth, x, y, [s for s in outputs if not _same(s, y)])
-        losses = found.losses(space)
-        first_is_worse = len(losses) and losses[0] < -EXACT * (1 + found.costs[0])
-        if first_is_worse and not _same(outputs[0], y):
+        outputs = self._outputs(self.infer_augmented, trial.space, trial.x, trial.y)
+        found = self._against(trial, outputs)
+        losses = found.losses(trial.space)
+        first_is_other = len(losses) > 0 and not _same(outputs[0], trial.y)
+        if first_is_other and losses[0] < -EXACT * (1 + found.margins[0]):
             raise KeslerError(
                 f"infer_augmented(weights, x, y) returned an output whose score plus cost is "
                 f"{-losses[0]:.3g} below the score of y itself: it must be the highest of all, y "
                 "included"
             )
         order = np.argsort(-losses, kind="stable").tolist()
-        return _Constraints([found.vectors[i] for i in order], [found.costs[i] for i in order])
+        return _Constraints([found.vectors[i] for i in order], [found.margins[i] for i in order])
 
     def _against(
-        self, space: Space, truth: Any, x: Any, y: Any, outputs: list[Any]
+        self, trial: _Trial, outputs: list[Any], margin: float | None = None
     ) -> _Constraints:
-        vectors = [space.difference(truth, space.read(self.features(x, s))) for s in outputs]
-        return _Constraints(vectors, [self._cost(y, s) for s in outputs])
+        """Return the constraints that y outscores other outputs, by what they cost if not told."""
+        space, truth, x, y = trial.space, trial.truth, trial.x, trial.y
+        others = [s for s in outputs if not _same(s, y)]
+        vectors = [space.difference(truth, space.read(self.features(x, s))) for s in others]
+        return _Constraints(
+            vectors, [self._cost(y, s) if margin is None else margin for s in others]
+        )
 
     def _steps(
-        self, rule: UpdateRule, space: Space, truth: Any, x: Any, y: Any, found: _Constraints
+        self, rule: UpdateRule, trial: _Trial, found: _Constraints
     ) -> npt.NDArray[np.float64]:
         """Return the rule's steps along the constraints, a growing set of which is added to."""
+        space = trial.space
         products = gram(space, found.vectors)
         steps = _ask(rule, found.losses(space), products, np.zeros(len(products)))
         while rule.constraints == "growing" and 0 < len(steps) < MOST_OUTPUTS:
             with space.moved(steps, found.vectors):
                 slack = max(0.0, float(found.losses(space).max()))
-                further = self._violated(space, truth, x, y)
+                further = self._worst(trial)
                 if not further.vectors or further.losses(space)[0] <= slack + EXACT:
                     break
             found.vectors.append(further.vectors[0])
-            found.costs.append(further.costs[0])
+            found.margins.append(further.margins[0])
             products = bordered(space, products, found.vectors)
             steps = _ask(rule, found.losses(space), products, np.append(steps, 0.0))
         return steps
@@ -337,7 +359,13 @@ default "perceptron"
     def _rule(self) -> UpdateRule:
         if not (isinstance(self.n_best, int) and self.n_best > 0):
             raise KeslerError(f"n_best={self.n_best!r}: a search returns 1 output or more")
-        return resolve_rule(self.update)
+        rule = resolve_rule(self.update)
+        if rule.margin not in (0, 1) and rule.heeds_margin:
+            raise KeslerError(
+                f"{rule!r} asks for a margin of {rule.margin}: let cost(y, s), which is the margin "
+                "here, return that, and take the rule with 1"
+            )
+        return rule
 
     def _count(self, name: str) -> int:
         return int(self.__dict__.get(name, 0))
