@@ -123,7 +123,7 @@ def _differences(ratings: Array, y: npt.NDArray[np.int64]) -> Array:
     k = ratings.shape[1]
     if k < 2 or not len(y) or y.min() < 0 or y.max() >= k:
         raise KeslerError(
-            f"y must name one of {k} classes, 0 to {k - 1}, of 2 or more in each trial"
+            f"y must name one of the classes 0 to {k - 1} in each trial, 2 or more of them"
         )
     others = np.arange(k) != y[:, None]
     all_differences = ratings[np.arange(len(y)), y][:, None] - ratings
