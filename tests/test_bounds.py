@@ -29,14 +29,14 @@ def every_row(rows):
     return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
 
 
-def separable_stream(seed, n_rows=200, n_classes=4, n_features=6):
-    """Rows of length 1 that the largest of some products tells apart by 0.3 at least."""
+def separable_stream(seed, n_rows=500, n_classes=4, n_features=5):
+    """Rows of length 1 that the largest of some products tells apart by 1 at least."""
     rng = np.random.default_rng(seed)
     u = rng.normal(size=(n_classes, n_features))
     X = rng.normal(size=(40 * n_rows, n_features))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     best = np.sort(X @ u.T, axis=1)
-    X = X[best[:, -1] - best[:, -2] > 0.3][:n_rows]
+    X = X[best[:, -1] - best[:, -2] > 1][:n_rows]
     return X, in_order_of_appearance(np.argmax(X @ u.T, axis=1))
 
 
