@@ -21,7 +21,9 @@ from kesler.updates import SimProj
 from registry import MOST_CLASSES, ROWS, SETS
 from streams import in_order_of_appearance, make_stream, streams
 
-WITH_THEOREM = [row for row in ROWS if row.rule in (*reference_bounds.BOUNDS, "mira")]
+RULES_WITH_THEOREM = (*reference_bounds.BOUNDS, "mira")
+WITH_THEOREM = [r for r in ROWS if r.rule in RULES_WITH_THEOREM and r.link == "linear"]
+WITHOUT = [r for r in ROWS if r not in WITH_THEOREM]
 EXACT = [row for row in WITH_THEOREM if row.rule != "mira"]
 
 
@@ -257,6 +259,13 @@ def test_what_has_no_bound_is_refused_with_a_sentence(ask, words):
     with pytest.raises(KeslerError) as caught:
         ask()
     assert words in str(caught.value)
+
+
+@every_row([row for row in WITHOUT if row.family == "multi"])
+def test_every_other_learner_is_refused_with_a_sentence(row):
+    stream = make_stream(0)
+    with pytest.raises(KeslerError, match="knows no theorem|say nothing with the link"):
+        mistake_bound(row.learner(), stream.X, stream.y)
 
 
 # ---- ratings ------------------------------------------------------------------------------------
