@@ -264,7 +264,7 @@ def test_what_has_no_bound_is_refused_with_a_sentence(ask, words):
 @every_row([row for row in WITHOUT if row.family == "multi"])
 def test_every_other_learner_is_refused_with_a_sentence(row):
     stream = make_stream(0)
-    with pytest.raises(KeslerError, match="knows no theorem|say nothing with the link"):
+    with pytest.raises(KeslerError, match=r"knows no theorem|say nothing with the link"):
         mistake_bound(row.learner(), stream.X, stream.y)
 
 

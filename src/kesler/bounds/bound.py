@@ -126,8 +126,9 @@ def mistake_bound(
     Raises
     ------
     KeslerError
-        If no theorem bounds the rule's mistakes, rows have weights other than 0 and 1, the learner
-        had learnt something before, or the competitor has other hypotheses.
+        If no theorem bounds the rule's mistakes, the link is not linear, confusions have costs,
+        rows have weights other than 0 and 1, the learner had learnt something before, or the
+        competitor has other hypotheses.
 
     Notes
     -----
