@@ -22,7 +22,12 @@ from registry import MOST_CLASSES, ROWS, SETS
 from streams import in_order_of_appearance, make_stream, streams
 
 RULES_WITH_THEOREM = (*reference_bounds.BOUNDS, "mira")
-WITH_THEOREM = [r for r in ROWS if r.rule in RULES_WITH_THEOREM and r.link == "linear"]
+WITH_THEOREM = [
+    row
+    for row in ROWS
+    if row.rule in RULES_WITH_THEOREM
+    if row.link == "linear" and row.algorithm in (None, "perceptron")
+]
 WITHOUT = [r for r in ROWS if r not in WITH_THEOREM]
 EXACT = [row for row in WITH_THEOREM if row.rule != "mira"]
 

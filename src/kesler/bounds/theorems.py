@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kesler.algorithms import RivalStep
 from kesler.errors import KeslerError
 from kesler.updates import MIRA, ConProj, PassiveAggressive, Perceptron, SimPerc, UpdateRule
 
@@ -129,6 +130,7 @@ def theorems_of(rule: UpdateRule) -> tuple[Theorem, ...]:
         return (AGGRESSIVE[rule.variant],)
     known: dict[type[UpdateRule], tuple[Theorem, ...]] = {
         Perceptron: (FINK, PERCEPTRON),
+        RivalStep: (FINK, PERCEPTRON),  # steps of any length, on ties as well: more than mistakes
         SimPerc: (SIMULTANEOUS,),
         ConProj: (CONSERVATIVE,),
         MIRA: (EXACT,),
