@@ -1,9 +1,9 @@
 """Mesterharm (2001): irrelevant sub-experts cost WMA little and the Perceptron much.
 
-A stream of ratings by three relevant sub-experts, whose equal vote is the target, and by ever more
-irrelevant ones, whose ratings are coin tosses. Rows in which the target's vote for the right class
-is not ahead by a third are left out, so that the gap is delta = 1/3 and the bounds of Sections 4.1
-and 4.2 hold: s^2 ||u||^2 / delta^2 for the Perceptron, 2 ln(n) / delta^2 for WMA with
+A stream of ratings by two relevant sub-experts, whose equal vote is the target, and by ever more
+irrelevant ones, all uniform in [0, 1]. Rows in which the target's vote for the right class is not
+ahead by 0.1 are left out, so that the gap is delta = 0.1 and the bounds of Sections 4.1 and 4.2
+hold: s^2 ||u||^2 / delta^2 for the Perceptron, 2 ln(n) / delta^2 for WMA with
 alpha = (1 - delta)^(-1/2).
 
     python papers/mesterharm2001.py         # into papers/results/mesterharm2001.md
@@ -25,10 +25,10 @@ from kesler.algorithms import ALMA, ROMMA, Algorithm, QuasiAdditive
 from kesler.links import Exponential, PNorm
 from report import LAYOUT, STYLE, Report, table
 
-N_RELEVANT, N_CLASSES, N_ROWS, BLOCK = 3, 4, 3000, 100
+N_RELEVANT, N_CLASSES, N_ROWS, BLOCK = 2, 4, 4000, 100
 IRRELEVANT = (10, 100, 1_000, 10_000)
 SEEDS = range(3)
-DELTA = 1 / N_RELEVANT
+DELTA = 0.1
 ALPHA = (1 - DELTA) ** -0.5
 COLOURS = {
     "WMA": "#009E73",
@@ -56,20 +56,19 @@ def algorithms(n: int) -> dict[str, Algorithm]:
 
 
 def stream(n_irrelevant: int, seed: int) -> Iterator[tuple[npt.NDArray[np.float32], Counts]]:
-    """Yield blocks of binary ratings (rows, classes, sub-experts) and the right classes."""
+    """Yield blocks of ratings (rows, classes, sub-experts) and the right classes."""
     rng = np.random.default_rng([seed, n_irrelevant])
     for _ in range(N_ROWS // BLOCK):
-        relevant = np.concatenate([clear_rows(rng) for _ in range(8)])[:BLOCK]
-        noise = rng.integers(0, 2, (BLOCK, N_CLASSES, n_irrelevant), dtype=np.int8)
-        ratings = np.concatenate([relevant, noise], axis=2).astype(np.float32)
-        yield ratings, relevant.sum(axis=2).argmax(axis=1)
+        relevant = np.concatenate([clear_rows(rng) for _ in range(4)])[:BLOCK]
+        noise = rng.random((BLOCK, N_CLASSES, n_irrelevant), dtype=np.float32)
+        yield np.concatenate([relevant, noise], axis=2), relevant.mean(axis=2).argmax(axis=1)
 
 
-def clear_rows(rng: np.random.Generator) -> npt.NDArray[np.int8]:
-    """Return ratings of the relevant sub-experts in which one class is ahead."""
-    ratings = rng.integers(0, 2, (BLOCK, N_CLASSES, N_RELEVANT), dtype=np.int8)
-    votes = np.sort(ratings.sum(axis=2), axis=1)
-    return np.asarray(ratings[votes[:, -1] > votes[:, -2]])
+def clear_rows(rng: np.random.Generator) -> npt.NDArray[np.float32]:
+    """Return ratings of the relevant sub-experts in which one class is ahead by the gap."""
+    ratings = rng.random((BLOCK, N_CLASSES, N_RELEVANT), dtype=np.float32)
+    votes = np.sort(ratings.mean(axis=2), axis=1)
+    return np.asarray(ratings[votes[:, -1] - votes[:, -2] >= DELTA])
 
 
 def run(n_irrelevant: int, seed: int) -> tuple[dict[str, int], float]:
@@ -87,8 +86,8 @@ def run(n_irrelevant: int, seed: int) -> tuple[dict[str, int], float]:
 
 
 def bounds(n: int, s: float) -> dict[str, float]:
-    """Return the bounds of Sections 4.1 and 4.2 for u = (1, 1, 1, 0, ...) / 3."""
-    return {"WMA": 2 * np.log(n) / DELTA**2, "Perceptron": s**2 * N_RELEVANT * DELTA**2 / DELTA**2}
+    """Return the bounds of Sections 4.1 and 4.2 for u = (1, ..., 1, 0, ..., 0) / N_RELEVANT."""
+    return {"WMA": 2 * np.log(n) / DELTA**2, "Perceptron": s**2 / N_RELEVANT / DELTA**2}
 
 
 def draw(path: Path, mistakes: dict[str, list[float]], limits: dict[str, list[float]]) -> None:
@@ -112,7 +111,7 @@ def main() -> int:
     report = Report("mesterharm2001", "Mesterharm (2001): irrelevant sub-experts")
     report.add(
         f"{N_RELEVANT} relevant sub-experts whose equal vote is the target, {N_CLASSES} classes, "
-        f"{N_ROWS:,} trials, gap 1/3; ratings 0 or 1 by the toss of a coin; mean of "
+        f"{N_ROWS:,} trials, ratings uniform in [0, 1], gap {DELTA}; mean of "
         f"{len(SEEDS)} streams. alpha = {ALPHA:.3f}; the p of the p-norm is 2 ln(n). The paper "
         "gives bounds and no experiment."
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commands import as_entries, kesler, messages, refused, write_csv, write_jsonl
-from kesler import OnlineClassifier, progressive_validate
+from kesler import OnlineClassifier, mistake_bound, progressive_validate
 from kesler.datasets import load_pendigits
 from kesler.updates import PassiveAggressive, SimProj
 
@@ -136,6 +136,28 @@ def test_mail_is_read_in_the_order_of_its_dates(capsys, tmp_path):
         (folder / f"{-i}.eml").write_text(f"{date}\nSubject: {' '.join(words)}\n\n\n")
     done = kesler(capsys, "compare", tmp_path / "mail", "--methods", "multi", "--map", "product")
     assert done.code == 0 and "200 rows" in done.out and "3 classes" in done.out
+
+
+def test_bounds_stand_beside_the_mistakes(capsys, mail, tmp_path):
+    methods = ("--methods", "multi:perceptron,hybrid:simperc,multi:simproj", "--bounds")
+    done = kesler(capsys, "compare", mail, *methods, "--json", tmp_path / "run.json")
+    found = account(tmp_path / "run.json")["methods"]
+    plain = kesler(capsys, "compare", mail, *methods[:2], "--json", tmp_path / "plain.json")
+    for name in ("multi:perceptron", "hybrid:simperc"):
+        hypotheses, update = name.split(":")
+        bound = mistake_bound(validated(hypotheses, update))
+        told = found[name]["bound"]
+        assert (told["theorem"], told["radius"]) == (bound.theorem, pytest.approx(bound.radius))
+        assert told["bound"] == pytest.approx(bound.bound, rel=0.05)
+        row = next(line.split() for line in done.lines if line.startswith(f"  {name} "))
+        assert row[:4] == [name, "200", str(bound.n_mistakes), f"{told['bound']:,.0f}"]
+    assert found["multi:simproj"]["bound"] is None
+    assert "multi:simproj: Kesler knows no theorem" in done.out
+    without = account(tmp_path / "plain.json")["methods"]
+    assert {name: each["mistakes"] for name, each in found.items()} == {
+        name: each["mistakes"] for name, each in without.items()
+    }
+    assert "allowed" not in plain.out
 
 
 def test_the_figure_is_drawn(capsys, mail, tmp_path):

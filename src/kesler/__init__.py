@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kesler.algorithms.algorithm import threshold_algorithm
+    from kesler.bounds import mistake_bound
     from kesler.errors import KeslerError
     from kesler.estimators.files import load
     from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
+    from kesler.estimators.structured import StructuredLearner
     from kesler.hypotheses import Grouped, PerClass, Shared
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
@@ -40,10 +42,12 @@ _HOMES = {
     "PerClass": "kesler.hypotheses",
     "Ratings": "kesler.ratings",
     "Shared": "kesler.hypotheses",
+    "StructuredLearner": "kesler.estimators.structured",
     "SubExperts": "kesler.maps.sub_experts",
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
+    "mistake_bound": "kesler.bounds",
     "progressive_validate": "kesler.progressive",
     "threshold_algorithm": "kesler.algorithms.algorithm",
     "update_rule": "kesler.updates.rule",
@@ -59,10 +63,12 @@ __all__ = [
     "PerClass",
     "Ratings",
     "Shared",
+    "StructuredLearner",
     "SubExperts",
     "feature_map",
     "link_function",
     "load",
+    "mistake_bound",
     "progressive_validate",
     "threshold_algorithm",
     "update_rule",

@@ -188,6 +188,54 @@ class Machine:
         )
         return self._kernels.Blocks(rows.indptr, rows.indices, rows.values, given)
 
+    def measure(
+        self,
+        rows: Rows,
+        labels: Sequence[Label],
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        squared_lengths: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float64]:
+        """Go through trials of classes that have been met without moving; return their margins.
+
+        Parameters
+        ----------
+        rows, labels, answers : as in `learn`.
+        squared_lengths : of shape (2,); is raised to the largest squared length of a view, and of
+            the difference of two views that an answer compares.
+
+        Returns
+        -------
+        How far the scores of the worst pair of classes in each row are apart the right way,
+        infinite where the answer compares none; shape (n_rows,).
+        """
+        from kesler.compiled.measures import measure
+
+        rows = self._prepare(rows)
+        margins = np.empty(len(rows))
+        every_pair = [0, selection_code("all"), sight_code("norms")]
+        learner = self._learner._replace(rule=np.array(every_pair, dtype=np.int64))
+        blocks = self._blocks(rows)
+        heard = self._heard(answers(self.classes.encode(labels)), None)
+        measure(learner, blocks, heard, margins, squared_lengths)
+        return margins
+
+    def rewind(self) -> None:
+        """Forget what was seen, but not what was learnt: the same rows are then new once more."""
+        self._sums[:] = 0
+        self._totals[:] = 0
+        self.counters[:] = 0
+
+    def begin_with(self, rule: UpdateRule) -> None:
+        """Forget what was learnt, too, and go on by another rule."""
+        self.rule = rule
+        self.weights[:] = 0
+        self.rewind()
+        self._bind()
+
+    def hypothesis_weights(self) -> list[npt.NDArray[np.float32]]:
+        """Return the weights of each part, of shape (n_features, n_hypotheses), as views."""
+        return [self.weights[: self.n_features, columns] for columns in self._columns]
+
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
         shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
         return self._kernels.Heard(
@@ -441,6 +489,11 @@ class Machine:
             return self.link.at_zero if task == WEIGHT else 1.0
         return float(self.link.geometry(task, 0.0, reference, self.link.parameters))
 
+    @property
+    def _columns(self) -> list[slice]:
+        """Where the hypotheses of each part are."""
+        return [slice(start, start + self._width(i)) for i, start in enumerate(self._offsets)]
+
     def _width(self, i: int) -> int:
         """Return how many hypotheses part i has by now."""
         part = self.parts[i]
@@ -563,8 +616,7 @@ class Machine:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
-        for i, offset in enumerate(self._offsets):
-            columns = slice(offset, offset + self._width(i))
+        for i, columns in enumerate(self._columns):
             arrays[f"weights.{i}"] = self.weights[: self._height(i), columns]
             if self._n_states:
                 arrays[f"states.{i}"] = self._states[:, : self._height(i), columns]
@@ -595,8 +647,7 @@ class Machine:
         self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
-        for i, offset in enumerate(self._offsets):
-            columns = slice(offset, offset + self._width(i))
+        for i, columns in enumerate(self._columns):
             self.weights[: self._height(i), columns] = arrays[f"weights.{i}"]
             if self._n_states:
                 self._states[:, : self._height(i), columns] = arrays[f"states.{i}"]

@@ -33,6 +33,7 @@ loads the compiled code.
 COMPARE_EXAMPLES = f"""\
 examples:
   kesler compare dataset:letter --plot letter.png
+  kesler compare dataset:letter --update perceptron --bounds
   kesler compare ~/Maildir --C 0.01
   kesler compare tickets.csv --label queue --text subject,body
   kesler compare rows.svm --methods hybrid:pa1:0.01,hybrid:simproj:0.01
@@ -125,6 +126,13 @@ def _compare(command: ArgumentParser) -> None:
         "single, hybrid, sub-experts or multi+sub-experts (default: %(default)s)",
     )
     _learning(command)
+    command.add_argument(
+        "--bounds",
+        action="store_true",
+        help="say how many mistakes a theorem allows each method, beside those that it made, for "
+        "the best competitor found in hindsight: keeps all rows in memory and goes through them "
+        "some 40 times more",
+    )
     command.add_argument(
         "--plot",
         metavar="FILE",

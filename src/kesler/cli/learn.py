@@ -32,10 +32,10 @@ def run(options: Namespace) -> None:
         raise KeslerError(f"{stream.source} holds no row of a weight above 0: check it")
     session.save(finished=True)
 
-    print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results())}")
+    print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
-        account = outputs.account(stream, comparison, lines)
+        account = outputs.account(stream, comparison, lines, {})
         outputs.write_json(options.json, {"model": options.model, **account})
 
 

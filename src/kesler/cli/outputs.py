@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kesler.bounds import MistakeBound
 from kesler.errors import KeslerError
 from kesler.progressive import Comparison, Line
 from kesler.readers import Stream
@@ -37,8 +39,16 @@ def require_distinct(options: Namespace, *names: str) -> None:
         taken[place] = f"--{name}"
 
 
-def account(stream: Stream, comparison: Comparison, lines: list[Line]) -> dict[str, Any]:
+def account(
+    stream: Stream,
+    comparison: Comparison,
+    lines: list[Line],
+    bounds: Mapping[str, MistakeBound | KeslerError],
+) -> dict[str, Any]:
     """Return a run as JSON can hold it: the input, the table, and the record of each method."""
+    methods = {name: each.to_json() for name, each in comparison.results().items()}
+    for name, bound in bounds.items():
+        methods[name]["bound"] = None if isinstance(bound, KeslerError) else bound.to_json()
     return {
         "input": stream.source,
         "rows": stream.n_rows,
@@ -46,7 +56,7 @@ def account(stream: Stream, comparison: Comparison, lines: list[Line]) -> dict[s
         "features": comparison.n_features,
         "classes": comparison.n_classes,
         "table": [line.to_json() for line in lines],
-        "methods": {name: each.to_json() for name, each in comparison.results().items()},
+        "methods": methods,
     }
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from textwrap import fill
 
+from kesler.bounds import MistakeBound
+from kesler.errors import KeslerError
 from kesler.progressive import Comparison, Line, MethodResult
 from kesler.readers import Block, Stream
 
@@ -63,26 +67,44 @@ def statement(stream: Stream, comparison: Comparison) -> str:
     return f"{stream.source}: {', '.join(counts)}{skipped}"
 
 
-def summary(results: dict[str, MethodResult]) -> str:
+def summary(
+    results: Mapping[str, MethodResult], bounds: Mapping[str, MistakeBound | KeslerError]
+) -> str:
     """Return the lines that sum up each method, those with the fewest mistakes marked.
+
+    Bounds stand beside the mistakes, and in a line each below.
 
     Examples
     --------
     >>> import numpy as np
     >>> result = MethodResult(9, 2, 1, np.arange(0), np.arange(0), seconds=2.0)
-    >>> print(summary({"multi": result}))
+    >>> print(summary({"multi": result}, {}))
       method       trials   mistakes  error %        rows/s
       multi             9          2    22.22             4
     """
     width = max(6, *map(len, results))
     fewest = min(result.n_mistakes for result in results.values())
-    heading = f"  {'method':{width}}{'trials':>13}{'mistakes':>11}{'error %':>9}{'rows/s':>14}"
-    lines = [heading]
+    allowed = f"{'allowed':>13}" if bounds else ""
+    heading = f"  {'method':{width}}{'trials':>13}{'mistakes':>11}{allowed}{'error %':>9}"
+    lines = [f"{heading}{'rows/s':>14}"]
     for name, result in results.items():
         best = "  best" if len(results) > 1 and result.n_mistakes == fewest else ""
-        numbers = f"{result.n_trials:>13,}{result.n_mistakes:>11,}{100 * result.error:>9.2f}"
-        lines.append(f"  {name:{width}}{numbers}{_rate(result.rows_per_second):>14}{best}")
+        allowed = f"{_allowed(bounds[name]):>13}" if bounds else ""
+        counts = f"{result.n_trials:>13,}{result.n_mistakes:>11,}{allowed}"
+        rate = f"{_rate(result.rows_per_second):>14}"
+        lines.append(f"  {name:{width}}{counts}{100 * result.error:>9.2f}{rate}{best}")
+    lines.extend(_paragraph(f"{name}: {bound}") for name, bound in bounds.items())
     return "\n".join(lines)
+
+
+def _paragraph(text: str) -> str:
+    return "\n" + fill(text, 99, initial_indent="  ", subsequent_indent="    ")
+
+
+def _allowed(bound: MistakeBound | KeslerError) -> str:
+    if isinstance(bound, KeslerError) or not math.isfinite(bound.bound):
+        return "-"
+    return f"{bound.bound:,.0f}"
 
 
 def _width(name: str) -> int:

@@ -3,5 +3,11 @@
 from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.online import OnlineClassifier
 from kesler.estimators.ranking import OnlineLabelRanker
+from kesler.estimators.structured import StructuredLearner
 
-__all__ = ["OnlineClassifier", "OnlineLabelRanker", "OnlineMultilabelClassifier"]
+__all__ = [
+    "OnlineClassifier",
+    "OnlineLabelRanker",
+    "OnlineMultilabelClassifier",
+    "StructuredLearner",
+]

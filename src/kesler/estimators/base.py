@@ -277,9 +277,22 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         keep_scores: bool = False,
     ) -> Trials:
         """Learn rows and return what their trials found. Rows of weight 0 are left out."""
+        with self._names_forgotten_on_error():
+            pieces = [
+                self._learn(*block, keep_scores=keep_scores)
+                for block in self._blocks(X, y, sample_weight, classes)
+            ]
+            return Trials.concatenate(pieces, len(self._machine.classes))
+
+    def _blocks(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+    ) -> Iterator[tuple[Rows, Told, npt.NDArray[np.float64] | None]]:
+        """Yield rows a block at a time, what was told of them, and their weights if they have any.
+
+        What may be refused comes before what is changed: names of features join last.
+        """
         if classes is not None and not isinstance(classes, Sized):
             raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
-        # What may be refused comes before what is changed: names of features join last.
         X, ratings = inputs.apart(X, rated=self._takes_ratings())
         named = inputs.holds_names(X)
         data = X if named else self._array_rows(X, learn=True)
@@ -289,19 +302,16 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         inputs.require_rated(n_rows, ratings)
         weights = inputs.row_weights(sample_weight, n_rows)
         self._known_classes().require_admissible(told.names)
-        pieces, start = [], 0
-        with self._names_forgotten_on_error():
-            if named:
-                data = self._named_rows(X, learn=True)
-            ratings = self._numbered(ratings, learn=True)
-            machine = self._prepared(dense=inputs.is_dense(data))
-            machine.require_admissible(told.names)
-            machine.make_room(0 if classes is None else len(classes), 0)
-            for rows in inputs.blocks(data, ratings):
-                part = slice(start, start := start + len(rows))
-                shares = None if weights is None else weights[part]
-                pieces.append(self._learn(rows, told[part], shares, keep_scores=keep_scores))
-        return Trials.concatenate(pieces, len(machine.classes))
+        if named:
+            data = self._named_rows(X, learn=True)
+        ratings = self._numbered(ratings, learn=True)
+        machine = self._prepared(dense=inputs.is_dense(data))
+        machine.require_admissible(told.names)
+        machine.make_room(0 if classes is None else len(classes), 0)
+        start = 0
+        for rows in inputs.blocks(data, ratings):
+            part = slice(start, start := start + len(rows))
+            yield rows, told[part], None if weights is None else weights[part]
 
     @contextmanager
     def _names_forgotten_on_error(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from kesler.estimators.inputs import row_weights
 from kesler.estimators.label_sets import RELEVANT
 from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.ranking import OnlineLabelRanker
+from kesler.progressive.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,15 @@ class LabelResult:
         are not compared.
     seconds : float
         Time that the run took.
+    run : Run or None
+        What the run was made of, for :func:`kesler.mistake_bound`.
     """
 
     n_mistakes: int
     scores: npt.NDArray[np.float32]
     levels: npt.NDArray[np.int32]
     seconds: float
+    run: Run | None = field(default=None, repr=False, compare=False)
 
     @property
     def n_trials(self) -> int:
@@ -89,6 +93,7 @@ def validate_labels(
     classes: Any = None,
 ) -> MultilabelResult | RankingResult:
     """Let an estimator score the labels of each row, then learn it; return the record."""
+    run = Run.of(estimator, X, y, sample_weight, classes)
     n_before = estimator.n_mistakes_ if estimator.n_known_ else 0
     start = time.perf_counter()
     scores = estimator.run_trials(X, y, sample_weight, classes)
@@ -99,4 +104,4 @@ def validate_labels(
         levels = levels[weights > 0]
     multilabel = isinstance(estimator, OnlineMultilabelClassifier)
     result = MultilabelResult if multilabel else RankingResult
-    return result(estimator.n_mistakes_ - n_before, scores, levels, seconds)
+    return result(estimator.n_mistakes_ - n_before, scores, levels, seconds, run)

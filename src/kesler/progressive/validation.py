@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -15,6 +15,7 @@ from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.online import OnlineClassifier
 from kesler.estimators.ranking import OnlineLabelRanker
 from kesler.progressive.label_results import MultilabelResult, RankingResult, validate_labels
+from kesler.progressive.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class ProgressiveResult:
         The label predicted in each trial, None while no class was known.
     seconds : float
         Time that the run took.
+    run : Run or None
+        What the run was made of, for :func:`kesler.mistake_bound`.
     """
 
     n_trials: int
@@ -43,6 +46,7 @@ class ProgressiveResult:
     curve: npt.NDArray[np.int64]
     predictions: npt.NDArray[Any]
     seconds: float
+    run: Run | None = field(default=None, repr=False, compare=False)
 
     @property
     def trials(self) -> npt.NDArray[np.int64]:
@@ -115,6 +119,7 @@ def progressive_validate(
             f"progressive_validate needs a learner that predicts before it learns, not "
             f"{type(estimator).__name__}: use a kesler.OnlineClassifier"
         )
+    run = Run.of(estimator, X, y, sample_weight, classes)
     n_known = estimator.n_known_
     start = time.perf_counter()
     predicted, answers = estimator.run_trials(X, y, sample_weight)
@@ -129,6 +134,7 @@ def progressive_validate(
         curve=np.cumsum(wrong, dtype=np.int64),
         predictions=labels[predicted],
         seconds=seconds,
+        run=run,
     )
 
 

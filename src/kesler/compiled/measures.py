@@ -1,0 +1,109 @@
+"""What the theorems ask of a stream: leads of fixed weights, and how long its views are."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.choices import choose, lead_of, set_levels, worst_pair
+from kesler.compiled.given import find_views, given_length
+from kesler.compiled.jit import DOUBLES, inlined, kernel
+from kesler.compiled.learner import (
+    ALL,
+    BLOCKS,
+    FIRST_SEEN,
+    GIVEN,
+    HEARD,
+    LEARNER,
+    MAP,
+    REST,
+    make_scratch,
+    make_solver,
+)
+from kesler.compiled.lengths import squared_length
+from kesler.compiled.maps import SQUARED_NORMS
+from kesler.compiled.members import n_hypotheses
+from kesler.compiled.norms import forget_columns, measure_norms
+from kesler.compiled.scores import clear, of_map, score
+from kesler.compiled.trial import meet
+
+# What is measured of the views of a stream.
+VIEW, DIFFERENCE = range(2)
+
+
+@inlined
+def longest_view(learner, indices, values, k, scratch):
+    """Return the largest ||phi^t(x, r)||^2 of a class r < k in a hypothesis t that it is in."""
+    largest, products = 0.0, scratch.products
+    plain = squared_length(values)
+    for part in range(learner.parts.shape[0]):
+        for r in range(k):
+            products[r] = plain
+            if learner.parts[part, MAP] == GIVEN:
+                products[r] = given_length(scratch.views, r)
+        if learner.parts[part, MAP] > GIVEN:
+            clear(products, k)
+            of_map(
+                learner,
+                part,
+                SQUARED_NORMS,
+                indices,
+                values,
+                scratch.narrow,
+                k,
+                scratch.phi,
+                products,
+            )
+        for r in range(k):
+            if n_hypotheses(learner, part, r) > 0:
+                largest = max(largest, products[r])
+    return largest
+
+
+@inlined
+def longest_difference(learner, indices, values, k, highest, scratch, solver):
+    """Return the largest ||phi(x, r) - phi(x, s)||^2 of a pair that the answer compares."""
+    m = choose(ALL, learner.margins, scratch.scores, k, highest, solver)
+    measure_norms(learner, indices, values, k, m, scratch, solver)
+    largest = 0.0
+    for j in range(m):
+        largest = max(largest, solver.norms[j])
+    return largest
+
+
+@inlined
+def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
+    """Measure a row after the other."""
+    for t in range(rows.indptr.shape[0] - 1):
+        row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
+        levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
+        k = learner.counters[FIRST_SEEN]
+        find_views(rows.ratings, t, k, scratch.views)
+        score(learner, row, x, k, scratch, scratch.scores)
+        highest = set_levels(codes, levels, heard.shape[REST], k, solver.levels)
+        r, s = worst_pair(scratch.scores, k, solver, highest)
+        leads[t] = np.inf
+        if r >= 0:
+            leads[t] = lead_of(scratch.scores, r, s)
+            view = longest_view(learner, row, x, k, scratch)
+            difference = longest_difference(learner, row, x, k, highest, scratch, solver)
+            forget_columns(solver)
+            squared_lengths[VIEW] = max(squared_lengths[VIEW], view)
+            squared_lengths[DIFFERENCE] = max(squared_lengths[DIFFERENCE], difference)
+        meet(learner, row, x, codes, levels, 1.0, scratch.out)
+
+
+@kernel(types.void(LEARNER, BLOCKS, HEARD, DOUBLES, DOUBLES))
+def measure(learner, rows, heard, leads, squared_lengths):
+    """Go through the trials without moving.
+
+    leads[t] becomes score(r) - score(s) of the worst pair of trial t, infinite if there is no
+    pair; squared_lengths[VIEW] and [DIFFERENCE] are raised to the largest ||phi^t(x, r)||^2 and
+    ||phi(x, r) - phi(x, s)||^2 in a trial with a pair.
+    """
+    scratch = make_scratch(learner, rows)
+    solver = make_solver(learner, scratch.scores.shape[0], heard)
+    measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver)

@@ -1,0 +1,103 @@
+"""Replay: the trials of a run once more, with other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.classes import ClassTable
+from kesler.errors import KeslerError
+from kesler.estimators.base import OnlineLearner
+from kesler.estimators.told import Told
+from kesler.links import Linear
+from kesler.machine import Machine
+from kesler.rows import Rows
+from kesler.updates import UpdateRule
+
+Block = tuple[Rows, Told, npt.NDArray[np.float64] | None]
+
+
+class Replay:
+    """Rows and answers that a learner is given from its beginning, to be gone through again.
+
+    What a trial looks like, phi_t(x, r), depends on the classes met and on their statistics, which
+    are those of the rows before it. A pass therefore begins where the run did, with no class known;
+    only the weights are other ones.
+
+    Parameters
+    ----------
+    learner : an unfitted estimator, whose hypotheses and answers they are.
+    blocks : what it is given, a block of rows at a time.
+
+    Raises
+    ------
+    KeslerError
+        If there is no row, one has a weight that is neither 0 nor 1, confusions have costs, or the
+        link is not linear: theorems are of rows and confusions that count alike.
+    """
+
+    def __init__(self, learner: OnlineLearner, blocks: Iterable[Block]) -> None:
+        self._pieces = [_counted(*block) for block in blocks]
+        self.n_rows = sum(len(rows) for rows, _ in self._pieces)
+        if not self.n_rows:
+            raise KeslerError("there is no row to bound the mistakes of")
+        made = learner._prepared(dense=self._pieces[0][0].dense)
+        _require_linear(made)
+        self.parts, self.rule = made.parts, made.rule
+        self._constant, self._one_right = made.constant, made.one_right
+        self._n_virtual = made.classes.n_virtual
+        self.squared_lengths = np.zeros(2)
+
+    def machine(self, rule: UpdateRule) -> Machine:
+        """Return a machine of the same parts that has met no class, with another rule."""
+        classes = ClassTable(n_virtual=self._n_virtual)
+        return Machine(self.parts, rule, classes, self._constant, one_right=self._one_right)
+
+    def learn(self, machine: Machine, n_pieces: int = 1) -> Iterator[None]:
+        """Let a machine go through the trials, from its weights on, and stop after each piece."""
+        machine.rewind()
+        step = -(-self.n_rows // n_pieces)
+        for rows, told in self._pieces:
+            for start in range(0, len(rows), step):
+                part = slice(start, start + step)
+                machine.learn(rows[part], told[part].names, None, told[part].answers)
+                yield
+
+    def measure(self, machine: Machine) -> npt.NDArray[np.float64]:
+        """Return the margins of a machine's weights in the trials that compare classes.
+
+        The machine must have met every class. `squared_lengths` becomes what
+        :meth:`~kesler.machine.Machine.measure` says of the trials.
+        """
+        machine.rewind()
+        margins = np.concatenate(
+            [
+                machine.measure(rows, told.names, told.answers, self.squared_lengths)
+                for rows, told in self._pieces
+            ]
+        )
+        compared: npt.NDArray[np.float64] = margins[np.isfinite(margins)]
+        return compared
+
+
+def _counted(rows: Rows, told: Told, weights: npt.NDArray[np.float64] | None) -> tuple[Rows, Told]:
+    """Return the rows of a block that count, all alike."""
+    if weights is None or (weights == 1).all():
+        return rows, told
+    if not np.isin(weights, (0, 1)).all():
+        raise KeslerError(
+            "sample_weight gives rows weights other than 0 and 1, and no theorem says how many "
+            "mistakes are made then: leave it out"
+        )
+    kept = np.flatnonzero(weights)
+    return rows.take(kept), told.take(kept)
+
+
+def _require_linear(machine: Machine) -> None:
+    if not isinstance(machine.link, Linear) or machine.costs is not None:
+        why = "costs of confusions" if machine.costs is not None else f"the link {machine.link!r}"
+        raise KeslerError(
+            f"theorems of additive updates and of margins of 1 say nothing with {why}: leave it out"
+        )
