@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
+    from kesler.estimators.ordinal import OnlineOrdinalClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
-    from kesler.hypotheses import Grouped, PerClass, Shared
+    from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
     from kesler.progressive import progressive_validate
@@ -35,6 +36,8 @@ _HOMES = {
     "OnlineClassifier": "kesler.estimators.online",
     "OnlineLabelRanker": "kesler.estimators.ranking",
     "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
+    "OnlineOrdinalClassifier": "kesler.estimators.ordinal",
+    "Ordered": "kesler.hypotheses",
     "PerClass": "kesler.hypotheses",
     "Shared": "kesler.hypotheses",
     "feature_map": "kesler.maps.feature_map",
@@ -52,6 +55,8 @@ __all__ = [
     "OnlineClassifier",
     "OnlineLabelRanker",
     "OnlineMultilabelClassifier",
+    "OnlineOrdinalClassifier",
+    "Ordered",
     "PerClass",
     "Shared",
     "feature_map",

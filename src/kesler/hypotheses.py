@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from kesler.classes import plain
 from kesler.errors import KeslerError
@@ -175,7 +175,39 @@ class Grouped:
         return list(dict.fromkeys(groups))
 
 
-Part = PerClass | Shared | Grouped
+@dataclass(frozen=True)
+class Ordered:
+    r"""One hypothesis for all ranks and one threshold between any two neighbours: ordinal.
+
+    .. math:: h(x, r) = \sum_{i < r} (\langle w, x \rangle - b_i), \quad
+        \arg\max_r h(x, r) = \min \{r : \langle w, x \rangle < b_r\} \text{ if } b_1 \le b_2 \le \dots
+
+    It is one shared hypothesis over the map that holds r times x, and -1 for each of the first r
+    thresholds, ranks numbered from 0.
+
+    Notes
+    -----
+    For :class:`~kesler.OnlineOrdinalClassifier`, whose classes have an order. The thresholds are
+    weights of the constant feature, so that `intercept` must not be 0; the greater it is, the
+    faster they learn. n_features weights, one for each rank, and as much room for each rank as a
+    hypothesis would take. A row costs O(nnz + k) for k ranks.
+
+    References
+    ----------
+    Amit, Shalev-Shwartz and Singer (2006), Section 3; Crammer and Singer (2001), "Pranking with
+    ranking"; McCullagh (1980), regression models for ordinal data.
+
+    Examples
+    --------
+    >>> from kesler import OnlineOrdinalClassifier, Ordered
+    >>> OnlineOrdinalClassifier(Ordered()).fit([[0], [1], [2]] * 50, [0, 1, 2] * 50).thresholds_.shape
+    (2,)
+    """
+
+    feature_map: ClassVar[None] = None
+
+
+Part = PerClass | Shared | Grouped | Ordered
 
 
 def _require_map(feature_map: Any) -> None:
@@ -196,13 +228,13 @@ def require_hashable(values: list[Any], what: str) -> None:
             ) from None
 
 
-def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -> list[Part]:
+def resolve_hypotheses(hypotheses: Any, shared: Callable[[], Part]) -> list[Part]:
     """Return the parts behind a name, or the parts themselves.
 
     Parameters
     ----------
     hypotheses : "multi", "single", "hybrid" or a part or a non-empty list of parts.
-    feature_map : returns the map of the named ones; asked only if it is used.
+    shared : returns the part that all classes share; asked only if it is used.
 
     Raises
     ------
@@ -212,21 +244,21 @@ def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -
     Examples
     --------
     >>> from kesler.maps import Product
-    >>> resolve_hypotheses("hybrid", Product)
+    >>> resolve_hypotheses("hybrid", lambda: Shared(Product()))
     [PerClass(feature_map=None), Shared(feature_map=Product())]
     """
     if isinstance(hypotheses, str) and hypotheses == "multi":
         return [PerClass()]
     if isinstance(hypotheses, str) and hypotheses == "single":
-        return [Shared(feature_map())]
+        return [shared()]
     if isinstance(hypotheses, str) and hypotheses == "hybrid":
-        return [PerClass(), Shared(feature_map())]
+        return [PerClass(), shared()]
     parts = [hypotheses] if isinstance(hypotheses, Part) else hypotheses
     if isinstance(parts, (list, tuple)) and parts and all(isinstance(p, Part) for p in parts):
         return list(parts)
     raise KeslerError(
         f"hypotheses={hypotheses!r} is not known: choose multi, single or hybrid, or give a list "
-        "of PerClass, Shared and Grouped parts"
+        "of PerClass, Shared, Grouped and, for ranks, Ordered parts"
     )
 
 
@@ -269,6 +301,8 @@ def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) 
             parts.append(PerClass(view))
         elif entry["kind"] == "Shared":
             parts.append(Shared(view))
+        elif entry["kind"] == "Ordered":
+            parts.append(Ordered())
         else:
             parts.append(Grouped(_restore_groups(entry["groups"], custom), view))
     return parts

@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, SHARED
+from kesler.compiled.learner import GROUPED, KIND, MAP, ORDERED, PER_CLASS, SHARED
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
+from kesler.compiled.ordered import ordered_pair_norm, ordered_product
 from kesler.compiled.scores import clear, of_map, phi_of
 
 
@@ -57,6 +58,9 @@ def pair_norm(learner, indices, values, y, s, scratch):
     total, exponent = 0.0, learner.geometry[0]
     n = indices.shape[0]
     for part in range(learner.parts.shape[0]):
+        if learner.parts[part, KIND] == ORDERED:
+            total += ordered_pair_norm(learner, values, y, s)
+            continue
         common = n_common(learner, part, y, s)
         own = n_hypotheses(learner, part, y) - common
         others = n_hypotheses(learner, part, s) - common
@@ -105,6 +109,10 @@ def gram_column(learner, indices, values, s, k, scratch, out):
     n = indices.shape[0]
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
+        if learner.parts[part, KIND] == ORDERED:
+            for r in range(k):
+                out[r] += ordered_product(learner, values, r, s)
+            continue
         if learner.parts[part, MAP] == 0:
             for r in range(k):
                 out[r] += n_common(learner, part, r, s) * plain
@@ -127,6 +135,10 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
     clear(out, k)
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
+        if learner.parts[part, KIND] == ORDERED:
+            for r in range(k):
+                out[r] += ordered_product(learner, values, r, r)
+            continue
         if learner.parts[part, MAP] == 0:
             for r in range(k):
                 out[r] += n_hypotheses(learner, part, r) * plain
@@ -151,7 +163,8 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
 @inlined
 def measure_norms(learner, indices, values, k, m, scratch, solver):
     """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
-    if m == 1 or learner.geometry[0] != 2:
+    # Pairs of neighbours have each a better class of its own, and no use for a Gram column.
+    if m == 1 or learner.geometry[0] != 2 or solver.ranks.shape[1]:
         for j in range(m):
             solver.norms[j] = pair_norm(
                 learner, indices, values, solver.better[j], solver.worse[j], scratch
