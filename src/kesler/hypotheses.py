@@ -180,7 +180,8 @@ class Ordered:
     r"""One hypothesis for all ranks and one threshold between any two neighbours: ordinal.
 
     .. math:: h(x, r) = \sum_{i < r} (\langle w, x \rangle - b_i), \quad
-        \arg\max_r h(x, r) = \min \{r : \langle w, x \rangle < b_r\} \text{ if } b_1 \le b_2 \le \dots
+        \arg\max_r h(x, r) = \min \{r : \langle w, x \rangle < b_r\}
+        \text{ if } b_0 \le b_1 \le \dots
 
     It is one shared hypothesis over the map that holds r times x, and -1 for each of the first r
     thresholds, ranks numbered from 0.
@@ -200,7 +201,8 @@ class Ordered:
     Examples
     --------
     >>> from kesler import OnlineOrdinalClassifier, Ordered
-    >>> OnlineOrdinalClassifier(Ordered()).fit([[0], [1], [2]] * 50, [0, 1, 2] * 50).thresholds_.shape
+    >>> grades = OnlineOrdinalClassifier(Ordered()).fit([[0], [1], [2]] * 50, [0, 1, 2] * 50)
+    >>> grades.thresholds_.shape
     (2,)
     """
 

@@ -130,7 +130,8 @@ class Scratch(NamedTuple):
 class Solver(NamedTuple):
     """The constraints of a trial, what the rule sees of them and the steps that it takes.
 
-    ranks : as in `Learner`; levels, lowest, top : (classes,), of the answer; better, worse, losses, norms, steps : (pairs,);
+    ranks : as in `Learner`; levels, lowest, top : (classes,), of the answer;
+    better, worse, losses, norms, steps : (pairs,);
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
     where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;

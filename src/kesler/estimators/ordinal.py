@@ -63,8 +63,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         The thresholds of ordered hypotheses: where <w, x> passes from a rank to the next.
     n_trials_, n_mistakes_ : int
         Rows learnt from, and rows in which the scores put any two neighbours met before the wrong
-        way (Amit et al. 2006, Section 3): those of a known rank for which another was predicted,
-        and those right by chance while thresholds are out of order.
+        way (Amit et al. 2006, Section 3): at least those of a known rank for which another was
+        predicted, and no more where one direction has its thresholds in order.
     n_features_in_, feature_names_in_
         As in :class:`~kesler.OnlineClassifier`.
 
@@ -144,6 +144,11 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     def _no_classes(self) -> ClassTable:
         return ClassTable(declared=declared_order(self.order))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # where classes lie in no order, as in its checks
+        return tags
 
 
 def declared_order(order: Any) -> list[Label] | None:

@@ -147,7 +147,7 @@ OnlineLabelRanker
     wrong = mistakes(predicted, answers, n_known)
     met = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
     labels = np.array([*met, None], dtype=object)
-    record = {
+    record: dict[str, Any] = {
         "n_trials": len(answers),
         "n_mistakes": int(wrong.sum()),
         "n_first_seen": estimator.n_known_ - n_known,
