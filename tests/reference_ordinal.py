@@ -17,7 +17,7 @@ import reference
 from reference import Array
 
 CLOSE = 1e-5  # of the largest term of a margin: nearer than this, rounding may decide
-ONE_OF = ("perceptron", "pa", "pa1", "pa2")
+WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge")
 
 
 class Thresholds:
@@ -59,16 +59,17 @@ class Thresholds:
             b[known[0]] = b[known[1]] - (b[known[-1]] - b[known[1]]) / gaps
 
 
-def choice(update: str, margins: Array, wrong: Array, swapped: Array) -> list[int]:
+def choice(update: str, leads: Array, margin: float, wrong: Array, swapped: Array) -> list[int]:
     """Amit et al. 2006, sec. 4: which instances a rule moves along."""
-    order = sorted(range(len(margins)), key=lambda j: (margins[j], not swapped[j]))
-    lossy, mistaken = [j for j in order if margins[j] < 1], [j for j in order if wrong[j]]
+    order = sorted(range(len(leads)), key=lambda j: (leads[j], not swapped[j]))
+    lossy, mistaken = [j for j in order if leads[j] < margin], [j for j in order if wrong[j]]
     return {
         "perceptron": mistaken[:1],
-        **dict.fromkeys(["pa", "pa1", "pa2"], lossy[:1]),
+        **dict.fromkeys(WORST, lossy[:1]),
         **dict.fromkeys(["simperc", "conproj"], mistaken),
         "simproj": lossy,
         "mira": order if lossy else [],
+        **dict.fromkeys(["softmax", "logistic"], order),
     }[update]
 
 
@@ -81,14 +82,14 @@ def is_clear(scores: Array, sizes: Array) -> bool:
     return not (near & (group != group[best])).any()
 
 
-def is_decided(update: str, margins: Array, sizes: Array) -> bool:
+def is_decided(update: str, leads: Array, margin: float, sizes: Array) -> bool:
     """Whether no choice of constraints hangs on the last bits of a number; 0 is exact."""
     close = CLOSE * sizes.max()
-    near = (abs(margins) < close * (sizes > 0)) | (abs(margins - 1) < close)
-    worst = np.argmin(margins)
-    tied = (margins - margins[worst] < close) & ((sizes > 0) | (sizes[worst] > 0))
+    near = (abs(leads) < close * (sizes > 0)) | (abs(leads - margin) < close * (sizes > 0))
+    worst = np.argmin(leads)
+    tied = (leads - leads[worst] < close) & ((sizes > 0) | (sizes[worst] > 0))
     tied[worst] = False
-    return not (near.any() or (update in ONE_OF and tied.any()))
+    return not (near.any() or (update in ("perceptron", *WORST) and tied.any()))
 
 
 def reference_ordinal_run(
@@ -97,6 +98,7 @@ def reference_ordinal_run(
     """Amit et al. 2006, Fig. 2: one pass; ranks y are numbers, which may come in any order."""
     space = Thresholds(kinds, X.shape[1], int(np.max(y)) + 1)
     w, moved = np.zeros(space.size), np.zeros(space.size)
+    margin = reference.margin_of(update, C)
     known: list[int] = []
     met: list[int] = []
     predictions: list[int] = []
@@ -119,21 +121,21 @@ def reference_ordinal_run(
             continue
         labels = np.array([1.0 if rank >= upper else -1.0 for _, upper in pairs])
         A = labels[:, None] * D
-        margins = A @ w
+        leads = A @ w
         # The worse of two equals is ahead if it was met first.
         order = np.array([met.index(b) - met.index(a) for a, b in pairs])
         swapped = labels * order > 0
-        wrong = (margins < 0) | ((margins == 0) & swapped)
-        if pairs and not is_decided(update, margins, sizes):
+        wrong = (leads < 0) | ((leads == 0) & swapped)
+        if pairs and not is_decided(update, leads, margin, sizes):
             doubtful = min(doubtful, t)
         mistakes += bool(wrong.any())
-        along = choice(update, margins, wrong, swapped)
+        along = choice(update, leads, margin, wrong, swapped)
         if along:
             d = A[along]
             alpha = reference.RULES[update](
-                1 - margins[along], (d * d).sum(axis=1), d @ d.T, C * weight
+                margin - leads[along], (d * d).sum(axis=1), d @ d.T, C * weight
             )
-            alpha = weight * alpha if update == "perceptron" else alpha
+            alpha = weight * alpha if update in reference.UNIT_STEPS else alpha
             w, moved = w + alpha @ d, moved + alpha @ abs(d)
     found = {"w": w, "moved": moved, "mistakes": mistakes, "doubtful": doubtful}
     return {**found, "predictions": predictions, "space": space}

@@ -200,11 +200,11 @@ def test_the_answer_compares_neighbours_only():
     assert middle - low >= 0.99 and high - middle >= 0.99
 
 
-@pytest.mark.parametrize("hypotheses", ["single", "hybrid"])
+@pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize("late", [1, 2, 3])
-def test_a_rank_inserted_takes_no_row_from_others(hypotheses, late):
+def test_a_rank_inserted_takes_no_row_from_others(averaged, late):
     X, y = stream(5, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single").fit(X[y != late], y[y != late])
+    model = OnlineOrdinalClassifier("single", averaged=averaged).fit(X[y != late], y[y != late])
     before = model.predict(X)
     model.learn_one(X[y == late][0], late)
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
@@ -224,6 +224,23 @@ def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
     after = model.predict(X)
     changed = after != before
     assert set(after[changed]) <= {late} and set(before[changed]) <= {nearest}
+
+
+@pytest.mark.parametrize("hypotheses", KINDS)
+def test_an_average_is_the_mean_over_trials(hypotheses):
+    X, y = stream(12, 80)
+    model = OnlineOrdinalClassifier(hypotheses, update="simproj")
+    mean = OnlineOrdinalClassifier(hypotheses, update="simproj", averaged=True)
+    X[:5], y[:5] = 0, [2, 0, 4, 1, 3]
+    scores = []
+    for x, rank in zip(X, y, strict=True):
+        model.learn_one(x, int(rank))
+        if model.n_known_ == 5:
+            scores.append(model.decision_function(X))
+    mean.fit(X, y)
+    wanted = np.sum(scores, axis=0) / len(X)  # nothing has moved before all are known
+    np.testing.assert_allclose(mean.decision_function(X), wanted, atol=1e-4)
+    assert mean.n_mistakes_ == model.n_mistakes_
 
 
 def test_thresholds_without_ordered_hypotheses_are_none():
@@ -296,6 +313,10 @@ REFUSED = {
         "label 0 is not in the order",
     ),
     "no thresholds": (lambda: OnlineOrdinalClassifier(intercept=0), "without thresholds"),
+    "another geometry": (
+        lambda: OnlineOrdinalClassifier(link="exponential"),
+        "Ordered hypotheses have no .*linear link",
+    ),
     "no order of classes": (lambda: OnlineClassifier(Ordered()), "OnlineOrdinalClassifier"),
     "no such hypotheses": (lambda: OnlineOrdinalClassifier("double"), "for ranks, Ordered"),
 }

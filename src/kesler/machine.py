@@ -322,9 +322,11 @@ class Machine:
         ordered = [i for i, part in enumerate(self.parts) if isinstance(part, Ordered)]
         if not ordered:
             return None
-        above_first = 1 + self._ranks[1, 1 : self.n_known]
-        steps = [self.weights[0, self._offsets[i] + above_first] for i in ordered]
-        thresholds: npt.NDArray[np.float32] = -np.float32(self.constant) * np.sum(steps, axis=0)
+        with self._lock:
+            above_first = 1 + self._ranks[1, 1 : self.n_known]
+            weights = self._reader.weights[0]
+            total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
+        thresholds: npt.NDArray[np.float32] = -np.float32(self.constant) * total
         return thresholds
 
     def _require_thresholds(self) -> None:
