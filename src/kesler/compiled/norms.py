@@ -8,7 +8,7 @@ import numpy as np
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import GROUPED, KIND, MAP, ORDERED, PER_CLASS, SHARED
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
-from kesler.compiled.ordered import ordered_pair_norm, ordered_product
+from kesler.compiled.ordered import add_ordered_products, ordered_pair_norm
 from kesler.compiled.scores import clear, of_map, phi_of
 
 
@@ -110,8 +110,7 @@ def gram_column(learner, indices, values, s, k, scratch, out):
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, KIND] == ORDERED:
-            for r in range(k):
-                out[r] += ordered_product(learner, values, r, s)
+            add_ordered_products(learner, values, s, k, out)
             continue
         if learner.parts[part, MAP] == 0:
             for r in range(k):
@@ -135,10 +134,6 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
     clear(out, k)
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, KIND] == ORDERED:
-            for r in range(k):
-                out[r] += ordered_product(learner, values, r, r)
-            continue
         if learner.parts[part, MAP] == 0:
             for r in range(k):
                 out[r] += n_hypotheses(learner, part, r) * plain

@@ -31,19 +31,20 @@ def add_ordered_scores(learner, part, indices, values, k, scores):
 
 
 @inlined
-def ordered_product(learner, values, r, s):
-    """<phi(x, r), phi(x, s)>."""
-    low, high = learner.ranks[POSITION, r], learner.ranks[POSITION, s]
-    constant = np.float64(values[0]) * np.float64(values[0])
-    return low * high * squared_length_of_rest(values) + min(low, high) * constant
+def add_ordered_products(learner, values, s, k, out):
+    """out[r] += <phi(x, r), phi(x, s)>, r < k."""
+    rest, constant = squared_length_of_rest(values), np.float64(values[0]) ** 2
+    there = learner.ranks[POSITION, s]
+    for r in range(k):
+        here = learner.ranks[POSITION, r]
+        out[r] += here * there * rest + min(here, there) * constant
 
 
 @inlined
 def ordered_pair_norm(learner, values, r, s):
     """||phi(x, r) - phi(x, s)||^2."""
     apart = abs(learner.ranks[POSITION, r] - learner.ranks[POSITION, s])
-    constant = np.float64(values[0]) * np.float64(values[0])
-    return apart * apart * squared_length_of_rest(values) + apart * constant
+    return apart * apart * squared_length_of_rest(values) + apart * np.float64(values[0]) ** 2
 
 
 @inlined
