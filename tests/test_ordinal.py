@@ -305,6 +305,7 @@ def test_mean_absolute_error_is_of_places():
 
 REFUSED = {
     "text for an order": (lambda: OnlineOrdinalClassifier(order="abc"), "give a list"),
+    "a set for an order": (lambda: OnlineOrdinalClassifier(order={0, 1}), "give a list"),
     "a label twice": (lambda: OnlineOrdinalClassifier(order=[0, 1, 0]), "names 0 twice"),
     "no label": (lambda: OnlineOrdinalClassifier(order=[]), "names no label"),
     "a list as label": (lambda: OnlineOrdinalClassifier(order=[[1], [2]]), "not hashable"),

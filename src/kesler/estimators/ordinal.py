@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -150,7 +150,7 @@ def declared_order(order: Any) -> list[Label] | None:
     """Return the labels of an order, each once, or None if none was declared."""
     if order is None:
         return None
-    if isinstance(order, (str, bytes)) or not isinstance(order, Iterable):
+    if isinstance(order, (str, bytes, Set)) or not isinstance(order, Iterable):
         raise KeslerError(
             f"order={order!r}: give a list of all labels, from the lowest to the highest, or None"
         )
