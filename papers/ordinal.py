@@ -61,7 +61,7 @@ BATCH: dict[str, Callable[[float], Any]] = {
     "IT": lambda alpha: mord.LogisticIT(alpha=alpha),
     "SE": lambda alpha: mord.LogisticSE(alpha=alpha),
     "ridge": lambda alpha: mord.OrdinalRidge(alpha=alpha),
-    "LAD": lambda alpha: mord.LAD(C=1 / alpha),
+    "LAD": lambda alpha: mord.LAD(C=1 / alpha, random_state=0),
 }
 OURS = "hybrid"
 
