@@ -28,9 +28,11 @@ unit: $(VENV)/tested
 	$(BIN)/pytest -n 2
 
 papers: $(VENV)/tested
+	$(BIN)/python -m pip install --quiet --group papers
 	$(BIN)/python papers/fink2006.py
 	$(BIN)/python papers/amit2006.py
 	$(BIN)/python papers/constraints.py
+	$(BIN)/python papers/ordinal.py
 
 bench: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group bench

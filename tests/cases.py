@@ -1,4 +1,4 @@
-"""Every learner whose answers are label sets or rankings, and random answers for them."""
+"""Every learner whose answers are label sets, rankings or ranks, and random answers for them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kesler import OnlineLabelRanker, OnlineMultilabelClassifier
+from kesler import OnlineLabelRanker, OnlineMultilabelClassifier, OnlineOrdinalClassifier
 from kesler.updates import RULES
 from registry import FAMILIES, Row
 from streams import make_stream
 
-FACES: dict[str, Any] = {"sets": OnlineMultilabelClassifier, "rankings": OnlineLabelRanker}
-Answers = list[list[int]]
+OF_TABLES: dict[str, Any] = {"sets": OnlineMultilabelClassifier, "rankings": OnlineLabelRanker}
+FACES: dict[str, Any] = {**OF_TABLES, "ranks": OnlineOrdinalClassifier}
+Answers = list[Any]  # a list of labels a row; for ranks one label
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,16 @@ class Case:
     def learner(self, C: float = 1.0) -> Any:
         view = self.row.feature_map
         hypotheses = FAMILIES[self.row.family].hypotheses(None, view)
-        view, update = "auto" if view is None else view, self.row.update(C)
-        return FACES[self.face](hypotheses, view, update, self.intercept)
+        maps = {} if view is None or self.face == "ranks" else {"feature_map": view}
+        update = self.row.update(C)
+        return FACES[self.face](hypotheses, update=update, intercept=self.intercept, **maps)
 
 
 CASES = [
     Case(face, Row(rule, family, "product-mean" if FAMILIES[family].kinds[0][1] else None))
     for face, rule, family in product(FACES, RULES, ["multi", "single", "own-view", "grouped"])
-] + [Case(face, Row(rule, "hybrid", "distance")) for face, rule in product(FACES, RULES)]
+] + [Case(face, Row(rule, "hybrid", "distance")) for face, rule in product(OF_TABLES, RULES)]
+CASES += [Case("ranks", Row(rule, "hybrid", None)) for rule in RULES]
 
 
 def every_case(cases: list[Case]) -> Any:
@@ -48,8 +51,10 @@ def every_case(cases: list[Case]) -> Any:
 
 
 def answers_of(face: str, seed: int, n_rows: int, k: int) -> Answers:
-    """Lists of labels, numbered in the order in which they are named first."""
+    """Lists of labels, numbered in the order in which they are named first; ranks in any order."""
     rng = np.random.default_rng(seed)
+    if face == "ranks":
+        return rng.integers(k, size=n_rows).tolist()
     lengths = rng.integers(0, k + 1, size=n_rows)
     named = [rng.permutation(k)[: n // (2 if face == "sets" else 1)].tolist() for n in lengths]
     number: dict[int, int] = {}

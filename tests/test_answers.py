@@ -21,7 +21,17 @@ from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import reference_answers
-from cases import CASES, FACES, Answers, Case, answers_of, every_case, rows_of, some, table_of
+from cases import (
+    CASES,
+    OF_TABLES,
+    Answers,
+    Case,
+    answers_of,
+    every_case,
+    rows_of,
+    some,
+    table_of,
+)
 from kesler import (
     OnlineMultilabelClassifier,
     load,
@@ -48,7 +58,7 @@ def test_1_any_split_into_batches_is_the_same(case, seed, cuts):
     X, y = some(case.face, seed)
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], size=len(X))
     weights[-1] = 1.0
-    assume(any(labels for labels, weight in zip(y, weights, strict=True) if weight))
+    assume(any(labels != [] for labels, weight in zip(y, weights, strict=True) if weight))
     whole = case.learner().fit(X, y, weights)
     pieces, events = case.learner(), case.learner()
     for start, stop in pairwise(sorted({0, *cuts, len(X)})):
@@ -60,15 +70,15 @@ def test_1_any_split_into_batches_is_the_same(case, seed, cuts):
     assert_same(unweighted, events, X)
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", OF_TABLES)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 999), cuts=st.lists(st.integers(0, 30), max_size=4))
 def test_1_tables_are_the_same_in_any_split(face, seed, cuts):
     X, y = some(face, seed)
     table = table_of(face, y, 8)  # two columns more than there are labels
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], size=len(X))
-    whole = FACES[face]().partial_fit(X, table, sample_weight=weights)
-    pieces = FACES[face]()
+    whole = OF_TABLES[face]().partial_fit(X, table, sample_weight=weights)
+    pieces = OF_TABLES[face]()
     for start, stop in pairwise(sorted({0, *cuts, len(X)})):
         pieces.partial_fit(X[start:stop], table[start:stop], sample_weight=weights[start:stop])
     assert_same(whole, pieces, X)
@@ -83,7 +93,7 @@ def test_2_declared_labels_are_room_and_no_more(case):
     assert_same(plain, declared, X)
 
 
-@every_case(CASES)
+@every_case([case for case in CASES if case.face != "ranks"])
 def test_2_no_label_is_scored_before_its_first_row(case):
     X, y = some(case.face, 3)
     result = progressive_validate(case.learner(), X, y)
@@ -98,7 +108,7 @@ def test_2_no_label_is_scored_before_its_first_row(case):
     assert result.n_mistakes == model.n_mistakes_
 
 
-@every_case([case for case in CASES if case.row.family != "grouped"])
+@every_case([c for c in CASES if c.row.family != "grouped" and c.face != "ranks"])
 def test_3_renaming_changes_names_only(case):
     X, y = some(case.face, 4)
     plain = case.learner().fit(X, y)
@@ -112,12 +122,12 @@ def test_3_renaming_changes_names_only(case):
         assert model.predict_one(X[0]) == type(plain.predict_one(X[0]))(named)
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", OF_TABLES)
 def test_3_a_table_says_what_lists_say(face):
     X, y = some(face, 5)
     y[0] = [3, 1, 0, 2, 5, 4][: 6 if face == "rankings" else 3]
     table, names = table_of(face, y, 6), [*"abcdef"]
-    plain = FACES[face]().fit(X, table)
+    plain = OF_TABLES[face]().fit(X, table)
     forms = {
         "integers": (table.astype(int), None),
         "sparse": (sparse.csr_array(table), None),
@@ -129,12 +139,12 @@ def test_3_a_table_says_what_lists_say(face):
         forms["NaN"] = (np.where(table == 0, np.nan, table), None)
         forms["other ranks"] = (table * 2.5, None)
     for name, (form, classes) in forms.items():
-        model = FACES[face]().partial_fit(X, form, classes=classes)
+        model = OF_TABLES[face]().partial_fit(X, form, classes=classes)
         scores = model.decision_function(X), plain.decision_function(X)
         np.testing.assert_array_equal(*scores, err_msg=name)
         wanted = names if name in ("named", "frame") else list(range(6))
         assert model.classes_.tolist() == wanted, name
-    lists = FACES[face]().fit(X, y)
+    lists = OF_TABLES[face]().fit(X, y)
     assert lists.classes_.tolist() == list(range(6))
 
 
@@ -169,7 +179,7 @@ def test_4_dense_sparse_and_named_rows_are_the_same(case):
 @every_case(CASES)
 def test_5_save_load_go_on_is_never_stopped(case, tmp_path):
     X, y = some(case.face, 8)
-    y[0] = y[0] or [0]
+    y[0] = [0] if y[0] == [] else y[0]
     never_stopped = case.learner().partial_fit(X, y)
     model = case.learner().partial_fit(X[:11], y[:11])
     model.save(tmp_path / "model", source="here")
@@ -249,7 +259,7 @@ def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
         assert (abs(mine - theirs) <= near + 1e-6).all()
 
 
-@every_case(CASES)
+@every_case([case for case in CASES if case.face != "ranks"])
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**31),
@@ -275,18 +285,18 @@ def test_9_a_second_learner_compiles_nothing(case):
     X, y = some(case.face, 11, n_rows=50, k=9)
     with event.install_recorder("numba:compile") as compiled:
         case.learner().fit(X.astype(np.float32), y).predict(X)
-        progressive_validate(case.learner(), X, table_of(case.face, y, 9))
+        progressive_validate(case.learner(), X, y)
     assert len(compiled.buffer) == 0
 
 
 # ---- 10. scikit-learn's conventions -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", OF_TABLES)
 def test_10_a_face_is_an_estimator(face):
     X, y = some(face, 12, n_rows=60)
     table = table_of(face, y, 6)
-    model = FACES[face]("multi", update="pa1")
+    model = OF_TABLES[face]("multi", update="pa1")
     with pytest.raises(NotFittedError):
         model.predict(X)
     assert clone(model).get_params() == model.get_params()
@@ -334,7 +344,7 @@ OF_MULTILABEL = [
 )
 def test_10_scikit_learn_s_checks_pass_where_they_give_such_answers(face, wanted):
     """Most others hand out one label a row, which is neither a label set nor a ranking."""
-    results = check_estimator(FACES[face](), on_fail=None, on_skip=None)
+    results = check_estimator(OF_TABLES[face](), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     passed = {result["check_name"] for result in results} - failed
     assert {f"check_{name}" for name in wanted} <= passed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases import FACES
+from cases import FACES, OF_TABLES
 from kesler import (
     KeslerError,
     OnlineLabelRanker,
@@ -99,7 +99,7 @@ def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(face, y, sentence):
     assert everything(model) == before
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", OF_TABLES)
 @pytest.mark.parametrize(
     ("columns", "classes", "sentence"),
     [

@@ -87,7 +87,8 @@ def test_a_bound_on_a_separable_stream_is_of_use(rule, seed):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_8_of_label_sets_and_rankings(face, rule, seed):
     X, y = some(face, seed, n_rows=40, k=4)
-    result = progressive_validate(FACES[face]("hybrid", "product-mean", update=rule), X, y)
+    view = {} if face == "ranks" else {"feature_map": "product-mean"}
+    result = progressive_validate(FACES[face]("hybrid", update=rule, **view), X, y)
     found = mistake_bound(result)
     assert found.n_mistakes == result.n_mistakes <= found.bound + 1e-6
     assert found.n_mistakes <= found.n_compared <= 40

@@ -29,7 +29,13 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 import homemade
 import oracle
 import reference
-from kesler import KeslerError, OnlineClassifier, load, progressive_validate
+from kesler import (
+    KeslerError,
+    OnlineClassifier,
+    OnlineOrdinalClassifier,
+    load,
+    progressive_validate,
+)
 from kesler.links import LINKS
 from kesler.maps import MAPS
 from kesler.updates import RULES
@@ -981,6 +987,9 @@ FACES = [
     OnlineClassifier("single", "product-mean"),
     OnlineClassifier("hybrid", "distance", update="mira"),
     OnlineClassifier("multi", update="mira"),
+    OnlineOrdinalClassifier("single"),
+    OnlineOrdinalClassifier("multi", update="mira"),
+    OnlineOrdinalClassifier(update="perceptron"),
 ]
 
 

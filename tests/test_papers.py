@@ -69,3 +69,20 @@ def test_label_sets_are_below_the_peers(name, method):
     found = {method: constraints.our_figures(method, data, order)}
     found |= {peer: constraints.peer_figures(peer, data, order) for peer in constraints.PEERS}
     assert constraints.is_below(found, method)
+
+
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # mord's, of SciPy's options
+@pytest.mark.parametrize("name", ["SWD", "boston_housing, 5"])
+def test_ranks_are_near_the_best_batch_solver(name):
+    pytest.importorskip("mord")
+    import ordinal
+
+    data = next(each for each in ordinal.read_sets() if each.name == name)
+    runs = list(ordinal.splits(data))[:4]
+    ours = np.mean([ordinal.online_errors("hybrid", *run)[1] for run in runs])
+    best = min(
+        float(np.mean([ordinal.batch_error(solver, 1.0, *run) for run in runs]))
+        for solver in ("AT", "IT", "SE")
+    )
+    assert ours <= ordinal.CLOSE * best

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
+    from kesler.estimators.ordinal import OnlineOrdinalClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
     from kesler.estimators.structured import StructuredLearner
-    from kesler.hypotheses import Grouped, PerClass, Shared
+    from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
     from kesler.maps.sub_experts import SubExperts
@@ -39,6 +40,8 @@ _HOMES = {
     "OnlineClassifier": "kesler.estimators.online",
     "OnlineLabelRanker": "kesler.estimators.ranking",
     "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
+    "OnlineOrdinalClassifier": "kesler.estimators.ordinal",
+    "Ordered": "kesler.hypotheses",
     "PerClass": "kesler.hypotheses",
     "Ratings": "kesler.ratings",
     "Shared": "kesler.hypotheses",
@@ -60,6 +63,8 @@ __all__ = [
     "OnlineClassifier",
     "OnlineLabelRanker",
     "OnlineMultilabelClassifier",
+    "OnlineOrdinalClassifier",
+    "Ordered",
     "PerClass",
     "Ratings",
     "Shared",

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 NOTHING_SAID = -1
 """The level of classes that an answer does not compare with any other."""
+
+Kind = Literal["class", "levels", "rank"]
+"""What an answer is, and which pairs of classes it compares.
+
+class : one right class, with every other.
+levels : any levels, each class with those of another level.
+rank : one right rank. Of known ranks in order, each is compared with its neighbours only: the one
+    nearer to the right rank must outscore the other (Amit et al. 2006, Section 3).
+"""
 
 
 @dataclass(frozen=True, slots=True)

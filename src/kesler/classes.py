@@ -24,6 +24,7 @@ class ClassTable:
     labels : labels known from the start, in order.
     n_virtual : the first so many numbers belong to classes that have no label and are never shown,
         such as the threshold between relevant labels and others.
+    declared : all labels that there can be, in their order; None for any, as they sort.
 
     Examples
     --------
@@ -37,8 +38,14 @@ class ClassTable:
 labels of one type
     """
 
-    def __init__(self, labels: Iterable[Label] = (), n_virtual: int = 0) -> None:
+    def __init__(
+        self,
+        labels: Iterable[Label] = (),
+        n_virtual: int = 0,
+        declared: Sequence[Label] | None = None,
+    ) -> None:
         self.n_virtual = n_virtual
+        self.declared = None if declared is None else list(declared)
         self.labels: list[Label] = list(labels)
         self._codes: dict[Label, int] = {
             label: code for code, label in enumerate(self.labels, start=n_virtual)
@@ -73,15 +80,16 @@ labels of one type
 
     @property
     def order(self) -> list[int]:
-        """The numbers of the labels, sorted by label: the order of `classes_`."""
+        """The numbers of the labels, in their order: that of `classes_`."""
         if len(self._sorted) != len(self.labels):
             labels: list[Any] = self.labels
-            self._sorted = [self._codes[label] for label in sorted(labels)]
+            key = None if self.declared is None else self.declared.index
+            self._sorted = [self._codes[label] for label in sorted(labels, key=key)]
         return self._sorted
 
     @property
     def in_order(self) -> npt.NDArray[Any]:
-        """The labels, sorted, as an array of their common type: `classes_`."""
+        """The labels, in their order, as an array of their common type: `classes_`."""
         found: npt.NDArray[Any] = self.by_code[[code - self.n_virtual for code in self.order]]
         return found
 
@@ -112,12 +120,23 @@ labels of one type
                 f"label {unhashable!r} ({type(unhashable).__name__}) is not hashable: use numbers, "
                 "text or tuples"
             ) from None
+        if self.declared is not None:
+            self._require_declared(new)
+            return new
         for label in new:
             _require_class(label)
             _require_order(label, self.labels[0] if self.labels else new[0])
         if not all(isinstance(label, SIMPLE) for label in new):
             self._require_sortable(new)
         return new
+
+    def _require_declared(self, new: list[Label]) -> None:
+        for label in new:
+            if label not in (self.declared or ()):
+                raise KeslerError(
+                    f"label {label!r} is not in the order that was declared, {self.declared}: "
+                    "name every label there, from the lowest to the highest"
+                )
 
     def _require_sortable(self, new: list[Label]) -> None:
         """Raise if labels that can each be ordered with the first can't with one another."""

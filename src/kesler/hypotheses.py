@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from kesler.classes import plain
 from kesler.errors import KeslerError
@@ -175,7 +175,41 @@ class Grouped:
         return list(dict.fromkeys(groups))
 
 
-Part = PerClass | Shared | Grouped
+@dataclass(frozen=True)
+class Ordered:
+    r"""One hypothesis for all ranks and one threshold between any two neighbours: ordinal.
+
+    .. math:: h(x, r) = \sum_{i < r} (\langle w, x \rangle - b_i), \quad
+        \arg\max_r h(x, r) = \min \{r : \langle w, x \rangle < b_r\}
+        \text{ if } b_0 \le b_1 \le \dots
+
+    It is one shared hypothesis over the map that holds r times x, and -1 for each of the first r
+    thresholds, ranks numbered from 0.
+
+    Notes
+    -----
+    For :class:`~kesler.OnlineOrdinalClassifier`, whose classes have an order. The thresholds are
+    weights of the constant feature, so that `intercept` must not be 0; the greater it is, the
+    faster they learn. n_features weights, one for each rank, and as much room for each rank as a
+    hypothesis would take. A row costs O(nnz + k) for k ranks.
+
+    References
+    ----------
+    Amit, Shalev-Shwartz and Singer (2006), Section 3; Crammer and Singer (2001), "Pranking with
+    ranking"; McCullagh (1980), regression models for ordinal data.
+
+    Examples
+    --------
+    >>> from kesler import OnlineOrdinalClassifier, Ordered
+    >>> grades = OnlineOrdinalClassifier(Ordered()).fit([[0], [1], [2]] * 50, [0, 1, 2] * 50)
+    >>> grades.thresholds_.shape
+    (2,)
+    """
+
+    feature_map: ClassVar[None] = None
+
+
+Part = PerClass | Shared | Grouped | Ordered
 VIEWS = (*MAPS.values(), SubExperts)
 
 
@@ -197,23 +231,24 @@ def require_hashable(values: list[Any], what: str) -> None:
             ) from None
 
 
-NAMED: dict[str, Callable[[Callable[[], FeatureMap]], list[Part]]] = {
-    "multi": lambda feature_map: [PerClass()],
-    "single": lambda feature_map: [Shared(feature_map())],
-    "hybrid": lambda feature_map: [PerClass(), Shared(feature_map())],
-    "sub-experts": lambda feature_map: [Shared(SubExperts())],
+NAMED: dict[str, Callable[[Callable[[], Part]], list[Part]]] = {
+    "multi": lambda shared: [PerClass()],
+    "single": lambda shared: [shared()],
+    "hybrid": lambda shared: [PerClass(), shared()],
+    "sub-experts": lambda shared: [Shared(SubExperts())],
 }
-"""The parts by the names that estimators and the command line take, given what makes their map."""
+"""The parts by the names that estimators and the command line take, given what makes the shared
+part."""
 
 
-def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -> list[Part]:
+def resolve_hypotheses(hypotheses: Any, shared: Callable[[], Part]) -> list[Part]:
     """Return the parts behind a name, or the parts themselves.
 
     Parameters
     ----------
     hypotheses : "multi", "single", "hybrid", "sub-experts", some of them joined by "+", a part or a
         non-empty list of parts.
-    feature_map : returns the map of the named ones; asked only if it is used.
+    shared : returns the part that all classes share; asked only if it is used.
 
     Raises
     ------
@@ -223,19 +258,20 @@ def resolve_hypotheses(hypotheses: Any, feature_map: Callable[[], FeatureMap]) -
     Examples
     --------
     >>> from kesler.maps import Product
-    >>> resolve_hypotheses("hybrid", Product)
+    >>> resolve_hypotheses("hybrid", lambda: Shared(Product()))
     [PerClass(feature_map=None), Shared(feature_map=Product())]
-    >>> resolve_hypotheses("multi+sub-experts", Product)
+    >>> resolve_hypotheses("multi+sub-experts", lambda: Shared(Product()))
     [PerClass(feature_map=None), Shared(feature_map=SubExperts())]
     """
     if isinstance(hypotheses, str) and set(hypotheses.split("+")) <= set(NAMED):
-        return [part for name in hypotheses.split("+") for part in NAMED[name](feature_map)]
+        return [part for name in hypotheses.split("+") for part in NAMED[name](shared)]
     parts = [hypotheses] if isinstance(hypotheses, Part) else hypotheses
     if isinstance(parts, (list, tuple)) and parts and all(isinstance(p, Part) for p in parts):
         return list(parts)
     raise KeslerError(
         f"hypotheses={hypotheses!r} is not known: choose multi, single, hybrid or sub-experts, "
-        "join some of them by '+', or give a list of PerClass, Shared and Grouped parts"
+        "join some of them by '+', or give a list of PerClass, Shared, Grouped and, for ranks, "
+        "Ordered parts"
     )
 
 
@@ -283,6 +319,8 @@ def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) 
             parts.append(PerClass(view))
         elif entry["kind"] == "Shared":
             parts.append(Shared(view))
+        elif entry["kind"] == "Ordered":
+            parts.append(Ordered())
         else:
             parts.append(Grouped(_restore_groups(entry["groups"], custom), view))
     return parts

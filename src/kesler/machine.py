@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.answers import Answers
+from kesler.answers import Answers, Kind
 from kesler.classes import ClassTable, Label, plain
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
-from kesler.hypotheses import Grouped, Part, PerClass, Shared, require_hashable, takes_ratings
+from kesler.hypotheses import (
+    Grouped,
+    Ordered,
+    Part,
+    PerClass,
+    Shared,
+    require_hashable,
+    takes_ratings,
+)
 from kesler.links import CustomLink, Linear, Link, require_compatible
 from kesler.links.link import SCALE, WEIGHT
 from kesler.maps import FeatureMap, SubExperts
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
 _ARRAYS = (
     *("weights", "_states", "_sums", "_totals", "counters"),
-    *("_margins", "_numbers", "_is_met", "_met"),
+    *("_ranks", "_margins", "_numbers", "_is_met", "_met"),
 )
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
@@ -52,16 +60,18 @@ class Machine:
     classes : the classes known from the start.
     constant : the value of a feature that every row is given before its own, 0 for none; its
         weights are the intercepts.
-    one_right : whether every answer names one right class and no more, where some rules have a
-        closed form.
+    answer : what an answer is, and so what it compares.
     link : the geometry in which the rule moves.
     averaged : whether predictions are made by the mean of the weights after each trial.
     costs : what confusions cost, None for 1 each.
 
+
     Raises
     ------
     KeslerError
-        If rule, link, average and costs do not go together; the sentence says why.
+        If rule, link, average, costs and ordered hypotheses do not go together; the sentence says
+        why.
+
 
     Notes
     -----
@@ -80,7 +90,7 @@ class Machine:
         classes: ClassTable,
         constant: float = 0.0,
         *,
-        one_right: bool = True,
+        answer: Kind = "class",
         link: Link = LINEAR,
         averaged: bool = False,
         costs: Costs | None = None,
@@ -91,13 +101,14 @@ class Machine:
         self.rule = rule
         self.classes = classes
         self.constant = constant
-        self.one_right = one_right
+        self.answer = answer
         self.link = link
         self.averaged = averaged
         self.costs = costs
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
+        self._require_thresholds()
         asked: set[str] = {m.statistic for m in self._maps}
         kept = asked | {"rounded off"} if "mean" in asked else asked
         self.statistics = [name for name in STATISTICS if name in kept]
@@ -167,6 +178,8 @@ class Machine:
         except BaseException:
             self.classes.forget_from(n_before)
             raise
+        if len(self.classes) > n_before:
+            self._place_ranks()
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
         heard = self._heard(answers(codes), weights)
@@ -396,6 +409,51 @@ class Machine:
         for name in _ARRAYS:
             setattr(self, name, getattr(self, name).copy())
 
+    # ---- ranks ------------------------------------------------------------------------------
+
+    @property
+    def thresholds(self) -> npt.NDArray[np.float32] | None:
+        """Where one known rank ends and the next begins, in order; None without ordered parts."""
+        ordered = [i for i, part in enumerate(self.parts) if isinstance(part, Ordered)]
+        if not ordered:
+            return None
+        with self._lock:
+            above_first = 1 + self._ranks[1, 1 : self.n_known]
+            weights = self._reader.weights[0]
+            total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
+        thresholds: npt.NDArray[np.float32] = -np.float32(self.constant) * total
+        return thresholds
+
+    def _require_thresholds(self) -> None:
+        if not any(isinstance(part, Ordered) for part in self.parts):
+            return
+        if self.answer != "rank":
+            raise KeslerError(
+                "Ordered hypotheses need classes that have an order: use OnlineOrdinalClassifier, "
+                "or PerClass, Shared and Grouped hypotheses"
+            )
+        if not isinstance(self.link, Linear):
+            raise KeslerError(
+                f"Ordered hypotheses have no {self.link!r}: use the linear link, or PerClass, "
+                "Shared and Grouped hypotheses"
+            )
+        if not self.constant:
+            raise KeslerError(
+                "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
+                "of the constant feature: give an intercept above 0"
+            )
+
+    def _place_ranks(self) -> None:
+        """Tell the kernels how all labels are ordered, and which of them are known."""
+        if self.answer != "rank":
+            return
+        places, order, positions = self._ranks
+        codes = np.array(self.classes.order, dtype=np.int64)
+        known = codes[codes < self.n_known]
+        places[codes] = np.arange(len(codes))
+        order[: len(known)] = known
+        positions[known] = np.arange(len(known))
+
     # ---- room -------------------------------------------------------------------------------
 
     def make_room(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
@@ -421,7 +479,7 @@ class Machine:
             self._count(n_features, n_sub_experts)
             return
         old_weights, old_offsets = self.weights, self._offsets
-        old_statistics, old_totals = self._sums, self._totals
+        old_statistics, old_totals, old_ranks = self._sums, self._totals, self._ranks
         old_states, old_is_met = self._states, self._is_met
         widths = [self._width(i) for i in range(len(self.parts))]
         self._allocate(class_room, feature_room, group_room)
@@ -434,6 +492,7 @@ class Machine:
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
         self._is_met[: len(old_is_met)] = old_is_met
+        self._ranks[:, : old_ranks.shape[1]] = old_ranks
         self._price(0)
         self._bind()
 
@@ -444,7 +503,7 @@ class Machine:
     def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
         """Make empty arrays, all or none; zeros take no memory before they are written."""
         rooms = [
-            class_room if isinstance(part, PerClass) else room if isinstance(part, Grouped) else 1
+            _n_columns(part, class_room, room)
             for part, room in zip(self.parts, group_room, strict=True)
         ]
         ends = np.cumsum([0, *rooms]).tolist()
@@ -458,7 +517,8 @@ class Machine:
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
-        self.weights, self._sums, self._totals = weights, sums, totals
+        ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
+        self.weights, self._sums, self._totals, self._ranks = weights, sums, totals, ranks
         self._states, self._is_met, self._margins = states, is_met, margins * self.rule.margin
         self._offsets = ends[:-1]
         self._class_room, self._feature_room, self._group_room = (
@@ -496,10 +556,9 @@ class Machine:
 
     def _width(self, i: int) -> int:
         """Return how many hypotheses part i has by now."""
-        part = self.parts[i]
-        if isinstance(part, PerClass):
-            return min(len(self.classes), self._class_room)
-        return min(len(self.groups[i]), self._group_room[i]) if isinstance(part, Grouped) else 1
+        n_classes = min(len(self.classes), self._class_room)
+        n_groups = min(len(self.groups[i]), self._group_room[i])
+        return _n_columns(self.parts[i], n_classes, n_groups)
 
     @property
     def _n_used(self) -> int:
@@ -533,7 +592,7 @@ class Machine:
         from kesler.compiled.algorithms import algorithm_address
         from kesler.compiled.rules import rule_address
 
-        one_per_class = self.one_right and self.parts == [PerClass()]
+        one_per_class = self.answer == "class" and self.parts == [PerClass()]
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
         selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
         starts, members = self._member_lists()
@@ -547,6 +606,7 @@ class Machine:
             map_parameters=np.array([_map_parameters(p) for p in self.parts], dtype=np.float32),
             member_starts=starts,
             members=members,
+            ranks=self._ranks,
             rule=np.array([rule_address(rule.steps), selection, sight]),
             rule_parameters=np.array(rule.parameters, dtype=np.float64),
             margins=self._margins,
@@ -592,7 +652,7 @@ class Machine:
         from kesler.compiled.maps import map_address
 
         part, columns = self.parts[i], [self._offsets[i], self._width(i)]
-        kind = [PerClass, Shared, Grouped].index(type(part))
+        kind = [PerClass, Shared, Grouped, Ordered].index(type(part))
         if isinstance(part.feature_map, FeatureMap):
             statistic = self.statistics.index(part.feature_map.statistic)
             return [kind, map_address(part.feature_map.g), statistic, *columns]
@@ -656,6 +716,7 @@ class Machine:
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
+        self._place_ranks()
         self._bind()
 
 
@@ -666,6 +727,15 @@ def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
             f"{rule!r} does not look at margins, so that costs would change nothing: choose a rule "
             "that does, such as pa1, margin-perceptron, hinge or simproj"
         )
+
+
+def _n_columns(part: Part, n_classes: int, n_groups: int) -> int:
+    """Return how many columns of the weights a part has for so many classes and groups."""
+    if isinstance(part, PerClass):
+        return n_classes
+    if isinstance(part, Ordered):
+        return 1 + n_classes
+    return n_groups if isinstance(part, Grouped) else 1
 
 
 def _map_parameters(part: Part) -> list[float]:

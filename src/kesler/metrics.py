@@ -1,4 +1,4 @@
-"""How well scores agree with label sets and rankings, a row at a time.
+"""How well scores agree with label sets and rankings, and predicted ranks with the right ones.
 
 Scores are float arrays of shape (n_rows, n_labels); NaN stands for a label that was not known,
 which comes after all others. Rows that say nothing of what is measured are left out; where none is
@@ -7,11 +7,14 @@ left, the result is NaN.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
+
+from kesler.errors import KeslerError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -78,6 +81,34 @@ def kendall_tau(scores: Floats, levels: npt.NDArray[np.int32]) -> float:
     n_pairs = (wanted != 0).sum(axis=1)
     some = n_pairs > 0
     return _mean(agreement[some] / n_pairs[some])
+
+
+def mean_absolute_error(
+    predicted: npt.NDArray[Any], answered: npt.NDArray[Any], ranks: Sequence[Any]
+) -> float:
+    r"""Return how many ranks predictions are away from the answers, on average.
+
+    Parameters
+    ----------
+    predicted, answered : arrays of shape (n_rows,) of labels.
+    ranks : all labels, from the lowest to the highest, such as `classes_`.
+
+    Raises
+    ------
+    KeslerError
+        If a label is not among the ranks.
+
+    Examples
+    --------
+    >>> mean_absolute_error(["mid", "low"], ["high", "low"], ["low", "mid", "high"])
+    0.5
+    """
+    places = {label: place for place, label in enumerate(ranks)}
+    try:
+        there, right = ([places[label] for label in each] for each in (predicted, answered))
+    except KeyError as error:
+        raise KeslerError(f"label {error} is not among the ranks {list(places)}") from None
+    return _mean(np.abs(np.subtract(there, right)))
 
 
 def _with_unknown_last(scores: Floats) -> Floats:

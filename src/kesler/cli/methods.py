@@ -8,7 +8,7 @@ from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
-from kesler.hypotheses import resolve_hypotheses
+from kesler.hypotheses import Shared, resolve_hypotheses
 from kesler.maps import resolve_map
 from kesler.updates import UpdateRule, resolve_rule
 from kesler.updates.rule import AggressiveRule
@@ -33,7 +33,7 @@ class Method:
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
-        resolve_hypotheses(self.hypotheses, lambda: resolve_map("product", dense=False))
+        resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
         return OnlineClassifier(self.hypotheses, feature_map=self.map, update=self._rule())
 

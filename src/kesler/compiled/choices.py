@@ -11,6 +11,8 @@ from kesler.compiled.learner import (
     GROWING,
     MISTAKEN,
     NOT_COMPARED,
+    ORDER,
+    POSITION,
     PREDICTED,
     RIVAL,
     VIOLATED,
@@ -19,20 +21,32 @@ from kesler.compiled.learner import (
 
 
 @inlined
-def set_levels(codes, levels, rest, k, out):
+def set_levels(codes, levels, rest, k, solver):
     """Write the level of each known class: that of the answer, or `rest` for classes it leaves out.
 
     Classes of a lower level must outscore those of a higher one; NOT_COMPARED takes no part, nor
     does a class that this answer is the first to name. Return the highest level.
     """
+    if solver.ranks.shape[1]:
+        return set_distances(codes[0], k, solver)
     highest = rest
     for r in range(k):
-        out[r] = rest
+        solver.levels[r] = rest
     for i in range(codes.shape[0]):
         if codes[i] < k:
-            out[codes[i]] = levels[i]
+            solver.levels[codes[i]] = levels[i]
             highest = max(highest, levels[i])
     return highest
+
+
+@inlined
+def set_distances(y, k, solver):
+    """Write how many ranks each known one is away from y; none is compared if y is new."""
+    for r in range(k):
+        solver.levels[r] = NOT_COMPARED
+        if y < k:
+            solver.levels[r] = abs(solver.ranks[POSITION, r] - solver.ranks[POSITION, y])
+    return k - 1
 
 
 @inlined
@@ -40,8 +54,10 @@ def worst_pair(scores, k, solver, highest):
     """Return the pair whose scores differ most the wrong way, or (-1, -1) if there is no pair.
 
     Among equals the one that the order of meeting puts the wrong way: of the better classes the one
-    met last, of the worse ones the one met first. Costs O(k + levels^2).
+    met last, of the worse ones the one met first. Costs O(k + levels^2); of ranks O(k).
     """
+    if solver.ranks.shape[1]:
+        return worst_neighbours(scores, k, solver)
     lowest, top = solver.lowest, solver.top
     for level in range(highest + 1):
         lowest[level] = -1
@@ -104,22 +120,55 @@ def select(selection, margins, scores, k, highest, solver, r, s):
 def choose(selection, margins, scores, k, highest, solver):
     """Choose all pairs of a kind, those of one better class in a row; return how many."""
     m = 0
+    if solver.ranks.shape[1]:
+        for i in range(k - 1):
+            r, s = neighbours(i, solver)
+            m = choose_pair(selection, margins, scores, r, s, m, solver)
+        return m
     for r in range(k):
         level = solver.levels[r]
         if level == NOT_COMPARED or level == highest:
             continue
         for s in range(k):
-            if solver.levels[s] <= level:
-                continue
-            loss = loss_of(margins, scores, r, s)
-            if (
-                selection == ALL
-                or (selection == VIOLATED and loss > 0)
-                or (selection == MISTAKEN and is_ahead(scores, s, r))
-            ):
-                solver.better[m], solver.worse[m], solver.losses[m] = r, s, loss
-                m += 1
+            if solver.levels[s] > level:
+                m = choose_pair(selection, margins, scores, r, s, m, solver)
     return m
+
+
+@inlined
+def choose_pair(selection, margins, scores, r, s, m, solver):
+    """Add a pair to the m chosen ones if it is of the kind; return how many there are by now."""
+    loss = loss_of(margins, scores, r, s)
+    if (
+        selection == ALL
+        or (selection == VIOLATED and loss > 0)
+        or (selection == MISTAKEN and is_ahead(scores, s, r))
+    ):
+        solver.better[m], solver.worse[m], solver.losses[m] = r, s, loss
+        return m + 1
+    return m
+
+
+@inlined
+def neighbours(i, solver):
+    """Return the i-th and the next rank, the one nearer to the answer first."""
+    r, s = solver.ranks[ORDER, i], solver.ranks[ORDER, i + 1]
+    return (r, s) if solver.levels[r] < solver.levels[s] else (s, r)
+
+
+@inlined
+def worst_neighbours(scores, k, solver):
+    """Return the worst pair of neighbouring ranks; among equals as in `worst_pair`."""
+    better, worse, worst = -1, -1, 0.0
+    for i in range(k - 1):
+        r, s = neighbours(i, solver)
+        if solver.levels[r] == NOT_COMPARED:
+            continue
+        lead = lead_of(scores, r, s)
+        swapped = better >= 0 and better < worse and s < r
+        if better < 0 or lead < worst or (lead == worst and swapped):
+            better, worse, worst = r, s, lead
+    return better, worse
 
 
 @inlined

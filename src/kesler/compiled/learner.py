@@ -34,7 +34,7 @@ KIND, MAP, STATISTIC, OFFSET, WIDTH = range(5)
 # with the example. Addresses are never so small.
 ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
-PER_CLASS, SHARED, GROUPED = range(3)
+PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
 # What is kept of each class.
 FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
 # Which constraints a rule is given.
@@ -47,6 +47,9 @@ LOSSES, NORMS, GRAM = range(3)
 LANES = 16
 # What answers share: the level of classes left out, the most pairs, the number of levels.
 REST, PAIRS, LEVELS = range(3)
+# What is known of the order of ranks: the place of each class among all that Python knows, the
+# classes met by now from the lowest to the highest, and the number of each among these.
+PLACE, ORDER, POSITION = range(3)
 # Counters.
 TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
 # Numbers of a link: the sum behind its scale, the largest that it was since all was computed anew,
@@ -76,6 +79,7 @@ class Learner(NamedTuple):
     kinds : (kinds,), of statistics;
     parts : (parts, 5), columns as named above; map_parameters : (parts, 4);
     member_starts : (parts, classes + 1) and members : hypotheses of each class of grouped parts;
+    ranks : (3, classes), rows as named above; (3, 0) where classes have no order;
     rule : address, constraints, sight; rule_parameters : of the rule; margins : (1, 1), or
     (classes, classes) where they differ; counters : (4,);
     link : address (0 for none), where the scale comes from; link_parameters : of the link;
@@ -95,6 +99,7 @@ class Learner(NamedTuple):
     map_parameters: npt.NDArray[np.float32]
     member_starts: npt.NDArray[np.int64]
     members: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int64]
     rule: npt.NDArray[np.int64]
     rule_parameters: npt.NDArray[np.float64]
     margins: npt.NDArray[np.float64]
@@ -143,13 +148,15 @@ class Scratch(NamedTuple):
 class Solver(NamedTuple):
     """The constraints of a trial, what the rule sees of them and the steps that it takes.
 
-    levels, lowest, top : (classes,), of the answer; better, worse, losses, norms, steps : (pairs,);
+    ranks : as in `Learner`; levels, lowest, top : (classes,), of the answer;
+    better, worse, losses, norms, steps : (pairs,);
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
     where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
     after : (classes,), the scores that the steps would lead to.
     """
 
+    ranks: npt.NDArray[np.int64]
     levels: npt.NDArray[np.int64]
     lowest: npt.NDArray[np.int64]
     top: npt.NDArray[np.int64]
@@ -215,6 +222,7 @@ LEARNER = types.NamedTuple(
         FLOAT_TABLE,
         INT_TABLE,
         INTS,
+        INT_TABLE,
         INTS,
         DOUBLES,
         DOUBLE_TABLE,
@@ -307,6 +315,7 @@ def make_solver(learner, n_classes, heard):
     for r in range(n_classes):
         slots[r] = -1
     return Solver(
+        learner.ranks,
         np.empty(n_classes, np.int64),
         np.empty(most_levels, np.int64),
         np.empty(most_levels, np.int64),

@@ -15,8 +15,10 @@ from kesler.compiled.learner import (
     FIRST_SEEN,
     GIVEN,
     HEARD,
+    KIND,
     LEARNER,
     MAP,
+    ORDERED,
     REST,
     make_scratch,
     make_solver,
@@ -25,6 +27,7 @@ from kesler.compiled.lengths import squared_length
 from kesler.compiled.maps import SQUARED_NORMS
 from kesler.compiled.members import n_hypotheses
 from kesler.compiled.norms import forget_columns, measure_norms
+from kesler.compiled.ordered import ordered_length
 from kesler.compiled.scores import clear, of_map, score
 from kesler.compiled.trial import meet
 
@@ -42,6 +45,8 @@ def longest_view(learner, indices, values, k, scratch):
             products[r] = plain
             if learner.parts[part, MAP] == GIVEN:
                 products[r] = given_length(scratch.views, r)
+            elif learner.parts[part, KIND] == ORDERED:
+                products[r] = ordered_length(learner, values, r)
         if learner.parts[part, MAP] > GIVEN:
             clear(products, k)
             of_map(
@@ -83,7 +88,7 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
         k = learner.counters[FIRST_SEEN]
         find_views(rows.ratings, t, k, scratch.views)
         score(learner, row, x, k, scratch, scratch.scores)
-        highest = set_levels(codes, levels, heard.shape[REST], k, solver.levels)
+        highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         r, s = worst_pair(scratch.scores, k, solver, highest)
         leads[t] = np.inf
         if r >= 0:

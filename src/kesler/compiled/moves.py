@@ -15,11 +15,13 @@ from kesler.compiled.learner import (
     LARGEST,
     MAP,
     OFFSET,
+    ORDERED,
     PER_CLASS,
     SHARED,
 )
 from kesler.compiled.links import change
 from kesler.compiled.members import is_member
+from kesler.compiled.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.scores import phi_of
 
 
@@ -28,6 +30,10 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
     """Whether no weight would move by more than float32 bears; NaN is more."""
     for part in range(learner.parts.shape[0]):
         size = largest(values)
+        if learner.parts[part, KIND] == ORDERED:
+            if not largest_ordered_step(learner, n_moved, solver) * size <= LARGEST:
+                return False
+            continue
         for i in range(n_moved):
             r = solver.moved[i]
             if learner.parts[part, MAP] == GIVEN:
@@ -55,6 +61,9 @@ def move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     for part in range(learner.parts.shape[0]):
         offset, kind = learner.parts[part, OFFSET], learner.parts[part, KIND]
+        if kind == ORDERED:
+            move_ordered(learner, part, indices, values, scratch, solver)
+            continue
         if kind == SHARED:
             add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
             continue

@@ -13,10 +13,11 @@ from kesler.compiled.given import (
     with_given_powers,
 )
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GIVEN, ITSELF, MAP
+from kesler.compiled.learner import GIVEN, ITSELF, KIND, MAP, ORDERED
 from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
 from kesler.compiled.members import n_common, n_hypotheses
+from kesler.compiled.ordered import add_ordered_products, ordered_pair_norm
 from kesler.compiled.scores import clear, of_map, phi_of
 
 
@@ -26,6 +27,9 @@ def pair_norm(learner, indices, values, y, s, scratch):
     total, exponent = 0.0, learner.geometry[0]
     n = indices.shape[0]
     for part in range(learner.parts.shape[0]):
+        if learner.parts[part, KIND] == ORDERED:
+            total += ordered_pair_norm(learner, values, y, s)
+            continue
         common = n_common(learner, part, y, s)
         own = n_hypotheses(learner, part, y) - common
         others = n_hypotheses(learner, part, s) - common
@@ -66,6 +70,9 @@ def gram_column(learner, indices, values, s, k, scratch, out):
     n = indices.shape[0]
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
+        if learner.parts[part, KIND] == ORDERED:
+            add_ordered_products(learner, values, s, k, out)
+            continue
         if learner.parts[part, MAP] == ITSELF:
             for r in range(k):
                 out[r] += n_common(learner, part, r, s) * plain
@@ -119,7 +126,8 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
 @inlined
 def measure_norms(learner, indices, values, k, m, scratch, solver):
     """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
-    if m == 1 or learner.geometry[0] != 2:
+    # Pairs of neighbours have each a better class of its own, and no use for a Gram column.
+    if m == 1 or learner.geometry[0] != 2 or solver.ranks.shape[1]:
         for j in range(m):
             solver.norms[j] = pair_norm(
                 learner, indices, values, solver.better[j], solver.worse[j], scratch

@@ -15,12 +15,14 @@ from kesler.compiled.learner import (
     LANES,
     MAP,
     OFFSET,
+    ORDERED,
     PER_CLASS,
     SHARED,
     STATISTIC,
     WIDTH,
 )
 from kesler.compiled.maps import PHI, PROJECT, call_map
+from kesler.compiled.ordered import add_ordered_scores
 
 
 @inlined
@@ -138,7 +140,9 @@ def score(learner, indices, values, k, scratch, scores):
     """Fink (2006) Eq. 7: scores[r] = sum over the hypotheses t of class r of <w^t, phi^t(x, r)>."""
     clear(scores, whole_lanes(k, scores.shape[0]))
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, MAP] == ITSELF:
+        if learner.parts[part, KIND] == ORDERED:
+            add_ordered_scores(learner, part, indices, values, k, scores)
+        elif learner.parts[part, MAP] == ITSELF:
             add_plain_scores(learner, part, indices, values, k, scratch.column, scores)
         elif learner.parts[part, MAP] == GIVEN:
             add_given_scores(learner, part, k, scratch.views, scores)

@@ -40,6 +40,7 @@ from kesler.compiled.learner import (
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
+from kesler.compiled.ordered import insert_rank
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import join, take_in
@@ -155,6 +156,8 @@ def meet(learner, indices, values, codes, levels, weight, out):
             learner.counters[FIRST_SEEN] = y + 1
             join(learner, y)
             meet_hypotheses(learner, y, out)
+            if learner.ranks.shape[1]:
+                insert_rank(learner, y)
         if levels[i] == 0:
             take_in(learner, indices, values, y, weight)
     settle(learner, out)
@@ -175,7 +178,7 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
         meet_features(learner, row, k, scratch.views, scratch.out)
-        highest = set_levels(codes, levels, heard.shape[REST], k, solver.levels)
+        highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         mistaken = learn_from(learner, row, x, k, weight, highest, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken

@@ -15,13 +15,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from kesler.answers import Kind
 from kesler.classes import ClassTable, Label
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
-from kesler.hypotheses import Part, resolve_hypotheses, takes_ratings
+from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.links import resolve_link
 from kesler.machine import NO_SCORES, Machine
 from kesler.maps import FeatureMap, resolve_map
@@ -100,11 +101,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     Attributes
     ----------
     n_virtual : how many classes there are before the first row, without a label and never shown.
-    one_right : whether every answer is one label.
+    answer : what an answer is; see :data:`kesler.answers.Kind`.
     """
 
     n_virtual: ClassVar[int] = 0
-    one_right: ClassVar[bool] = False
+    answer: ClassVar[Kind] = "levels"
 
     hypotheses: str | Part | list[Part]
     feature_map: str | FeatureMap
@@ -386,7 +387,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
     def _known_classes(self) -> ClassTable:
         machine = getattr(self, "_machine", None)
-        return ClassTable(n_virtual=self.n_virtual) if machine is None else machine.classes
+        return self._no_classes() if machine is None else machine.classes
+
+    def _no_classes(self) -> ClassTable:
+        """Return the table of classes before the first row."""
+        return ClassTable(n_virtual=self.n_virtual)
 
     def _prepared(self, *, dense: bool) -> Machine:
         """Return the machine, made for the kind of the first rows."""
@@ -397,7 +402,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
                 self._parts(dense=dense),
                 classes=self._known_classes(),
                 constant=constant,
-                one_right=self.one_right,
+                answer=self.answer,
                 **self._moves(),
             )
             self._machine = machine
@@ -423,15 +428,18 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "link": machine.link,
             "averaged": machine.averaged,
             "intercept": machine.constant,
+            "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,
         }
         names = cls._get_param_names()
         return cls(**{name: value for name, value in told.items() if name in names})
 
     def _parts(self, *, dense: bool) -> list[Part]:
-        return resolve_hypotheses(
-            self.hypotheses, lambda: resolve_map(self.feature_map, dense=dense)
-        )
+        return resolve_hypotheses(self.hypotheses, lambda: self._shared_part(dense=dense))
+
+    def _shared_part(self, *, dense: bool) -> Part:
+        """Return the part that the names of hypotheses mean by one for all classes."""
+        return Shared(resolve_map(self.feature_map, dense=dense))
 
     def _takes_ratings(self) -> bool:
         machine: Machine | None = getattr(self, "_machine", None)

@@ -32,7 +32,8 @@ def save(
     model: OnlineLearner, machine: Machine, path: str | os.PathLike[str], notes: dict[str, Any]
 ) -> None:
     """Write an estimator and its machine."""
-    _require_plain([*machine.classes.labels, *(g for gs in machine.groups for g in gs)])
+    _require_plain([*machine.classes.labels, *(machine.classes.declared or ())])
+    _require_plain([g for gs in machine.groups for g in gs])
     _require_plain([name for part in machine.parts for name in names_in(part)])
     if machine.costs is not None:
         _require_plain(machine.costs.labels)
@@ -46,6 +47,7 @@ def save(
         "averaged": machine.averaged,
         "costs": None if machine.costs is None else machine.costs.describe(),
         "labels": machine.classes.labels,
+        "order": machine.classes.declared,
         "n_features": machine.n_features,
         "names": None if vocabulary is None else vocabulary.names,
         "n_sub_experts": machine.n_sub_experts,
@@ -96,12 +98,13 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
     costs = restore_costs(metadata.get("costs"), custom)
     constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
+    order = metadata.get("order")
     machine = Machine(
         parts,
         rule,
-        ClassTable(metadata["labels"], face.n_virtual),
+        ClassTable(metadata["labels"], face.n_virtual, order),
         constant,
-        one_right=face.one_right,
+        answer=face.answer,
         link=link,
         averaged=averaged,
         costs=costs,
@@ -133,9 +136,16 @@ def _faces() -> dict[str, Any]:
     from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
+    from kesler.estimators.ordinal import OnlineOrdinalClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
 
-    faces = (OnlineClassifier, LinearMax, OnlineMultilabelClassifier, OnlineLabelRanker)
+    faces = (
+        OnlineClassifier,
+        LinearMax,
+        OnlineMultilabelClassifier,
+        OnlineLabelRanker,
+        OnlineOrdinalClassifier,
+    )
     return {face.__name__: face for face in faces}
 
 

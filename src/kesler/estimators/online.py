@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from kesler.answers import Kind
 from kesler.classes import Label
 from kesler.estimators import inputs
 from kesler.estimators.base import OnlineLearner
@@ -113,7 +114,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     ('spam', 3, ['spam', 'work'])
     """
 
-    one_right: ClassVar[bool] = True
+    answer: ClassVar[Kind] = "class"
 
     def __init__(
         self,

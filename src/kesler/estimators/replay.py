@@ -46,14 +46,14 @@ class Replay:
         made = learner._prepared(dense=self._pieces[0][0].dense)
         _require_linear(made)
         self.parts, self.rule = made.parts, made.rule
-        self._constant, self._one_right = made.constant, made.one_right
+        self._constant, self._answer = made.constant, made.answer
         self._n_virtual = made.classes.n_virtual
         self.squared_lengths = np.zeros(2)
 
     def machine(self, rule: UpdateRule) -> Machine:
         """Return a machine of the same parts that has met no class, with another rule."""
         classes = ClassTable(n_virtual=self._n_virtual)
-        return Machine(self.parts, rule, classes, self._constant, one_right=self._one_right)
+        return Machine(self.parts, rule, classes, self._constant, answer=self._answer)
 
     def learn(self, machine: Machine, n_pieces: int = 1) -> Iterator[None]:
         """Let a machine go through the trials, from its weights on, and stop after each piece."""

@@ -13,7 +13,9 @@ from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.online import OnlineClassifier
+from kesler.estimators.ordinal import OnlineOrdinalClassifier
 from kesler.estimators.ranking import OnlineLabelRanker
+from kesler.metrics import mean_absolute_error
 from kesler.progressive.label_results import MultilabelResult, RankingResult, validate_labels
 from kesler.progressive.run import Run
 
@@ -59,6 +61,28 @@ class ProgressiveResult:
         return self.n_mistakes / max(1, self.n_trials)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrdinalResult(ProgressiveResult):
+    """The record of a run of :class:`~kesler.OnlineOrdinalClassifier`.
+
+    Attributes
+    ----------
+    mean_absolute_error : float
+        How many ranks predictions were away from the answers, on average over the rows of ranks
+        known by then, counted in `classes_` as they are after the run or in the declared order.
+    """
+
+    mean_absolute_error: float
+
+
+@overload
+def progressive_validate(
+    estimator: OnlineOrdinalClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = ...,
+    classes: Any = ...,
+) -> OrdinalResult: ...
 @overload
 def progressive_validate(
     estimator: OnlineClassifier, X: Any, y: Any, sample_weight: Any = ..., classes: Any = ...
@@ -84,14 +108,15 @@ def progressive_validate(
 
     Parameters
     ----------
-    estimator : OnlineClassifier, OnlineMultilabelClassifier or OnlineLabelRanker
+    estimator : OnlineClassifier, OnlineOrdinalClassifier, OnlineMultilabelClassifier or \
+OnlineLabelRanker
         Learns in place and goes on from what it knows already.
     X, y, sample_weight, classes : as in the `partial_fit` of the estimator
         The stream, in its order.
 
     Returns
     -------
-    ProgressiveResult, MultilabelResult or RankingResult
+    ProgressiveResult, OrdinalResult, MultilabelResult or RankingResult
 
     Raises
     ------
@@ -127,14 +152,21 @@ def progressive_validate(
     wrong = mistakes(predicted, answers, n_known)
     met = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
     labels = np.array([*met, None], dtype=object)
-    return ProgressiveResult(
-        n_trials=len(answers),
-        n_mistakes=int(wrong.sum()),
-        n_first_seen=estimator.n_known_ - n_known,
-        curve=np.cumsum(wrong, dtype=np.int64),
-        predictions=labels[predicted],
-        seconds=seconds,
-        run=run,
+    record: dict[str, Any] = {
+        "n_trials": len(answers),
+        "n_mistakes": int(wrong.sum()),
+        "n_first_seen": estimator.n_known_ - n_known,
+        "curve": np.cumsum(wrong, dtype=np.int64),
+        "predictions": labels[predicted],
+        "seconds": seconds,
+        "run": run,
+    }
+    if not isinstance(estimator, OnlineOrdinalClassifier):
+        return ProgressiveResult(**record)
+    known = ~first_seen(answers, n_known)
+    pair = labels[predicted[known]], labels[answers[known]]
+    return OrdinalResult(
+        **record, mean_absolute_error=mean_absolute_error(*pair, estimator.all_ranks)
     )
 
 
@@ -151,6 +183,12 @@ def mistakes(
     [False, False, True, False]
     """
     wrong: npt.NDArray[np.bool_] = predicted != answers
+    return wrong & ~first_seen(answers, n_known)
+
+
+def first_seen(answers: npt.NDArray[np.int32], n_known: int) -> npt.NDArray[np.bool_]:
+    """Return which trials brought a class that was not among the first `n_known`."""
+    is_first = np.zeros(len(answers), dtype=np.bool_)
     classes, first = np.unique(answers, return_index=True)
-    wrong[first[classes >= n_known]] = False
-    return wrong
+    is_first[first[classes >= n_known]] = True
+    return is_first

@@ -1,0 +1,154 @@
+"""The oracle of ranks: one pass of trials in plain float64 NumPy, one instance a threshold.
+
+Written from Amit et al. (2006), Section 3: k - 1 instances, (x, -e_j) for the j-th threshold, of
+label +1 for those under y and -1 for the others, so that every constraint is label <w, instance> >=
+1; and, for one vector a rank, from Section 2. Steps are those of `reference.py`. PRank is Crammer
+and Singer (2001), Figure 1, which knows no hypotheses at all.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import reference
+from reference import Array
+
+CLOSE = 1e-5  # of the largest term of a margin: nearer than this, rounding may decide
+WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge")
+
+
+class Thresholds:
+    """The blocks of one expanded vector: w and thresholds, and one vector a rank."""
+
+    def __init__(self, kinds: tuple[str, ...], n: int, n_ranks: int) -> None:
+        self.kinds, self.n, self.n_ranks = kinds, n, n_ranks
+        sizes = {"ordered": n - 1 + n_ranks, "per_class": n * n_ranks}
+        self.starts = dict(
+            zip(kinds, np.cumsum([0, *(sizes[kind] for kind in kinds)]), strict=False)
+        )
+        self.size = sum(sizes[kind] for kind in kinds)
+
+    def instance(self, x: Array, lower: int, upper: int) -> Array:
+        """phi(x, upper) - phi(x, lower) of neighbours: x begins with the constant."""
+        d = np.zeros(self.size)
+        if "ordered" in self.kinds:
+            start = self.starts["ordered"]
+            d[start : start + self.n - 1] = x[1:]
+            d[start + self.n - 1 + upper] = -x[0]
+        if "per_class" in self.kinds:
+            for rank, sign in ((upper, 1.0), (lower, -1.0)):
+                start = self.starts["per_class"] + rank * self.n
+                d[start : start + self.n] = sign * x
+        return d
+
+    def begin(self, w: Array, known: list[int], new: int) -> None:
+        """Give the threshold that a new rank brings its first value."""
+        if "ordered" not in self.kinds or len(known) < 2:
+            return
+        b = w[self.starts["ordered"] + self.n - 1 :][: self.n_ranks]  # b[r]: the one under r
+        ranks = sorted([*known, new])
+        place, gaps = ranks.index(new), max(1, len(known) - 2)
+        if 0 < place < len(known):
+            b[new] = b[ranks[place + 1]]
+        elif place:
+            b[new] = b[known[-1]] + (b[known[-1]] - b[known[1]]) / gaps
+        else:
+            b[known[0]] = b[known[1]] - (b[known[-1]] - b[known[1]]) / gaps
+
+
+def choice(update: str, leads: Array, margin: float, wrong: Array, swapped: Array) -> list[int]:
+    """Amit et al. 2006, sec. 4: which instances a rule moves along."""
+    order = sorted(range(len(leads)), key=lambda j: (leads[j], not swapped[j]))
+    lossy, mistaken = [j for j in order if leads[j] < margin], [j for j in order if wrong[j]]
+    return {
+        "perceptron": mistaken[:1],
+        **dict.fromkeys(WORST, lossy[:1]),
+        **dict.fromkeys(["simperc", "conproj"], mistaken),
+        "simproj": lossy,
+        "mira": order if lossy else [],
+        **dict.fromkeys(["softmax", "logistic"], order),
+    }[update]
+
+
+def is_clear(scores: Array, sizes: Array) -> bool:
+    """Whether the prediction does not hang on the last bits of a number; 0 is exact."""
+    if not len(scores):
+        return True
+    best, group = int(np.argmax(scores)), np.cumsum([0, *(sizes > 0)])
+    near = scores[best] - scores < len(scores) * CLOSE * sizes.max(initial=0.0)
+    return not (near & (group != group[best])).any()
+
+
+def is_decided(update: str, leads: Array, margin: float, sizes: Array) -> bool:
+    """Whether no choice of constraints hangs on the last bits of a number; 0 is exact."""
+    close = CLOSE * sizes.max()
+    near = (abs(leads) < close * (sizes > 0)) | (abs(leads - margin) < close * (sizes > 0))
+    worst = np.argmin(leads)
+    tied = (leads - leads[worst] < close) & ((sizes > 0) | (sizes[worst] > 0))
+    tied[worst] = False
+    return not (near.any() or (update in ("perceptron", *WORST) and tied.any()))
+
+
+def reference_ordinal_run(
+    X: Array, y: Any, kinds: tuple[str, ...], update: str, C: float = 1.0, weights: Any = None
+) -> dict[str, Any]:
+    """Amit et al. 2006, Fig. 2: one pass; ranks y are numbers, which may come in any order."""
+    space = Thresholds(kinds, X.shape[1], int(np.max(y)) + 1)
+    w, moved = np.zeros(space.size), np.zeros(space.size)
+    margin = reference.margin_of(update, C)
+    known: list[int] = []
+    met: list[int] = []
+    predictions: list[int] = []
+    mistakes, doubtful = 0, len(X)
+    for t, (x, rank) in enumerate(zip(X, map(int, y), strict=True)):
+        weight = 1.0 if weights is None else float(weights[t])
+        pairs = list(pairwise(known))
+        D = np.array([space.instance(x, a, b) for a, b in pairs]).reshape(len(pairs), space.size)
+        scores = np.cumsum([0.0, *(D @ w)])
+        firsts = [met.index(r) for r in known]
+        best = sorted(range(len(known)), key=lambda i: (-scores[i], firsts[i]))
+        predictions.append(known[best[0]] if known else -1)
+        sizes = abs(D) @ moved
+        if not is_clear(scores, sizes):
+            doubtful = min(doubtful, t)
+        if rank not in known:
+            space.begin(w, known, rank)
+            moved[:] = np.maximum(moved, abs(w))
+            known, met = sorted([*known, rank]), [*met, rank]
+            continue
+        labels = np.array([1.0 if rank >= upper else -1.0 for _, upper in pairs])
+        A = labels[:, None] * D
+        leads = A @ w
+        # The worse of two equals is ahead if it was met first.
+        order = np.array([met.index(b) - met.index(a) for a, b in pairs])
+        swapped = labels * order > 0
+        wrong = (leads < 0) | ((leads == 0) & swapped)
+        if pairs and not is_decided(update, leads, margin, sizes):
+            doubtful = min(doubtful, t)
+        mistakes += bool(wrong.any())
+        along = choice(update, leads, margin, wrong, swapped)
+        if along:
+            d = A[along]
+            alpha = reference.RULES[update](
+                margin - leads[along], (d * d).sum(axis=1), d @ d.T, C * weight
+            )
+            alpha = weight * alpha if update in reference.UNIT_STEPS else alpha
+            w, moved = w + alpha @ d, moved + alpha @ abs(d)
+    found = {"w": w, "moved": moved, "mistakes": mistakes, "doubtful": doubtful}
+    return {**found, "predictions": predictions, "space": space}
+
+
+def prank(X: Array, y: Any, k: int) -> tuple[list[int], Array, Array]:
+    """Crammer and Singer 2001, Fig. 1: predictions, w and thresholds; ranks are 0 to k - 1."""
+    w, b, predictions = np.zeros(X.shape[1]), np.zeros(k - 1), []
+    for x, rank in zip(X, y, strict=True):
+        above = w @ x - b >= 0
+        predictions.append(k - 1 if above.all() else int(np.argmin(above)))
+        if predictions[-1] != rank:
+            label = np.where(rank > np.arange(k - 1), 1.0, -1.0)
+            tau = np.where(label * (w @ x - b) <= 0, label, 0.0)
+            w, b = w + tau.sum() * x, b - tau
+    return predictions, w, b

@@ -1,0 +1,383 @@
+"""Ranks: the oracle, PRank, cases worked out by hand, what is refused, and real rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kesler import (
+    Grouped,
+    KeslerError,
+    OnlineClassifier,
+    OnlineOrdinalClassifier,
+    Ordered,
+    PerClass,
+    Shared,
+    load,
+    metrics,
+    progressive_validate,
+    update_rule,
+)
+from kesler.datasets import load as load_data
+from kesler.maps import Frequency
+from kesler.updates import RULES, SimProj
+from reference_ordinal import prank, reference_ordinal_run
+from registry import Row
+from streams import assert_same, everything, make_stream
+
+KINDS = {"single": ("ordered",), "multi": ("per_class",), "hybrid": ("per_class", "ordered")}
+
+
+def stream(seed: int, n_rows: int = 60, k: int = 5, noise: float = 0.5) -> tuple[Any, Any]:
+    """Rows along a direction, cut into k ranks that come in any order."""
+    rng = np.random.default_rng(seed)
+    X = make_stream(seed, n_rows, density=1.0).X
+    along = X @ rng.normal(size=X.shape[1])
+    along += noise * along.std() * rng.normal(size=n_rows)
+    return X, np.searchsorted(np.quantile(along, np.arange(1, k) / k), along)
+
+
+# ---- the oracle ---------------------------------------------------------------------------------
+
+
+def weights_of(model: OnlineOrdinalClassifier, space: Any) -> np.ndarray:
+    """Return our weights as the oracle stacks them: thresholds under the rank above them."""
+    arrays, blocks = model._machine.arrays(), []
+    codes = [model._machine.classes.code(rank) for rank in range(space.n_ranks)]
+    for i, kind in enumerate(space.kinds):
+        table = arrays[f"weights.{i}"].astype(float)
+        if kind == "per_class":
+            own = [np.zeros(space.n) if c is None else table[:, c] for c in codes]
+            blocks.append(np.concatenate(own))
+        else:
+            steps = [0.0 if c is None else -table[0, 1 + c] for c in codes]
+            blocks.append(np.concatenate([table[1:, 0], steps]))
+    return np.concatenate(blocks)
+
+
+def compare(
+    X: Any,
+    y: Any,
+    hypotheses: str,
+    rule: str,
+    C: float,
+    weights: Any = None,
+    *,
+    exact: bool = False,
+) -> int:
+    """Compare up to the first trial that rounding decides; return how many trials these are."""
+    wide = np.hstack([np.ones((len(X), 1)), X])
+    kinds = KINDS[hypotheses]
+    stop = reference_ordinal_run(wide, y, kinds, rule, C, weights)["doubtful"]
+    stop = len(X) if exact else stop
+    X, y, wide, weights = (
+        X[:stop],
+        y[:stop],
+        wide[:stop],
+        None if weights is None else weights[:stop],
+    )
+    run = reference_ordinal_run(wide, y, kinds, rule, C, weights)
+    model = OnlineOrdinalClassifier(hypotheses, update=Row(rule, hypotheses, None).update(C))
+    result = progressive_validate(model, X, y, weights)
+    assert [-1 if p is None else p for p in result.predictions] == run["predictions"]
+    assert model.n_mistakes_ == run["mistakes"]
+    close = 1e-3 if rule == "mira" else 1e-4
+    near = close * (run["moved"] + run["moved"].max()) + 1e-6
+    assert (abs(weights_of(model, run["space"]) - run["w"]) <= near).all()
+    return stop
+
+
+@pytest.mark.parametrize("hypotheses", KINDS)
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**31),
+    k=st.integers(2, 7),
+    C=st.sampled_from([0.02, 0.2, 1.0]),
+    weighted=st.booleans(),
+)
+def test_7_every_rule_equals_the_oracle(rule, hypotheses, seed, k, C, weighted):
+    X, y = stream(seed, k=k)
+    weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], size=len(X)) if weighted else None
+    assume(compare(X, y, hypotheses, rule, C, weights) >= k + 3)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("hypotheses", KINDS)
+@pytest.mark.parametrize("rule", ["simperc", "conproj", "simproj", "mira"])
+def test_7_real_rows_give_what_the_oracle_gives(rule, hypotheses):
+    data = load_data("ordinal/boston_housing")
+    X = StandardScaler().fit_transform(data.X).astype(np.float32).astype(float)
+    y = np.searchsorted(np.quantile(data.y, np.arange(1, 5) / 5), data.y)
+    runs = np.array_split(np.random.default_rng(1).permutation(len(y)), 16)
+    assert sum(compare(X[rows], y[rows], hypotheses, rule, 0.1) for rows in runs) >= 200
+
+
+@pytest.mark.parametrize("hypotheses", KINDS)
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**31), k=st.integers(3, 7))
+def test_7_whole_numbers_tie_as_in_the_oracle(hypotheses, seed, k):
+    X, y = stream(seed, k=k)
+    compare(np.rint(2 * X), y, hypotheses, "perceptron", 1.0, exact=True)
+
+
+# ---- PRank --------------------------------------------------------------------------------------
+
+
+@update_rule(constraints="all", sees="losses")
+def unit_steps(parameters, weight, losses, squared_norms, gram, steps):
+    """Move by 1 along every constraint that is wrong, ties too: PRank."""
+    for j in range(losses.shape[0]):
+        if losses[j] >= 1:
+            steps[j] = 1
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**31))
+def test_unit_steps_along_every_wrong_neighbour_are_prank(k, seed):
+    X, y = stream(seed, 150, k)
+    # All ranks are met first, the highest before the others: PRank, too, gives ties to it.
+    ranks = np.arange(k)[::-1]
+    model = OnlineOrdinalClassifier("single", update=unit_steps).fit(
+        np.zeros((k, X.shape[1])), ranks
+    )
+    y[0] = 0  # at the start all is tied, and PRank moves unless the highest rank is right
+    predictions, w, b = prank(X, y, k)
+    result = progressive_validate(model, X, y)
+    assert result.predictions.tolist() == predictions
+    np.testing.assert_allclose(model._machine.weights[1 : len(w) + 1, 0], w, atol=1e-3)
+    assert model.thresholds_.tolist() == b.tolist() == sorted(b)
+
+
+def test_between_two_ranks_simperc_is_prank():
+    X, y = stream(3, 200, 2)
+    y[0] = 0
+    model = OnlineOrdinalClassifier("single", update="simperc").fit(
+        np.zeros((2, X.shape[1])), [1, 0]
+    )
+    assert progressive_validate(model, X, y).predictions.tolist() == prank(X, y, 2)[0]
+
+
+# ---- by hand ------------------------------------------------------------------------------------
+
+
+def test_a_rank_far_off_costs_a_constraint_for_each_threshold_between():
+    model = OnlineOrdinalClassifier("single", update="simperc").fit([[1.0]] * 4, [0, 1, 2, 3])
+    # Of equals the rank met first is ahead: 0 is predicted, right of nothing, 3 needs all three.
+    model.learn_one([2.0], 3)
+    assert model.n_mistakes_ == 1
+    np.testing.assert_allclose(model.thresholds_, [-1 / 3] * 3, rtol=1e-6)
+    # w = 3 (1/3) 2 = 2; scores are sums of 2 x + 1/3.
+    np.testing.assert_allclose(model.decision_function([[1.0]]), [[0, 7 / 3, 14 / 3, 7]], rtol=1e-6)
+
+
+def test_projections_know_their_norm():
+    model = OnlineOrdinalClassifier("single", update="simproj").fit([[1.0]] * 3, [0, 1, 2])
+    model.learn_one([2.0], 1)  # ||(2, -1)||^2 = 5: steps of 1 / 5 / 2 up and down
+    np.testing.assert_allclose(model.thresholds_, [-0.1, 0.1], rtol=1e-6)
+    assert model.decision_function([[5.0]]).tolist() == [[0, model.thresholds_[1], 0]]
+    hybrid = OnlineOrdinalClassifier("hybrid", update="simproj").fit([[1.0]] * 2, [0, 1])
+    hybrid.learn_one([2.0], 1)  # 5 + 2 (4 + 1) = 15, of which loss 1: now the margin is met
+    np.testing.assert_allclose(hybrid.decision_function([[2.0]]), [1.0], rtol=1e-6)
+
+
+def test_the_answer_compares_neighbours_only():
+    # The score of 0 may stay above that of 2: of these two nothing is demanded.
+    model = OnlineOrdinalClassifier("multi", update="pa").fit([[0.0]] * 3, [0, 1, 2])
+    assert model.n_mistakes_ == 0
+    for _ in range(50):
+        model.learn_one([1.0], 2)
+    low, middle, high = model.decision_function([[1.0]])[0]
+    assert middle - low >= 0.99 and high - middle >= 0.99
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize("late", [1, 2, 3])
+def test_a_rank_inserted_takes_no_row_from_others(averaged, late):
+    X, y = stream(5, 300, 5, noise=0.1)
+    model = OnlineOrdinalClassifier("single", averaged=averaged).fit(X[y != late], y[y != late])
+    before = model.predict(X)
+    model.learn_one(X[y == late][0], late)
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert model.predict(X).tolist() == before.tolist()
+
+
+@pytest.mark.parametrize(("late", "nearest"), [(0, 1), (4, 3)])
+def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
+    X, y = stream(6, 300, 5, noise=0.1)
+    model = OnlineOrdinalClassifier("single").fit(X[y != late], y[y != late])
+    before, old = model.predict(X), model.thresholds_
+    model.learn_one(X[y == late][0], late)
+    new = model.thresholds_
+    gap = (old[-1] - old[0]) / 2
+    np.testing.assert_allclose(new[1:] if late == 0 else new[:-1], old)
+    np.testing.assert_allclose(np.diff(new)[0 if late == 0 else -1], gap, rtol=1e-5)
+    after = model.predict(X)
+    changed = after != before
+    assert set(after[changed]) <= {late} and set(before[changed]) <= {nearest}
+
+
+@pytest.mark.parametrize("hypotheses", KINDS)
+def test_an_average_is_the_mean_over_trials(hypotheses):
+    X, y = stream(12, 80)
+    model = OnlineOrdinalClassifier(hypotheses, update="simproj")
+    mean = OnlineOrdinalClassifier(hypotheses, update="simproj", averaged=True)
+    X[:5], y[:5] = 0, [2, 0, 4, 1, 3]
+    scores = []
+    for x, rank in zip(X, y, strict=True):
+        model.learn_one(x, int(rank))
+        if model.n_known_ == 5:
+            scores.append(model.decision_function(X))
+    mean.fit(X, y)
+    wanted = np.sum(scores, axis=0) / len(X)  # nothing has moved before all are known
+    np.testing.assert_allclose(mean.decision_function(X), wanted, atol=1e-4)
+    assert mean.n_mistakes_ == model.n_mistakes_
+
+
+def test_thresholds_without_ordered_hypotheses_are_none():
+    model = OnlineOrdinalClassifier("multi").fit([[0.0], [1.0]], [0, 1])
+    assert not hasattr(model, "thresholds_")
+    with pytest.raises(AttributeError, match="Ordered"):
+        _ = model.thresholds_
+
+
+# ---- orders of labels ---------------------------------------------------------------------------
+
+NAMES = ["low", "mid", "high", "top", "peak"]
+
+
+@pytest.mark.parametrize("hypotheses", KINDS)
+def test_3_a_declared_order_changes_names_only(hypotheses, tmp_path):
+    X, y = stream(7)
+    plain = OnlineOrdinalClassifier(hypotheses).fit(X, y)
+    named = OnlineOrdinalClassifier(hypotheses, order=NAMES).fit(X, [NAMES[r] for r in y])
+    assert named.classes_.tolist() == NAMES
+    np.testing.assert_array_equal(named.decision_function(X), plain.decision_function(X))
+    assert named.predict(X).tolist() == [NAMES[r] for r in plain.predict(X)]
+    assert named.predict_one(X[0]) == NAMES[plain.predict_one(X[0])]
+    named.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.order == NAMES
+    assert_same(
+        named.partial_fit(X, [NAMES[r] for r in y]), loaded.partial_fit(X, [NAMES[r] for r in y]), X
+    )
+    with pytest.raises(KeslerError, match="'none' is not in the order"):
+        loaded.learn_one(X[0], "none")
+
+
+@pytest.mark.parametrize(
+    "names", [[*"abcde"], [-2.0, 0.0, 1.0, 10.0, 99.0], [(i, "x") for i in range(5)]]
+)
+def test_3_labels_in_their_own_order(names):
+    X, y = stream(8)
+    plain = OnlineOrdinalClassifier().fit(X, y)
+    model = OnlineOrdinalClassifier().fit(X, [names[r] for r in y])
+    assert model.classes_.tolist() == names
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+def test_declared_ranks_that_never_came_count_in_distances_only():
+    X, y = np.eye(2)[[0, 1, 0, 1]], ["low", "top", "top", "low"]
+    model = OnlineOrdinalClassifier(order=NAMES)
+    result = progressive_validate(model, X, y)
+    assert model.classes_.tolist() == ["low", "top"]
+    assert (result.n_mistakes, result.n_first_seen) == (2, 2)
+    assert result.mean_absolute_error == 3.0
+    assert progressive_validate(OnlineOrdinalClassifier(), X, y).mean_absolute_error == 1.0
+
+
+def test_mean_absolute_error_is_of_places():
+    assert metrics.mean_absolute_error(["a", "c"], ["c", "c"], [*"abc"]) == 1.0
+    with pytest.raises(KeslerError, match="'z' is not among the ranks"):
+        metrics.mean_absolute_error(["z"], ["a"], [*"abc"])
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+REFUSED = {
+    "text for an order": (lambda: OnlineOrdinalClassifier(order="abc"), "give a list"),
+    "a set for an order": (lambda: OnlineOrdinalClassifier(order={0, 1}), "give a list"),
+    "a label twice": (lambda: OnlineOrdinalClassifier(order=[0, 1, 0]), "names 0 twice"),
+    "no label": (lambda: OnlineOrdinalClassifier(order=[]), "names no label"),
+    "a list as label": (lambda: OnlineOrdinalClassifier(order=[[1], [2]]), "not hashable"),
+    "outside the order": (
+        lambda: OnlineOrdinalClassifier(order=[1, 2]),
+        "label 0 is not in the order",
+    ),
+    "no thresholds": (lambda: OnlineOrdinalClassifier(intercept=0), "without thresholds"),
+    "another geometry": (
+        lambda: OnlineOrdinalClassifier(link="exponential"),
+        "Ordered hypotheses have no .*linear link",
+    ),
+    "no order of classes": (lambda: OnlineClassifier(Ordered()), "OnlineOrdinalClassifier"),
+    "no such hypotheses": (lambda: OnlineOrdinalClassifier("double"), "for ranks, Ordered"),
+}
+
+
+@pytest.mark.parametrize(("make", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused_with_a_sentence(make, sentence):
+    model = make()
+    before = everything(model)
+    with pytest.raises(KeslerError, match=sentence):
+        model.fit([[1.0], [2.0]], [0, 1])
+    assert everything(model) == before
+
+
+def test_steps_beyond_float32_are_refused():
+    with pytest.raises(KeslerError, match="float32"):
+        OnlineOrdinalClassifier("single", update="perceptron").fit(
+            [[0.0], [0.0], [1e38]], [0, 1, 1]
+        )
+
+
+# ---- every family, and scikit-learn -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hypotheses",
+    [
+        [Ordered(), PerClass()],
+        [Ordered(), Grouped({"ends": [0, 4]})],
+        Grouped({"low": [0, 1], "high": [3, 4]}, Frequency()),
+        [Shared(Frequency()), Ordered()],
+    ],
+    ids=["ordered first", "groups", "grouped views", "shared"],
+)
+@pytest.mark.parametrize("rule", RULES)
+def test_any_hypotheses_learn_ranks(rule, hypotheses, tmp_path):
+    X, y = stream(9, 80)
+    model = OnlineOrdinalClassifier(hypotheses, update=rule).fit(X, y)
+    events = OnlineOrdinalClassifier(hypotheses, update=rule)
+    for x, rank in zip(X, y, strict=True):
+        events.learn_one(x, int(rank))
+    assert_same(model, events, X)
+    sparse_rows = OnlineOrdinalClassifier(hypotheses, update=rule).fit(sparse.csr_array(X), y)
+    np.testing.assert_array_equal(sparse_rows.decision_function(X), model.decision_function(X))
+    model.save(tmp_path / "model")
+    assert_same(load(tmp_path / "model").partial_fit(X, y), model.partial_fit(X, y), X)
+
+
+def test_many_ranks_find_room():
+    X, y = stream(10, 600, 60)
+    model = OnlineOrdinalClassifier("single")
+    for start in range(0, 600, 7):
+        model.partial_fit(X[start : start + 7], y[start : start + 7])
+    assert_same(model, OnlineOrdinalClassifier("single").fit(X, y), X)
+    assert model.classes_.tolist() == list(range(60)) and model.thresholds_.shape == (59,)
+
+
+def test_10_in_a_pipeline_and_a_grid():
+    X, y = stream(11, 200, noise=0.1)
+    model = make_pipeline(StandardScaler(), OnlineOrdinalClassifier())
+    grid = {"onlineordinalclassifier__update": [SimProj(0.01), SimProj(1.0)]}
+    search = GridSearchCV(model, grid, cv=3, scoring="neg_mean_absolute_error").fit(X, y)
+    assert search.best_score_ > -0.6
