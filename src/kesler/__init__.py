@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
     from kesler.hypotheses import Grouped, PerClass, Shared
+    from kesler.kernels.mercer import mercer_kernel
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
     from kesler.progressive import progressive_validate
@@ -40,6 +41,7 @@ _HOMES = {
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
+    "mercer_kernel": "kesler.kernels.mercer",
     "progressive_validate": "kesler.progressive",
     "threshold_algorithm": "kesler.algorithms.algorithm",
     "update_rule": "kesler.updates.rule",
@@ -57,6 +59,7 @@ __all__ = [
     "feature_map",
     "link_function",
     "load",
+    "mercer_kernel",
     "progressive_validate",
     "threshold_algorithm",
     "update_rule",

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
-_ARRAYS = (
-    *("weights", "_states", "_sums", "_totals", "counters"),
-    *("_margins", "_numbers", "_is_met", "_met"),
-)
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LINEAR = Linear()
 MOST_NUMBERS = 8  # of an algorithm that moves weights by itself
 LANES = 16  # float32 numbers in a 64-byte cache line
+_ARRAYS = ("_sums", "_totals", "counters", "_margins", "_numbers", "_met")
 
 
 class Machine:
@@ -161,11 +158,20 @@ class Machine:
             raise
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
-        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
-        heard = self._heard(answers(codes), weights)
-        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
+        self._run(rows, self._heard(answers(codes), weights), predictions, scores)
         self._require_finite_steps()
         return predictions, codes
+
+    def _run(
+        self,
+        rows: Rows,
+        heard: Any,
+        predictions: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float32],
+    ) -> None:
+        """Run the trials, for whose classes, groups and features there is room."""
+        blocks = self._kernels.Blocks(rows.indptr, rows.indices, rows.values)
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
         shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
@@ -201,16 +207,23 @@ class Machine:
         """Return the rows as the kernels read them: zeros listed only where a map looks at them."""
         if self.constant:
             rows = rows.with_constant(self.constant)
-        looking = next((m for m in self._maps if not m.zero_at_zero), None)
-        if looking is None:
+        why = self._why_dense()
+        if why is None:
             return rows.without_zeros()
         if not rows.dense:
+            looking, other = why
             raise KeslerError(
-                f"the feature map {looking!r} is not zero at zero, so it cannot be used with "
-                "sparse rows, whose zeros are not listed: give dense rows or choose another map, "
-                "'frequency' for instance"
+                f"{looking}, so it cannot be used with sparse rows, whose zeros are not listed: "
+                f"give dense rows or choose another, {other} for instance"
             )
         return rows
+
+    def _why_dense(self) -> tuple[str, str] | None:
+        """Return what looks at zeros, and what would not; None if nothing does."""
+        looking = next((m for m in self._maps if not m.zero_at_zero), None)
+        if looking is None:
+            return None
+        return f"the feature map {looking!r} is not zero at zero", "'frequency'"
 
     def _require_finite_steps(self) -> None:
         if self.counters[3]:
@@ -308,6 +321,7 @@ class Machine:
         vars(self).update(state, _lock=RLock())
         for name in _ARRAYS:
             setattr(self, name, getattr(self, name).copy())
+        self._own_hypotheses()
 
     # ---- room -------------------------------------------------------------------------------
 
@@ -326,49 +340,77 @@ class Machine:
         ):
             self.n_features = max(self.n_features, n_features)
             return
-        old_weights, old_offsets = self.weights, self._offsets
+        old_hypotheses = self._hypotheses(self._feature_room)
         old_statistics, old_totals = self._sums, self._totals
-        old_states, old_is_met = self._states, self._is_met
-        widths = [self._width(i) for i in range(len(self.parts))]
         self._allocate(class_room, feature_room, group_room)
         self.n_features = max(self.n_features, n_features)
-        for old, new, width in zip(old_offsets, self._offsets, widths, strict=True):
-            n_rows, here, there = len(old_weights), slice(new, new + width), slice(old, old + width)
-            self.weights[:n_rows, here] = old_weights[:, there]
-            self._states[:, :n_rows, here] = old_states[:, :, there]
+        self._put_hypotheses(old_hypotheses)
         _, n_rows, n_columns = old_statistics.shape
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
-        self._is_met[: len(old_is_met)] = old_is_met
         self._price(0)
         self._bind()
 
     def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
         """Make empty arrays, all or none; zeros take no memory before they are written."""
-        rooms = [
-            class_room if isinstance(part, PerClass) else room if isinstance(part, Grouped) else 1
-            for part, room in zip(self.parts, group_room, strict=True)
-        ]
-        ends = np.cumsum([0, *rooms]).tolist()
         n_statistics = len(self.statistics)
-        weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
-        weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
-        if weights_begin_at:
-            weights[:] = weights_begin_at
-        states = np.zeros((self._n_states, *weights.shape))
-        is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
-        self.weights, self._sums, self._totals = weights, sums, totals
-        self._states, self._is_met, self._margins = states, is_met, margins * self.rule.margin
-        self._offsets = ends[:-1]
+        self._allocate_hypotheses(class_room, feature_room, group_room)
+        self._sums, self._totals, self._margins = sums, totals, margins * self.rule.margin
         self._class_room, self._feature_room, self._group_room = (
             class_room,
             feature_room,
             group_room,
         )
         self._bind()
+
+    def _allocate_hypotheses(
+        self, class_room: int, feature_room: int, group_room: list[int]
+    ) -> None:
+        """Make the weights that there are before the first trial."""
+        rooms = [
+            class_room if isinstance(part, PerClass) else room if isinstance(part, Grouped) else 1
+            for part, room in zip(self.parts, group_room, strict=True)
+        ]
+        ends = np.cumsum([0, *rooms]).tolist()
+        weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
+        weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
+        if weights_begin_at:
+            weights[:] = weights_begin_at
+        states = np.zeros((self._n_states, *weights.shape))
+        self._is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
+        self.weights, self._states, self._offsets = weights, states, ends[:-1]
+
+    def _own_hypotheses(self) -> None:
+        """Copy arrays that may be a read-only memory map."""
+        self.weights, self._states = self.weights.copy(), self._states.copy()
+        self._is_met = self._is_met.copy()
+
+    def _hypotheses(self, n_features: int) -> dict[str, npt.NDArray[Any]]:
+        """Return the weights of the first features and what is kept beside them, as views."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for i, offset in enumerate(self._offsets):
+            columns = slice(offset, offset + self._width(i))
+            arrays[f"weights.{i}"] = self.weights[:n_features, columns]
+            if self._n_states:
+                arrays[f"states.{i}"] = self._states[:, :n_features, columns]
+        if self._scale_code:
+            met = self._is_met[:n_features]
+            arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
+        return arrays
+
+    def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Copy what `_hypotheses` returned to where it belongs by now."""
+        for i, offset in enumerate(self._offsets):
+            weights = arrays[f"weights.{i}"]
+            n_rows, columns = len(weights), slice(offset, offset + weights.shape[1])
+            self.weights[:n_rows, columns] = weights
+            if self._n_states:
+                self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
+        if self._scale_code:
+            self._is_met[: len(arrays["is_met"])] = arrays["is_met"]
 
     def _price(self, n_known: int) -> None:
         """Write the margins of the classes from number `n_known` on."""
@@ -418,36 +460,44 @@ class Machine:
     @cached_property
     def _learner(self) -> Any:
         from kesler.compiled.algorithms import algorithm_address
+
+        update = self.rule.update
+        return self._kernels.Learner(
+            weights=self.weights,
+            states=self._states,
+            link=np.array([self._link_address(), self._scale_code]),
+            link_parameters=np.array(self.link.parameters, dtype=np.float64),
+            numbers=self._numbers,
+            is_met=self._is_met,
+            met=self._met,
+            algorithm=np.array([0 if update is None else algorithm_address(update)]),
+            flat_weights=self.weights.reshape(-1),
+            flat_states=self._states.reshape(len(self._states), self.weights.size),
+            **self._common_fields(),
+        )
+
+    def _common_fields(self) -> dict[str, Any]:
+        """Return what trials read and move beside the hypotheses, by name."""
         from kesler.compiled.rules import rule_address
 
         one_per_class = self.one_right and self.parts == [PerClass()]
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
         selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
         starts, members = self._member_lists()
-        return self._kernels.Learner(
-            weights=self.weights,
-            states=self._states,
-            statistics=self._sums,
-            totals=self._totals,
-            kinds=np.array([STATISTICS.index(s) for s in self.statistics], dtype=np.int64),
-            parts=np.array([self._describe_part(i) for i in range(len(self.parts))]),
-            map_parameters=np.array([_map_parameters(p) for p in self.parts], dtype=np.float32),
-            member_starts=starts,
-            members=members,
-            rule=np.array([rule_address(rule.steps), selection, sight]),
-            rule_parameters=np.array(rule.parameters, dtype=np.float64),
-            margins=self._margins,
-            counters=self.counters,
-            link=np.array([self._link_address(), self._scale_code]),
-            link_parameters=np.array(self.link.parameters, dtype=np.float64),
-            geometry=np.array([self.link.exponent or 2.0, self.link.factor]),
-            numbers=self._numbers,
-            is_met=self._is_met,
-            met=self._met,
-            algorithm=np.array([0 if rule.update is None else algorithm_address(rule.update)]),
-            flat_weights=self.weights.reshape(-1),
-            flat_states=self._states.reshape(len(self._states), self.weights.size),
-        )
+        return {
+            "statistics": self._sums,
+            "totals": self._totals,
+            "kinds": np.array([STATISTICS.index(s) for s in self.statistics], dtype=np.int64),
+            "parts": np.array([self._describe_part(i) for i in range(len(self.parts))]),
+            "map_parameters": np.array([_map_parameters(p) for p in self.parts], dtype=np.float32),
+            "member_starts": starts,
+            "members": members,
+            "rule": np.array([rule_address(rule.steps), selection, sight]),
+            "rule_parameters": np.array(rule.parameters, dtype=np.float64),
+            "margins": self._margins,
+            "counters": self.counters,
+            "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
+        }
 
     @cached_property
     def _reader(self) -> Any:
@@ -502,13 +552,7 @@ class Machine:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
-        for i, offset in enumerate(self._offsets):
-            columns = slice(offset, offset + self._width(i))
-            arrays[f"weights.{i}"] = self.weights[:n, columns]
-            if self._n_states:
-                arrays[f"states.{i}"] = self._states[:, :n, columns]
-        if self._scale_code:
-            arrays |= {"numbers": self._numbers, "is_met": self._is_met[:n], "met": self._met}
+        arrays |= self._hypotheses(n)
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
@@ -529,13 +573,7 @@ class Machine:
         self.make_room(len(self.classes), n_features)
         self._price(0)
         self.counters[:] = arrays["counters"]
-        for i, offset in enumerate(self._offsets):
-            columns = slice(offset, offset + self._width(i))
-            self.weights[:n_features, columns] = arrays[f"weights.{i}"]
-            if self._n_states:
-                self._states[:, :n_features, columns] = arrays[f"states.{i}"]
-        if self._scale_code:
-            self._is_met[:n_features] = arrays["is_met"]
+        self._put_hypotheses(arrays)
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from kesler.compiled.jit import DOUBLES, INT, by_address, callback_address, inlined, instantiate
+from kesler.compiled.jit import (
+    DOUBLES,
+    INT,
+    by_address,
+    by_learner,
+    callback_address,
+    inlined,
+    instantiate,
+)
 from kesler.compiled.learner import (
     FACTOR,
     GROUPED,
@@ -107,7 +115,7 @@ def change_sum(learner, feature, column, amount, out):
     learner.weights[feature, column] = np.float32(weight)
 
 
-@inlined
+@by_learner
 def settle(learner, out):
     """Bring the scale up to date, and all weights if they have lost touch with their reference."""
     if learner.link[1] != LINK_SCALE:
@@ -146,7 +154,7 @@ def renew(learner, out):
     numbers[SUM], numbers[PEAK] = total, total
 
 
-@inlined
+@by_learner
 def meet_features(learner, indices, out):
     """Let the weights of features that are new join the sum of the link."""
     if learner.link[1] != LINK_SCALE:
@@ -161,7 +169,7 @@ def meet_features(learner, indices, out):
     learner.numbers[PEAK] = max(learner.numbers[PEAK], learner.numbers[SUM])
 
 
-@inlined
+@by_learner
 def meet_hypotheses(learner, y, out):
     """Let the weights of the hypotheses that class y brings along join the sum of the link."""
     if learner.link[1] != LINK_SCALE:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import GROUPED, KIND, LARGEST, MAP, OFFSET, PER_CLASS, SHARED
 from kesler.compiled.links import change
 from kesler.compiled.scores import phi_of
 
 
-@inlined
+@by_learner
 def is_movable(learner, indices, values, n_moved, scratch, solver):
     """Whether no weight would move by more than float32 bears; NaN is more."""
     for part in range(learner.parts.shape[0]):
@@ -36,7 +36,7 @@ def largest(phi):
     return size
 
 
-@inlined
+@by_learner
 def move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     for part in range(learner.parts.shape[0]):

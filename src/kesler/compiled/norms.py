@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, SHARED
+from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.learner import MAP
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
 from kesler.compiled.scores import clear, of_map, phi_of
+from kesler.compiled.sharing import n_common, n_hypotheses
 
 
 @inlined
@@ -20,38 +21,7 @@ def squared_length(values):
     return total
 
 
-@inlined
-def n_hypotheses(learner, part, r):
-    """Return how many hypotheses of the part class r owns."""
-    if learner.parts[part, KIND] != GROUPED:
-        return 1
-    return learner.member_starts[part, r + 1] - learner.member_starts[part, r]
-
-
-@inlined
-def n_common(learner, part, r, s):
-    """Return how many hypotheses of the part classes r and s share."""
-    kind = learner.parts[part, KIND]
-    if kind == PER_CLASS:
-        return 1 if r == s else 0
-    if kind == SHARED:
-        return 1
-    common = 0
-    i, i_end = learner.member_starts[part, r], learner.member_starts[part, r + 1]
-    j, j_end = learner.member_starts[part, s], learner.member_starts[part, s + 1]
-    while i < i_end and j < j_end:
-        if learner.members[i] == learner.members[j]:
-            common += 1
-            i += 1
-            j += 1
-        elif learner.members[i] < learner.members[j]:
-            i += 1
-        else:
-            j += 1
-    return common
-
-
-@inlined
+@by_learner
 def pair_norm(learner, indices, values, y, s, scratch):
     """||phi(x, y) - phi(x, s)||^2 over all hypotheses, in the norm of the learner's geometry."""
     total, exponent = 0.0, learner.geometry[0]
@@ -98,7 +68,7 @@ def squared_norm(total, exponent, factor):
     return factor * total ** (2.0 / exponent)
 
 
-@inlined
+@by_learner
 def gram_column(learner, indices, values, s, k, scratch, out):
     """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
     clear(out, k)
@@ -121,7 +91,7 @@ def gram_column(learner, indices, values, s, k, scratch, out):
             out[r] += n_common(learner, part, r, s) * products[r]
 
 
-@inlined
+@by_learner
 def gram_diagonal(learner, indices, values, k, scratch, out):
     """out[r] = ||phi(x, r)||^2 over the hypotheses of class r, r < k."""
     clear(out, k)

@@ -14,6 +14,7 @@ from kesler.estimators import inputs
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
+from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.rows import Rows
@@ -40,9 +41,11 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         Which classes share which weights: one vector for each class, one for all over a feature
         map, both (their scores add up), or any list of :class:`~kesler.hypotheses.PerClass`,
         :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`.
-    feature_map : "auto", "product", "product-mean", "frequency", "distance" or map, default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
+default "auto"
         The view of an instance that the shared vector has; not used by "multi". "auto" takes
-        "frequency" if the first rows are sparse or named, "distance" if they are dense.
+        "frequency" if the first rows are sparse or named, "distance" if they are dense, or
+        "difference" if there is a kernel too.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic" or rule, default "pa1"
         How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
@@ -59,6 +62,17 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         What it costs to predict one class where another is right, 1 unless told. Rules that look
         at margins ask for one in proportion, so that dear confusions become rarer; see
         :class:`~kesler.costs.Costs`.
+    kernel : "rbf", "polynomial", "linear", kernel or None, default None
+        A Mercer kernel of :mod:`kesler.kernels` or the user's own (:func:`~kesler.mercer_kernel`):
+        hypotheses are then sums of K over the rows, or views of rows, that moved them,
+        :math:`h(x, r) = \sum_j \beta_{j,r} K(\phi_j, \phi(x, r))`. None is for weights.
+    sigma : float above 0, default 1.0
+        The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; others don't look
+        at it. Larger values: smoother boundaries.
+    budget : int or None, default None
+        The most support vectors that each part of the hypotheses keeps: the oldest makes room
+        (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values: fewer mistakes,
+        slower; None keeps all.
 
     Attributes
     ----------
@@ -69,6 +83,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         answer was heard (progressive validation; one pass over data never seen is an honest test).
     feature_map_ : FeatureMap or None
         The map in use, None for "multi".
+    n_support_vectors_ : list of int
+        With a kernel, how many support vectors each part of the hypotheses has; else empty.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set while learning from named features, whose number grows.
 
@@ -116,6 +132,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         link: str | Link = "linear",
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
+        kernel: str | MercerKernel | None = None,
+        sigma: float = 1.0,
+        budget: int | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -123,6 +142,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self.link = link
         self.averaged = averaged
         self.costs = costs
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -1,0 +1,38 @@
+"""How many hypotheses of a part a class has, and how many two classes share."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from kesler.compiled.jit import inlined
+from kesler.compiled.learner import GROUPED, KIND, PER_CLASS, SHARED
+
+
+@inlined
+def n_hypotheses(learner, part, r):
+    """Return how many hypotheses of the part class r owns."""
+    if learner.parts[part, KIND] != GROUPED:
+        return 1
+    return learner.member_starts[part, r + 1] - learner.member_starts[part, r]
+
+
+@inlined
+def n_common(learner, part, r, s):
+    """Return how many hypotheses of the part classes r and s share."""
+    kind = learner.parts[part, KIND]
+    if kind == PER_CLASS:
+        return 1 if r == s else 0
+    if kind == SHARED:
+        return 1
+    common = 0
+    i, i_end = learner.member_starts[part, r], learner.member_starts[part, r + 1]
+    j, j_end = learner.member_starts[part, s], learner.member_starts[part, s + 1]
+    while i < i_end and j < j_end:
+        if learner.members[i] == learner.members[j]:
+            common += 1
+            i += 1
+            j += 1
+        elif learner.members[i] < learner.members[j]:
+            i += 1
+        else:
+            j += 1
+    return common
