@@ -91,7 +91,9 @@ def near(update: str, scores: Array, y: int, close: float, C: float) -> bool:
     others = np.delete(scores, y)
     gaps = np.abs([scores - scores.max(), scores - scores[y], scores - others.max(initial=-np.inf)])
     losses = reference.margin_of(update, C) - (scores[y] - others)
-    return bool(((gaps > 0) & (gaps < close)).any() or (np.abs(losses) < close).any())
+    by_loss = reference.CHOICES[update] is not reference.others
+    tied = ((gaps > 0) & (gaps < close)).any()
+    return bool(tied or (by_loss and (np.abs(losses) < close).any()))
 
 
 def reference_kernel_run(
