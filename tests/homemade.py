@@ -1,6 +1,12 @@
-"""A rule, two maps and a family of groups as users write them: plain Python in a file of theirs."""
+"""Rules, maps, kernels and groups as users write them: plain Python in a file of theirs."""
 
-from kesler import feature_map, link_function, threshold_algorithm, update_rule
+from kesler import (
+    feature_map,
+    link_function,
+    mercer_kernel,
+    threshold_algorithm,
+    update_rule,
+)
 
 
 @update_rule(constraints="worst", sees="norms", parameters=(0.5,))
@@ -55,3 +61,18 @@ def counted(parameters, positions, z, margin, weights, states, numbers):
     for j in range(z.shape[0]):
         states[0, positions[j]] += abs(z[j])
         weights[positions[j]] += parameters[0] * z[j] / (1 + states[0, positions[j]])
+
+
+@mercer_kernel(parameters=(2.0,))
+def overlap(x, z, q):
+    """Return how much of one row is in the other, up to a given amount of each feature."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += min(max(x[i] + q[0], 0.0), max(z[i] + q[0], 0.0))
+    return total
+
+
+@mercer_kernel(of="products")
+def cauchy(inner, distance):
+    """Fall from 1 with the distance, with heavier tails than a Gaussian."""
+    return 1 / (1 + distance)

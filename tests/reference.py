@@ -20,6 +20,7 @@ MAPS: dict[str, dict[str, Any]] = {  # phi(x, r) = g(x, p), where p is the stati
     # Fink et al. 2006, Eq. 10: 2 x_i where p_i >= 0.2, -x_i where p_i <= 0.02, else 0
     "frequency": {"g": lambda x, p: x * (2.0 * (p >= 0.2) - (p <= 0.02)), "statistic": "frequency"},
     "distance": {"g": lambda x, p: np.abs(x - p), "statistic": "mean"},  # Fink et al. 2006, sec. 5
+    "difference": {"g": lambda x, p: x - p, "statistic": "mean"},  # Fink et al. 2006, Eq. 11
 }
 
 

@@ -188,3 +188,18 @@ def test_what_cannot_be_is_refused_before_anything_is_read(capsys, mail, options
     done = kesler(capsys, "compare", mail, *options)
     refused(done, *words)
     assert not done.out
+
+
+def test_kernels_are_named_on_the_command_line(capsys, mail):
+    options = ("--kernel", "rbf", "--sigma", "2", "--budget", "20")
+    done = kesler(capsys, "compare", mail, "--methods", "multi", *options)
+    learner = OnlineClassifier("multi", kernel="rbf", sigma=2.0, budget=20)
+    result = progressive_validate(learner, *as_entries(ROWS))
+    assert done.lines[-1].split()[:3] == ["multi", "200", str(result.n_mistakes)]
+    assert result.n_mistakes != validated("multi").n_mistakes
+
+
+def test_a_kernel_that_is_none_is_refused(capsys, mail):
+    none = kesler(capsys, "compare", mail, "--kernel", "rbf", "--sigma", "0")
+    refused(none, "sigma must be a number above 0")
+    refused(kesler(capsys, "compare", mail, "--kernel", "gauss"), "rbf, polynomial, linear")

@@ -9,6 +9,7 @@ import amit2006
 import constraints
 import fink2006
 from enron import read_mail
+from kesler import OnlineClassifier, progressive_validate
 from kesler.updates import PassiveAggressive
 from report import spread, table
 
@@ -44,6 +45,14 @@ def test_simproj_is_the_best_single_prototype_algorithm_within_a_point():
         if algorithm in amit2006.SINGLE_PROTOTYPE
     }
     assert errors["SimProj"] <= min(errors.values()) + 1
+
+
+@pytest.mark.data
+def test_letter_over_a_kernel_is_within_0_6_points_of_the_trial_run():
+    X, y = fink2006.read_scaled("LETTER")
+    learner = OnlineClassifier("multi", update="perceptron", kernel="rbf", sigma=0.07)
+    error = 100 * progressive_validate(learner, X, y).error
+    assert error == pytest.approx(fink2006.TRIAL["LETTER"][0], abs=0.6)
 
 
 def test_tables_are_padded_to_read_as_text():

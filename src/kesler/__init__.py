@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kesler.estimators.ranking import OnlineLabelRanker
     from kesler.estimators.structured import StructuredLearner
     from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
+    from kesler.kernels.mercer import mercer_kernel
     from kesler.links.link import link_function
     from kesler.maps.feature_map import feature_map
     from kesler.maps.sub_experts import SubExperts
@@ -50,6 +51,7 @@ _HOMES = {
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
+    "mercer_kernel": "kesler.kernels.mercer",
     "mistake_bound": "kesler.bounds",
     "progressive_validate": "kesler.progressive",
     "threshold_algorithm": "kesler.algorithms.algorithm",
@@ -73,6 +75,7 @@ __all__ = [
     "feature_map",
     "link_function",
     "load",
+    "mercer_kernel",
     "mistake_bound",
     "progressive_validate",
     "threshold_algorithm",

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
-_ARRAYS = (
-    *("weights", "_states", "_sums", "_totals", "counters"),
-    *("_ranks", "_margins", "_numbers", "_is_met", "_met"),
-)
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LINEAR = Linear()
@@ -48,6 +44,7 @@ NO_RATINGS = Ratings(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
 )
 LANES = 16  # float32 numbers in a 64-byte cache line
+_ARRAYS = ("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met")
 
 
 class Machine:
@@ -182,10 +179,19 @@ class Machine:
             self._place_ranks()
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
-        heard = self._heard(answers(codes), weights)
-        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
+        self._run(blocks, self._heard(answers(codes), weights), predictions, scores)
         self._require_finite_steps()
         return predictions, codes
+
+    def _run(
+        self,
+        blocks: Any,
+        heard: Any,
+        predictions: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float32],
+    ) -> None:
+        """Run the trials, for whose classes, groups and features there is room."""
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
 
     def _blocks(self, rows: Rows) -> Any:
         """Return rows as the kernels take them, with ratings for the classes met by now."""
@@ -288,14 +294,14 @@ class Machine:
             rows = rows.with_constant(self.constant)
         if rows.ratings is not None:
             rows = replace(rows, ratings=rows.ratings.without_zeros())
-        looking = next((m for m in self._maps if not m.zero_at_zero), None)
-        if looking is None:
+        why = self._why_dense()
+        if why is None:
             return rows.without_zeros()
         if not rows.dense:
+            looking, other = why
             raise KeslerError(
-                f"the feature map {looking!r} is not zero at zero, so it cannot be used with "
-                "sparse rows, whose zeros are not listed: give dense rows or choose another map, "
-                "'frequency' for instance"
+                f"{looking}, so it cannot be used with sparse rows, whose zeros are not listed: "
+                f"give dense rows or choose another, {other} for instance"
             )
         return rows
 
@@ -311,6 +317,13 @@ class Machine:
                 "the rows bring ratings by sub-experts, but no part of this learner looks at them: "
                 "choose hypotheses='sub-experts', or add Shared(SubExperts()) to the list"
             )
+
+    def _why_dense(self) -> tuple[str, str] | None:
+        """Return what looks at zeros, and what would not; None if nothing does."""
+        looking = next((m for m in self._maps if not m.zero_at_zero), None)
+        if looking is None:
+            return None
+        return f"the feature map {looking!r} is not zero at zero", "'frequency'"
 
     def _require_finite_steps(self) -> None:
         if self.counters[3]:
@@ -408,6 +421,7 @@ class Machine:
         vars(self).update(state, _lock=RLock())
         for name in _ARRAYS:
             setattr(self, name, getattr(self, name).copy())
+        self._own_hypotheses()
 
     # ---- ranks ------------------------------------------------------------------------------
 
@@ -478,20 +492,14 @@ class Machine:
         ):
             self._count(n_features, n_sub_experts)
             return
-        old_weights, old_offsets = self.weights, self._offsets
-        old_statistics, old_totals, old_ranks = self._sums, self._totals, self._ranks
-        old_states, old_is_met = self._states, self._is_met
-        widths = [self._width(i) for i in range(len(self.parts))]
+        old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
+        old_statistics, old_totals = self._sums, self._totals
         self._allocate(class_room, feature_room, group_room)
         self._count(n_features, n_sub_experts)
-        for old, new, width in zip(old_offsets, self._offsets, widths, strict=True):
-            n_rows, here, there = len(old_weights), slice(new, new + width), slice(old, old + width)
-            self.weights[:n_rows, here] = old_weights[:, there]
-            self._states[:, :n_rows, here] = old_states[:, :, there]
+        self._put_hypotheses(old_hypotheses)
         _, n_rows, n_columns = old_statistics.shape
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
-        self._is_met[: len(old_is_met)] = old_is_met
         self._ranks[:, : old_ranks.shape[1]] = old_ranks
         self._price(0)
         self._bind()
@@ -502,31 +510,66 @@ class Machine:
 
     def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
         """Make empty arrays, all or none; zeros take no memory before they are written."""
-        rooms = [
-            _n_columns(part, class_room, room)
-            for part, room in zip(self.parts, group_room, strict=True)
-        ]
-        ends = np.cumsum([0, *rooms]).tolist()
         n_statistics = len(self.statistics)
-        weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
-        weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
-        if weights_begin_at:
-            weights[:] = weights_begin_at
-        states = np.zeros((self._n_states, *weights.shape))
-        is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
         ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
-        self.weights, self._sums, self._totals, self._ranks = weights, sums, totals, ranks
-        self._states, self._is_met, self._margins = states, is_met, margins * self.rule.margin
-        self._offsets = ends[:-1]
+        self._allocate_hypotheses(class_room, feature_room, group_room)
+        self._sums, self._totals, self._ranks = sums, totals, ranks
+        self._margins = margins * self.rule.margin
         self._class_room, self._feature_room, self._group_room = (
             class_room,
             feature_room,
             group_room,
         )
         self._bind()
+
+    def _allocate_hypotheses(
+        self, class_room: int, feature_room: int, group_room: list[int]
+    ) -> None:
+        """Make the weights that there are before the first trial."""
+        rooms = [
+            _n_columns(part, class_room, room)
+            for part, room in zip(self.parts, group_room, strict=True)
+        ]
+        ends = np.cumsum([0, *rooms]).tolist()
+        weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
+        weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
+        if weights_begin_at:
+            weights[:] = weights_begin_at
+        states = np.zeros((self._n_states, *weights.shape))
+        self._is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
+        self.weights, self._states, self._offsets = weights, states, ends[:-1]
+
+    def _own_hypotheses(self) -> None:
+        """Copy arrays that may be a read-only memory map."""
+        self.weights, self._states = self.weights.copy(), self._states.copy()
+        self._is_met = self._is_met.copy()
+
+    def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
+        """Return the weights in use, or those that there is room for, and what is kept beside."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for i, columns in enumerate(self._columns):
+            n_rows = len(self.weights) if whole else self._height(i)
+            arrays[f"weights.{i}"] = self.weights[:n_rows, columns]
+            if self._n_states:
+                arrays[f"states.{i}"] = self._states[:, :n_rows, columns]
+        if self._scale_code:
+            met = self._is_met[: len(self.weights) if whole else self._n_used]
+            arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
+        return arrays
+
+    def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Copy what `_hypotheses` returned to where it belongs by now."""
+        for i, offset in enumerate(self._offsets):
+            weights = arrays[f"weights.{i}"]
+            n_rows, columns = len(weights), slice(offset, offset + weights.shape[1])
+            self.weights[:n_rows, columns] = weights
+            if self._n_states:
+                self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
+        if self._scale_code:
+            self._is_met[: len(arrays["is_met"])] = arrays["is_met"]
 
     def _price(self, n_known: int) -> None:
         """Write the margins of the classes from number `n_known` on."""
@@ -590,38 +633,46 @@ class Machine:
     @cached_property
     def _learner(self) -> Any:
         from kesler.compiled.algorithms import algorithm_address
+
+        update = self.rule.update
+        return self._kernels.Learner(
+            weights=self.weights,
+            states=self._states,
+            link=np.array([self._link_address(), self._scale_code]),
+            link_parameters=np.array(self.link.parameters, dtype=np.float64),
+            numbers=self._numbers,
+            is_met=self._is_met,
+            met=self._met,
+            algorithm=np.array([0 if update is None else algorithm_address(update)]),
+            flat_weights=self.weights.reshape(-1),
+            flat_states=self._states.reshape(len(self._states), self.weights.size),
+            sums=np.zeros(self._feature_room if self.takes_ratings else 0),
+            **self._common_fields(),
+        )
+
+    def _common_fields(self) -> dict[str, Any]:
+        """Return what trials read and move beside the hypotheses, by name."""
         from kesler.compiled.rules import rule_address
 
         one_per_class = self.answer == "class" and self.parts == [PerClass()]
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
         selection, sight = selection_code(rule.constraints), sight_code(rule.sees)
         starts, members = self._member_lists()
-        return self._kernels.Learner(
-            weights=self.weights,
-            states=self._states,
-            statistics=self._sums,
-            totals=self._totals,
-            kinds=np.array([STATISTICS.index(s) for s in self.statistics], dtype=np.int64),
-            parts=np.array([self._describe_part(i) for i in range(len(self.parts))]),
-            map_parameters=np.array([_map_parameters(p) for p in self.parts], dtype=np.float32),
-            member_starts=starts,
-            members=members,
-            ranks=self._ranks,
-            rule=np.array([rule_address(rule.steps), selection, sight]),
-            rule_parameters=np.array(rule.parameters, dtype=np.float64),
-            margins=self._margins,
-            counters=self.counters,
-            link=np.array([self._link_address(), self._scale_code]),
-            link_parameters=np.array(self.link.parameters, dtype=np.float64),
-            geometry=np.array([self.link.exponent or 2.0, self.link.factor]),
-            numbers=self._numbers,
-            is_met=self._is_met,
-            met=self._met,
-            algorithm=np.array([0 if rule.update is None else algorithm_address(rule.update)]),
-            flat_weights=self.weights.reshape(-1),
-            flat_states=self._states.reshape(len(self._states), self.weights.size),
-            sums=np.zeros(self._feature_room if self.takes_ratings else 0),
-        )
+        return {
+            "statistics": self._sums,
+            "totals": self._totals,
+            "kinds": np.array([STATISTICS.index(s) for s in self.statistics], dtype=np.int64),
+            "parts": np.array([self._describe_part(i) for i in range(len(self.parts))]),
+            "map_parameters": np.array([_map_parameters(p) for p in self.parts], dtype=np.float32),
+            "member_starts": starts,
+            "members": members,
+            "ranks": self._ranks,
+            "rule": np.array([rule_address(rule.steps), selection, sight]),
+            "rule_parameters": np.array(rule.parameters, dtype=np.float64),
+            "margins": self._margins,
+            "counters": self.counters,
+            "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
+        }
 
     @cached_property
     def _reader(self) -> Any:
@@ -676,16 +727,7 @@ class Machine:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
-        for i, columns in enumerate(self._columns):
-            arrays[f"weights.{i}"] = self.weights[: self._height(i), columns]
-            if self._n_states:
-                arrays[f"states.{i}"] = self._states[:, : self._height(i), columns]
-        if self._scale_code:
-            arrays |= {
-                "numbers": self._numbers,
-                "is_met": self._is_met[: self._n_used],
-                "met": self._met,
-            }
+        arrays |= self._hypotheses(whole=False)
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
@@ -707,12 +749,7 @@ class Machine:
         self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
-        for i, columns in enumerate(self._columns):
-            self.weights[: self._height(i), columns] = arrays[f"weights.{i}"]
-            if self._n_states:
-                self._states[:, : self._height(i), columns] = arrays[f"states.{i}"]
-        if self._scale_code:
-            self._is_met[: self._n_used] = arrays["is_met"]
+        self._put_hypotheses(arrays)
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]

@@ -178,8 +178,25 @@ def _learning(command: ArgumentParser) -> None:
     add(
         "--map",
         metavar="NAME",
-        help="feature map of single and hybrid: auto (default), product, product-mean, frequency "
-        "or distance",
+        help="feature map of single and hybrid: auto (default), product, product-mean, frequency, "
+        "distance or difference",
+    )
+    add(
+        "--kernel",
+        metavar="NAME",
+        help="learn over a Mercer kernel: rbf, polynomial or linear",
+    )
+    add(
+        "--sigma",
+        type=float,
+        metavar="NUMBER",
+        help="variance of the rbf kernel, exp(-distance^2 / (2 sigma)) (default 1)",
+    )
+    add(
+        "--budget",
+        type=_positive,
+        metavar="N",
+        help="keep the N latest support vectors of a kernel (default: all)",
     )
     add(
         "--shuffle",

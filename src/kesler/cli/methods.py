@@ -9,6 +9,7 @@ from typing import Any
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
 from kesler.hypotheses import Shared, resolve_hypotheses
+from kesler.kernels import resolve_kernel
 from kesler.maps import resolve_map
 from kesler.updates import UpdateRule, resolve_rule
 from kesler.updates.rule import AggressiveRule
@@ -24,18 +25,32 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     C : float
         The aggressiveness of the update, if it has one.
+    kernel, sigma, budget : str or None, float, int or None
+        As :class:`kesler.OnlineClassifier` takes them.
     """
 
     hypotheses: str = "hybrid"
     update: str = "pa1"
     C: float = 1.0
     map: str = "auto"
+    kernel: str | None = None
+    sigma: float = 1.0
+    budget: int | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
         resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
-        return OnlineClassifier(self.hypotheses, feature_map=self.map, update=self._rule())
+        if self.kernel is not None:
+            resolve_kernel(self.kernel, self.sigma)
+        return OnlineClassifier(
+            self.hypotheses,
+            feature_map=self.map,
+            update=self._rule(),
+            kernel=self.kernel,
+            sigma=self.sigma,
+            budget=self.budget,
+        )
 
     def _rule(self) -> UpdateRule:
         rule = resolve_rule(self.update)

@@ -17,6 +17,7 @@ from kesler.compiled.jit import (
     FLOATS,
     INTS,
     by_address,
+    by_learner,
     callback_address,
     inlined,
 )
@@ -45,7 +46,7 @@ def algorithm_address(function: Callable[..., Any]) -> int:
     return callback_address(function, ALGORITHM)
 
 
-@inlined
+@by_learner
 def run_algorithm(learner, indices, values, scratch, solver):
     """Hand z = V^r - V^s of the one chosen pair to the algorithm."""
     n = gather(learner, indices, values, solver.better[0], solver.worse[0], scratch)

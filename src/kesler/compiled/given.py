@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import GROUPED, KIND, OFFSET, PER_CLASS
 from kesler.compiled.lengths import with_power
 from kesler.compiled.links import change
 from kesler.compiled.members import is_member, n_common
 
 
-@inlined
-def find_views(ratings, t, k, views):
+@by_learner
+def find_views(learner, ratings, t, k, scratch):
     """Look up what row t says of each of the first k classes: nothing if it does not rate them."""
+    views = scratch.views
     if ratings.starts.shape[0] == 0:
         return
     for r in range(k):

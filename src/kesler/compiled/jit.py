@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, config, njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from kesler.errors import KeslerError
 
@@ -25,6 +25,7 @@ INT_TABLE = types.Array(types.int64, 2, "C")
 FLOATS = types.Array(types.float32, 1, "C")
 FLOAT_TABLE = types.Array(types.float32, 2, "C")
 FLOAT_STACK = types.Array(types.float32, 3, "C")
+FLOAT_STACKS = types.Array(types.float32, 4, "C")
 DOUBLES = types.Array(types.float64, 1, "C")
 DOUBLE_TABLE = types.Array(types.float64, 2, "C")
 DOUBLE_STACK = types.Array(types.float64, 3, "C")
@@ -32,6 +33,13 @@ BOOL_TABLE = types.Array(types.boolean, 2, "C")
 
 # What a function called by its address runs as when Numba is switched off (NUMBA_DISABLE_JIT=1).
 _python_functions: dict[int, Function] = {}
+
+_INLINED: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 
 
 def kernel(signature: Any) -> Callable[[Function], Function]:
@@ -55,19 +63,39 @@ def inlined(function: Function, *, allocates: bool = False) -> Function:
     for calls from Python, which would take longer to compile than the helper. Unless it allocates,
     it does not count references to its arrays either: that took a third of a short trial's time.
     """
-    return njit(
-        function,
-        nogil=True,
-        error_model="numpy",
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        _nrt=allocates,
-    )
+    return njit(function, **_INLINED, _nrt=allocates)
 
 
 def allocating(function: Function) -> Function:
     """Compile a helper as `inlined` does, one that makes arrays."""
     return inlined(function, allocates=True)
+
+
+def by_learner(function: Function) -> Any:
+    """Compile a helper as `inlined` does, of which other kinds of learner may have a version.
+
+    It is to compiled code what functools.singledispatch is to Python's: decorate versions with
+    ``@function.register(Kind)``, and the type of the first argument, a tuple of that class,
+    chooses among them while a kernel is compiled.
+    """
+    versions: dict[type, Function] = {}
+
+    @wraps(function)
+    def chosen(learner: Any, *arguments: Any) -> Any:
+        return versions.get(type(learner), function)(learner, *arguments)
+
+    def register(kind: type) -> Callable[[Function], Function]:
+        return lambda version: versions.setdefault(kind, version)
+
+    if not config.DISABLE_JIT:
+        options = {**_INLINED, "_nrt": False}
+
+        @overload(chosen, jit_options=options, strict=False)
+        def _version(learner: Any, *arguments: Any) -> Function:
+            return versions.get(getattr(learner, "instance_class", object), function)
+
+    chosen.register = register  # type: ignore[attr-defined]
+    return chosen
 
 
 def callback_address(function: Function, signature: Any) -> int:

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from kesler.compiled.jit import DOUBLES, INT, by_address, callback_address, inlined, instantiate
+from kesler.compiled.jit import (
+    DOUBLES,
+    INT,
+    by_address,
+    by_learner,
+    callback_address,
+    inlined,
+    instantiate,
+)
 from kesler.compiled.learner import (
     FACTOR,
     GIVEN,
@@ -109,7 +117,7 @@ def change_sum(learner, feature, column, amount, out):
     learner.weights[feature, column] = np.float32(weight)
 
 
-@inlined
+@by_learner
 def settle(learner, out):
     """Bring the scale up to date, and all weights if they have lost touch with their reference."""
     if learner.link[1] != LINK_SCALE:
@@ -148,12 +156,13 @@ def renew(learner, out):
     numbers[SUM], numbers[PEAK] = total, total
 
 
-@inlined
-def meet_features(learner, indices, k, views, out):
+@by_learner
+def meet_features(learner, indices, k, scratch):
     """Let the weights of features and sub-experts that are new join the sum of the link."""
     if learner.link[1] != LINK_SCALE:
         return
-    mass = ask(learner, MASS, 0.0, out)
+    views = scratch.views
+    mass = ask(learner, MASS, 0.0, scratch.out)
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, MAP] == GIVEN:
             for r in range(k):
@@ -174,7 +183,7 @@ def meet_feature(learner, feature, part, mass):
         learner.numbers[SUM] += mass * learner.met[part, N_MET_HYPOTHESES]
 
 
-@inlined
+@by_learner
 def meet_hypotheses(learner, y, out):
     """Let the weights of the hypotheses that class y brings along join the sum of the link."""
     if learner.link[1] != LINK_SCALE:

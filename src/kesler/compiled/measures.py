@@ -86,7 +86,7 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         k = learner.counters[FIRST_SEEN]
-        find_views(rows.ratings, t, k, scratch.views)
+        find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         r, s = worst_pair(scratch.scores, k, solver, highest)

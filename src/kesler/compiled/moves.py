@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.given import add_given_sum, add_given_view, largest_given
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import (
     GIVEN,
     GROUPED,
@@ -25,7 +25,7 @@ from kesler.compiled.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.scores import phi_of
 
 
-@inlined
+@by_learner
 def is_movable(learner, indices, values, n_moved, scratch, solver):
     """Whether no weight would move by more than float32 bears; NaN is more."""
     for part in range(learner.parts.shape[0]):
@@ -56,7 +56,7 @@ def largest(phi):
     return size
 
 
-@inlined
+@by_learner
 def move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     for part in range(learner.parts.shape[0]):

@@ -12,7 +12,7 @@ from kesler.compiled.given import (
     with_distance_powers,
     with_given_powers,
 )
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import GIVEN, ITSELF, KIND, MAP, ORDERED
 from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
@@ -21,7 +21,7 @@ from kesler.compiled.ordered import add_ordered_products, ordered_pair_norm
 from kesler.compiled.scores import clear, of_map, phi_of
 
 
-@inlined
+@by_learner
 def pair_norm(learner, indices, values, y, s, scratch):
     """||phi(x, y) - phi(x, s)||^2 over all hypotheses, in the norm of the learner's geometry."""
     total, exponent = 0.0, learner.geometry[0]
@@ -63,7 +63,7 @@ def pair_norm(learner, indices, values, y, s, scratch):
     return total if exponent == 2 else squared_norm(total, exponent, learner.geometry[1])
 
 
-@inlined
+@by_learner
 def gram_column(learner, indices, values, s, k, scratch, out):
     """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
     clear(out, k)
@@ -92,7 +92,7 @@ def gram_column(learner, indices, values, s, k, scratch, out):
             out[r] += n_common(learner, part, r, s) * products[r]
 
 
-@inlined
+@by_learner
 def gram_diagonal(learner, indices, values, k, scratch, out):
     """out[r] = ||phi(x, r)||^2 over the hypotheses of class r, r < k."""
     clear(out, k)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import FIRST_SEEN, KIND, OFFSET, ORDER, ORDERED, PLACE, POSITION
 from kesler.compiled.links import change
 
@@ -90,7 +90,7 @@ def move_ordered(learner, part, indices, values, scratch, solver):
         change(learner, indices[j], offset, np.float32(along) * values[j], scratch.out)
 
 
-@inlined
+@by_learner
 def insert_rank(learner, y):
     """Put a new rank, class y, in its place among the y known ones, with a threshold."""
     order, positions = learner.ranks[ORDER], learner.ranks[POSITION]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.given import add_given_scores
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import (
     FACTOR,
     GIVEN,
@@ -135,7 +135,7 @@ def phi_of(learner, part, indices, values, r, scratch, out):
     of_map(learner, part, PHI, indices, values, scratch.narrow, r, out, scratch.products)
 
 
-@inlined
+@by_learner
 def score(learner, indices, values, k, scratch, scores):
     """Fink (2006) Eq. 7: scores[r] = sum over the hypotheses t of class r of <w^t, phi^t(x, r)>."""
     clear(scores, whole_lanes(k, scores.shape[0]))

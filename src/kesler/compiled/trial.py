@@ -173,11 +173,11 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
-        find_views(rows.ratings, t, k, scratch.views)
+        find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
-        meet_features(learner, row, k, scratch.views, scratch.out)
+        meet_features(learner, row, k, scratch)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         mistaken = learn_from(learner, row, x, k, weight, highest, scratch, solver)
         learner.counters[TRIALS] += 1
@@ -200,7 +200,7 @@ def score_all(learner, rows, predictions, scores, scratch):
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
-        find_views(rows.ratings, t, k, scratch.views)
+        find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)

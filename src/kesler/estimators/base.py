@@ -23,6 +23,8 @@ from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
+from kesler.kernel_machine import KernelMachine, require_budget
+from kesler.kernels import MercerKernel, resolve_kernel
 from kesler.links import resolve_link
 from kesler.machine import NO_SCORES, Machine
 from kesler.maps import FeatureMap, resolve_map
@@ -248,6 +250,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         self._fitted().join_group(label, group)
         return self
 
+    @property
+    def n_support_vectors_(self) -> list[int]:
+        """How many support vectors each part of the hypotheses has; empty without a kernel."""
+        machine = self._fitted()
+        return machine.n_support_vectors if isinstance(machine, KernelMachine) else []
+
     # ---- files ------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
@@ -397,16 +405,21 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         """Return the machine, made for the kind of the first rows."""
         machine: Machine | None = getattr(self, "_machine", None)
         if machine is None:
-            constant = inputs.intercept_value(getattr(self, "intercept", 0.0))
-            machine = Machine(
-                self._parts(dense=dense),
-                classes=self._known_classes(),
-                constant=constant,
-                answer=self.answer,
-                **self._moves(),
-            )
-            self._machine = machine
+            machine = self._machine = self._new_machine(dense=dense)
         return machine
+
+    def _new_machine(self, *, dense: bool) -> Machine:
+        made_of: dict[str, Any] = {
+            "parts": self._parts(dense=dense),
+            "classes": self._known_classes(),
+            "constant": inputs.intercept_value(getattr(self, "intercept", 0.0)),
+            "answer": self.answer,
+            **self._moves(),
+        }
+        kernel, budget = self._kernel(), getattr(self, "budget", None)
+        if kernel is None:
+            return Machine(**made_of)
+        return KernelMachine(**made_of, kernel=kernel, dense=dense, budget=budget)
 
     def _moves(self) -> dict[str, Any]:
         """Return what the machine is told of how to move: rule, link and the like."""
@@ -431,15 +444,31 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,
         }
+        if isinstance(machine, KernelMachine):
+            told |= {"kernel": machine.kernel, "budget": machine.budget}
         names = cls._get_param_names()
         return cls(**{name: value for name, value in told.items() if name in names})
+
+    def _kernel(self) -> MercerKernel | None:
+        """Return the kernel, None for weights."""
+        given = vars(self)
+        kernel, budget = given.get("kernel"), require_budget(given.get("budget"))
+        if kernel is not None:
+            return resolve_kernel(kernel, given["sigma"])
+        if budget is not None:
+            raise KeslerError(
+                f"budget={budget!r} is a number of support vectors, of which there are none "
+                'without a kernel: leave it out, or give one, kernel="rbf" for instance'
+            )
+        return None
 
     def _parts(self, *, dense: bool) -> list[Part]:
         return resolve_hypotheses(self.hypotheses, lambda: self._shared_part(dense=dense))
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that the names of hypotheses mean by one for all classes."""
-        return Shared(resolve_map(self.feature_map, dense=dense))
+        with_kernel = vars(self).get("kernel") is not None
+        return Shared(resolve_map(self.feature_map, dense=dense, kernel=with_kernel))
 
     def _takes_ratings(self) -> bool:
         machine: Machine | None = getattr(self, "_machine", None)
@@ -466,7 +495,9 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
     def _takes_sparse_rows(self) -> bool:
         try:
-            parts = self._parts(dense=False)
+            parts, kernel = self._parts(dense=False), self._kernel()
         except KeslerError:  # refused when it learns, not when it is asked for its tags
             return True
+        if kernel is not None and kernel.of == "vectors":
+            return False
         return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)

@@ -14,6 +14,8 @@ from kesler.classes import ClassTable
 from kesler.costs import restore_costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import describe_parts, names_in, restore_parts
+from kesler.kernel_machine import KernelMachine
+from kesler.kernels import KERNELS, MercerKernel
 from kesler.links import OURS as LINKS
 from kesler.links import Linear, Link
 from kesler.machine import Machine
@@ -42,6 +44,7 @@ def save(
         "estimator": type(model).__name__,
         "parts": describe_parts(machine.parts),
         "rule": machine.rule.describe(),
+        "kernel": _described(machine),
         "constant": machine.constant,
         "link": machine.link.describe(),
         "averaged": machine.averaged,
@@ -66,8 +69,8 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     Parameters
     ----------
     path : a file written by the `save` of an estimator.
-    custom : the user's own rules, maps and group functions that the model was made with: the file
-        holds no code, only their names.
+    custom : the user's own rules, maps, kernels and group functions that the model was made with:
+        the file holds no code, only their names.
 
     Returns
     -------
@@ -99,22 +102,42 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     costs = restore_costs(metadata.get("costs"), custom)
     constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
     order = metadata.get("order")
-    machine = Machine(
-        parts,
-        rule,
-        ClassTable(metadata["labels"], face.n_virtual, order),
-        constant,
-        answer=face.answer,
-        link=link,
-        averaged=averaged,
-        costs=costs,
-    )
+    made_of: dict[str, Any] = {
+        "parts": parts,
+        "rule": rule,
+        "classes": ClassTable(metadata["labels"], face.n_virtual, order),
+        "constant": constant,
+        "answer": face.answer,
+        "link": link,
+        "averaged": averaged,
+        "costs": costs,
+    }
+    kept = metadata.get("kernel")
+    machine = Machine(**made_of) if kept is None else _over_kernel(kept, custom, made_of)
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
     sizes = metadata["n_features"], metadata.get("n_sub_experts", 0)
     machine.restore(arrays, *sizes, groups, metadata["memberships"])
     model = face._of_machine(machine)
     _hand_over(model, machine, metadata)
     return model
+
+
+def _described(machine: Machine) -> dict[str, Any] | None:
+    """Return what a file keeps of a kernel, None if there is none."""
+    if not isinstance(machine, KernelMachine):
+        return None
+    return {
+        "part": machine.kernel.describe(),
+        "budget": machine.budget,
+        "dense": machine.dense,
+    }
+
+
+def _over_kernel(kept: dict[str, Any], custom: list[Any], made_of: dict[str, Any]) -> KernelMachine:
+    """Return a machine over the kernel that a file names."""
+    kernels = [each for each in custom if isinstance(each, MercerKernel)]
+    kernel = restore(kept["part"], "kernel", KERNELS.values(), kernels)
+    return KernelMachine(**made_of, kernel=kernel, dense=kept["dense"], budget=kept["budget"])
 
 
 def _hand_over(model: Any, machine: Machine, metadata: dict[str, Any]) -> None:

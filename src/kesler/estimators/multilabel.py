@@ -12,6 +12,7 @@ from kesler.estimators.base import OnlineLearner
 from kesler.estimators.label_sets import told_of_sets
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
+from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.updates import UpdateRule
@@ -54,6 +55,8 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
+    kernel, sigma, budget
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -113,6 +116,9 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         intercept: float = 1.0,
         link: str | Link = "linear",
         averaged: bool = False,
+        kernel: str | MercerKernel | None = None,
+        sigma: float = 1.0,
+        budget: int | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -120,6 +126,9 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         self.intercept = intercept
         self.link = link
         self.averaged = averaged
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return which labels are relevant to each row: an indicator matrix.

@@ -16,6 +16,7 @@ from kesler.estimators import inputs
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
+from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.rows import Rows
@@ -44,9 +45,11 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         (:class:`~kesler.maps.SubExperts`), or any list of :class:`~kesler.hypotheses.PerClass`,
         :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`. Names may be
         joined: "multi+sub-experts".
-    feature_map : "auto", "product", "product-mean", "frequency", "distance" or map, default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
+default "auto"
         The view of an instance that the shared vector has; not used by "multi". "auto" takes
-        "frequency" if the first rows are sparse or named, "distance" if they are dense.
+        "frequency" if the first rows are sparse or named, "distance" if they are dense, or
+        "difference" if there is a kernel too.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic" or rule, default "pa1"
         How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
@@ -67,6 +70,17 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         The value of a feature that every row is given, 0 for none. Under "multi" its weights are a
         threshold for each class; beside sub-experts, Mesterharm's threshold sub-experts. Larger
         values let them learn faster.
+    kernel : "rbf", "polynomial", "linear", kernel or None, default None
+        A Mercer kernel of :mod:`kesler.kernels` or the user's own (:func:`~kesler.mercer_kernel`):
+        hypotheses are then sums of K over the rows, or views of rows, that moved them,
+        :math:`h(x, r) = \sum_j \beta_{j,r} K(\phi_j, \phi(x, r))`. None is for weights.
+    sigma : float above 0, default 1.0
+        The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; others don't look
+        at it. Larger values: smoother boundaries.
+    budget : int or None, default None
+        The most support vectors that each part of the hypotheses keeps: the oldest makes room
+        (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values: fewer mistakes,
+        slower; None keeps all.
 
     Attributes
     ----------
@@ -77,6 +91,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         answer was heard (progressive validation; one pass over data never seen is an honest test).
     feature_map_ : FeatureMap or None
         The map in use, None for "multi".
+    n_support_vectors_ : list of int
+        With a kernel, how many support vectors each part of the hypotheses has; else empty.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set while learning from named features, whose number grows.
 
@@ -125,6 +141,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
         intercept: float = 0.0,
+        kernel: str | MercerKernel | None = None,
+        sigma: float = 1.0,
+        budget: int | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -133,6 +152,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self.averaged = averaged
         self.costs = costs
         self.intercept = intercept
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from kesler.estimators.rankings import ranks_by_score, told_of_rankings
 from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
+from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.metrics import kendall_tau
@@ -51,6 +52,8 @@ class OnlineLabelRanker(OnlineLearner):
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
+    kernel, sigma, budget
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -105,6 +108,9 @@ class OnlineLabelRanker(OnlineLearner):
         intercept: float = 1.0,
         link: str | Link = "linear",
         averaged: bool = False,
+        kernel: str | MercerKernel | None = None,
+        sigma: float = 1.0,
+        budget: int | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -112,6 +118,9 @@ class OnlineLabelRanker(OnlineLearner):
         self.intercept = intercept
         self.link = link
         self.averaged = averaged
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the rank of each label, 1 for the best; of equals, the one met first is ahead.

@@ -11,6 +11,7 @@ from kesler.classes import ClassTable
 from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
+from kesler.kernel_machine import KernelMachine
 from kesler.links import Linear
 from kesler.machine import Machine
 from kesler.rows import Rows
@@ -44,6 +45,11 @@ class Replay:
         if not self.n_rows:
             raise KeslerError("there is no row to bound the mistakes of")
         made = learner._prepared(dense=self._pieces[0][0].dense)
+        if isinstance(made, KernelMachine):
+            raise KeslerError(
+                f"the competitor of a bound is looked for among weights, and over {made.kernel!r} "
+                "there are none: leave the kernel out"
+            )
         _require_linear(made)
         self.parts, self.rule = made.parts, made.rule
         self._constant, self._answer = made.constant, made.answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kesler.errors import KeslerError
+from kesler.maps.difference import Difference
 from kesler.maps.distance import Distance
 from kesler.maps.feature_map import CustomMap, FeatureMap, feature_map
 from kesler.maps.frequency import Frequency
@@ -13,6 +14,7 @@ from kesler.maps.view import View
 __all__ = [
     "MAPS",
     "CustomMap",
+    "Difference",
     "Distance",
     "FeatureMap",
     "Frequency",
@@ -29,15 +31,16 @@ MAPS: dict[str, type[FeatureMap]] = {
     "product-mean": ProductMean,
     "frequency": Frequency,
     "distance": Distance,
+    "difference": Difference,
 }
 """The maps by the names that `OnlineClassifier` and the command line take."""
 
 
-def resolve_map(choice: str | FeatureMap, *, dense: bool) -> FeatureMap:
+def resolve_map(choice: str | FeatureMap, *, dense: bool, kernel: bool = False) -> FeatureMap:
     """Return the map for a name, or the map itself; "auto" looks at the kind of the rows.
 
-    "auto" is :class:`Frequency` for rows of which only non-zeros are listed (text, counts), and
-    :class:`Distance` for rows that list every feature.
+    "auto" is :class:`Frequency` for rows of which only non-zeros are listed (text, counts); for
+    rows that list every feature :class:`Distance`, or :class:`Difference` under a kernel.
 
     Examples
     --------
@@ -47,7 +50,9 @@ def resolve_map(choice: str | FeatureMap, *, dense: bool) -> FeatureMap:
     if isinstance(choice, FeatureMap):
         return choice
     if isinstance(choice, str) and choice == "auto":
-        return Distance() if dense else Frequency()
+        if not dense:
+            return Frequency()
+        return Difference() if kernel else Distance()
     if isinstance(choice, str) and choice in MAPS:
         return MAPS[choice]()
     raise KeslerError(

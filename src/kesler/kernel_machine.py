@@ -1,0 +1,194 @@
+"""The machine over a Mercer kernel: its hypotheses are sums of support vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.answers import Kind
+from kesler.classes import ClassTable
+from kesler.costs import Costs
+from kesler.errors import KeslerError
+from kesler.hypotheses import Part, takes_ratings
+from kesler.kernels import MercerKernel
+from kesler.links import Link
+from kesler.machine import LINEAR, Machine
+from kesler.support_vectors import SupportVectors
+from kesler.updates import UpdateRule
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROWS_AHEAD = 64
+
+
+class KernelMachine(Machine):
+    """One learner over a Mercer kernel, in all else as :class:`~kesler.machine.Machine`.
+
+    Parameters
+    ----------
+    parts, rule, classes, constant, answer, costs : as in `Machine`.
+    link, averaged : refused unless linear and False, since there are no weights.
+    kernel : the inner product of views.
+    dense : whether rows list every feature.
+    budget : the most support vectors that a part keeps, None for any number.
+
+    Notes
+    -----
+    A trial that moves adds its row to each part without a map, and to each part with one the view
+    of every class that moves: 4 bytes a feature if rows are dense, else 12 a non-zero, and 12 for
+    each hypothesis that moves.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        rule: UpdateRule,
+        classes: ClassTable,
+        constant: float = 0.0,
+        *,
+        answer: Kind = "class",
+        link: Link = LINEAR,
+        averaged: bool = False,
+        costs: Costs | None = None,
+        kernel: MercerKernel,
+        dense: bool,
+        budget: int | None = None,
+    ) -> None:
+        if averaged or link != LINEAR or rule.update is not None:
+            raise KeslerError(
+                f"{rule!r}, {link!r} and averaged={averaged!r} do not all go with a kernel: "
+                "averages, links and algorithms that move weights by themselves need weights, and "
+                "there are none; leave them out, or the kernel"
+            )
+        if takes_ratings(parts):
+            raise KeslerError(
+                "ratings by sub-experts are combined by weights, and with a kernel there are none: "
+                "leave the kernel out, or the sub-experts"
+            )
+        self.kernel = kernel
+        self.budget = require_budget(budget)
+        self.dense = dense
+        super().__init__(parts, rule, classes, constant, answer=answer, costs=costs)
+
+    @property
+    def n_support_vectors(self) -> list[int]:
+        """How many support vectors each part has."""
+        return self.supports.in_use()
+
+    def _run(
+        self,
+        blocks: Any,
+        heard: Any,
+        predictions: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float32],
+    ) -> None:
+        """Run the trials, some rows at a time, after making room for all that they may add."""
+        n_rows, start = len(blocks.indptr) - 1, 0
+        while start < n_rows:
+            stop = min(n_rows, start + self._make_room_ahead(blocks.indptr, start))
+            piece, indptr = slice(start, stop), slice(start, stop + 1)
+            some = blocks._replace(indptr=blocks.indptr[indptr])
+            answers = heard._replace(
+                indptr=heard.indptr[indptr], row_weights=heard.row_weights[piece]
+            )
+            self._kernels.learn(self._learner, some, answers, predictions[piece], scores[piece])
+            start = stop
+
+    def _make_room_ahead(self, indptr: npt.NDArray[np.int64], start: int) -> int:
+        """Make room for the support vectors of some rows from `start` on; return how many rows."""
+        n_moved, n_groups = self._most_moved(), self._most_groups()
+        per_trial = n_moved if self._maps else 1
+        n_ahead = max(ROWS_AHEAD, max(self.supports.in_use()) // (4 * per_trial))
+        lengths = np.diff(indptr[start : start + n_ahead + 1])
+        n_supports = per_trial * len(lengths)
+        n_values = per_trial * int(lengths.sum())
+        if self.supports.make_room(n_supports, n_moved * n_groups * len(lengths), n_values):
+            self._bind()
+        return len(lengths)
+
+    def _most_moved(self) -> int:
+        """Return how many classes a trial may move: those of one constraint, or all."""
+        one_constraint = self.rule.constraints in ("predicted", "worst")
+        return 2 if one_constraint else len(self.classes)
+
+    def _most_groups(self) -> int:
+        """Return how many hypotheses of one part a class may have."""
+        counts = [len(groups) for classes in self.memberships for groups in classes]
+        return max(1, max(counts, default=1))
+
+    def _why_dense(self) -> tuple[str, str] | None:
+        """Return what looks at zeros, and what would not; None if nothing does."""
+        if self.kernel.of == "vectors":
+            return (
+                f"the kernel {self.kernel!r} is given whole vectors",
+                "one made by mercer_kernel(of='products')",
+            )
+        return super()._why_dense()
+
+    # ---- room, binding and saving -----------------------------------------------------------
+
+    def _allocate_hypotheses(
+        self, class_room: int, feature_room: int, group_room: list[int]
+    ) -> None:
+        """Begin without support vectors."""
+        self.supports = SupportVectors(len(self.parts), feature_room, in_panels=self.dense)
+        self._places = np.zeros(feature_room, dtype=np.int64)
+        self._offsets = [0] * len(self.parts)
+
+    def _own_hypotheses(self) -> None:
+        self.supports.own()
+        self._places = self._places.copy()
+
+    def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
+        return self.supports.arrays(self._feature_room if whole else self.n_features)
+
+    def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        self.supports.restore(arrays)
+
+    @cached_property
+    def _kernels(self) -> ModuleType:
+        from kesler.compiled import kernel_trial
+
+        return kernel_trial
+
+    @cached_property
+    def _learner(self) -> Any:
+        from kesler.compiled.kernels import kernel_addresses
+
+        supports, parameters = self.supports, [*self.kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4]
+        addresses = kernel_addresses(self.kernel.k, self.kernel.of)
+        return self._kernels.KernelLearner(
+            panels=supports.panels,
+            starts=supports.starts,
+            features=supports.features,
+            values=supports.values,
+            squared_norms=supports.squared_norms,
+            entry_starts=supports.entry_starts,
+            owners=supports.owners,
+            coefficients=supports.coefficients,
+            counts=supports.counts,
+            places=self._places,
+            algorithm=np.zeros(1, dtype=np.int64),
+            kernel=np.array([*addresses, self.budget or 0, self.dense]),
+            singles=np.array(parameters, dtype=np.float32),
+            doubles=np.array(parameters, dtype=np.float64),
+            **self._common_fields(),
+        )
+
+
+def require_budget(budget: Any) -> int | None:
+    """Return a budget; raises KeslerError unless it is None or a whole number above 0."""
+    if budget is None:
+        return None
+    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+        raise KeslerError(
+            f"budget={budget!r} must be a whole number from 1 on, or None: it is the most support "
+            "vectors that are kept"
+        )
+    return int(budget)
