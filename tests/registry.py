@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -31,8 +30,6 @@ CUSTOM = [
     *(homemade.sets_of, homemade.damped, homemade.closeness),
     *(homemade.part_way, homemade.bent, homemade.counted),
 ]
-
-STRENGTHS = ("C", "delta", "eta")
 
 # ---- the same parts in the oracle's words -------------------------------------------------------
 
@@ -94,8 +91,8 @@ WITHOUT_MAP = [name for name in FAMILIES if name not in WITH_MAP]
 
 def with_strength(rule: str, C: float) -> UpdateRule:
     """Return a rule whose aggressiveness, margin or step size, whichever it has, is C."""
-    made = RULES[rule]
-    return made(**{name: C for name in signature(made).parameters if name in STRENGTHS})
+    made = RULES[rule]()
+    return replace(made, **{made.strength: C}) if made.strength is not None else made
 
 
 # ---- rows ---------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ import pytest
 
 import kesler as package
 from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
+from kesler.links import LINKS
+from kesler.updates import RULES
 
 COMMANDS = ("compare", "learn", "predict")
 
@@ -59,6 +61,14 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["compare", "learn"])
+def test_help_names_every_rule_and_link(capsys, command):
+    """They are written out: asking for them would import NumPy."""
+    text = kesler(capsys, command, "--help").out
+    words = set(text.replace(",", " ").split())
+    assert {*RULES, *LINKS} <= words
 
 
 def test_learning_does_not_import_matplotlib(tmp_path):

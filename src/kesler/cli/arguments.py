@@ -166,14 +166,28 @@ def _learning(command: ArgumentParser) -> None:
     add(
         "--update",
         metavar="NAME",
-        help="perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj or mira",
+        help="perceptron, margin-perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj, "
+        "mira, hinge, softmax or logistic",
     )
     add(
         "--C",
         type=float,
         metavar="NUMBER",
-        help="aggressiveness of the update, if it has one (all but perceptron and pa; default 1): "
-        "smaller, 0.001 to 0.1, bears noise better",
+        help="how far the update goes: its aggressiveness (default 1; smaller, 0.001 to 0.1, bears "
+        "noise better), the margin of margin-perceptron (1) or the step size of hinge, softmax and "
+        "logistic (0.1); perceptron and pa have none",
+    )
+    add(
+        "--link",
+        metavar="NAME",
+        help="geometry of the update: linear (default), exponential, positive or p-norm",
+    )
+    add(
+        "--averaged",
+        action="store_true",
+        default=None,
+        help="predict new rows by the mean of the weights after each row, which bears noise better "
+        "(the table itself judges the last weights)",
     )
     add(
         "--map",

@@ -10,9 +10,9 @@ from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
 from kesler.hypotheses import Shared, resolve_hypotheses
 from kesler.kernels import resolve_kernel
+from kesler.links import resolve_link
 from kesler.maps import resolve_map
 from kesler.updates import UpdateRule, resolve_rule
-from kesler.updates.rule import AggressiveRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,19 @@ class Method:
     ----------
     hypotheses, update, map : str
         As :class:`kesler.OnlineClassifier` takes them.
-    C : float
-        The aggressiveness of the update, if it has one.
+    C : float or None
+        How far the update goes: its C, delta or eta, if it has one; None for its default.
+    link, averaged : str, bool
+        As :class:`kesler.OnlineClassifier` takes them.
     kernel, sigma, budget : str or None, float, int or None
         As :class:`kesler.OnlineClassifier` takes them.
     """
 
     hypotheses: str = "hybrid"
     update: str = "pa1"
-    C: float = 1.0
+    C: float | None = None
+    link: str = "linear"
+    averaged: bool = False
     map: str = "auto"
     kernel: str | None = None
     sigma: float = 1.0
@@ -41,20 +45,31 @@ class Method:
         """Return a new learner; raises KeslerError if a name is not known."""
         resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
+        resolve_link(self.link)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
             self.hypotheses,
             feature_map=self.map,
             update=self._rule(),
+            link=self.link,
+            averaged=self.averaged,
             kernel=self.kernel,
             sigma=self.sigma,
             budget=self.budget,
         )
 
+    def spelt_out(self) -> Method:
+        """Return the same method, with the strength of its update where it was left open."""
+        rule = self._rule()
+        strength = None if rule.strength is None else getattr(rule, rule.strength)
+        return replace(self, C=strength)
+
     def _rule(self) -> UpdateRule:
         rule = resolve_rule(self.update)
-        return replace(rule, C=self.C) if isinstance(rule, AggressiveRule) else rule
+        if self.C is None or rule.strength is None:
+            return rule
+        return replace(rule, **{rule.strength: self.C})
 
 
 def chosen(options: Namespace) -> dict[str, Any]:
@@ -87,13 +102,11 @@ def named_learners(methods: str, defaults: Method) -> dict[str, OnlineClassifier
 def _method(name: str, defaults: Method) -> Method:
     hypotheses, update, C, *more = [*name.split(":"), "", ""]
     try:
-        aggressiveness = float(C or defaults.C)
+        strength = float(C) if C else defaults.C
     except ValueError:
         more.append(C)
     if any(more):
         raise KeslerError(
             f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], as in hybrid:simproj:0.01"
         )
-    return replace(
-        defaults, hypotheses=hypotheses, update=update or defaults.update, C=aggressiveness
-    )
+    return replace(defaults, hypotheses=hypotheses, update=update or defaults.update, C=strength)

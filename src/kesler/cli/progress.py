@@ -49,7 +49,9 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
             f"{options.model} exists already: go on with it by --resume, or name another file"
         )
     method = Method(**chosen(options))
-    progress = Progress(asdict(method), reading(options), _name(options), options.shuffle)
+    progress = Progress(
+        asdict(method.spelt_out()), reading(options), _name(options), options.shuffle
+    )
     return method.learner(), progress
 
 

@@ -46,6 +46,8 @@ class GradientRule(UpdateRule):
 
     eta: float = 0.1
 
+    strength = "eta"
+
     def __post_init__(self) -> None:
         if not (isinstance(self.eta, Real) and math.isfinite(self.eta) and self.eta > 0):
             raise KeslerError(

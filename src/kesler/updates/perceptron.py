@@ -81,6 +81,7 @@ class MarginPerceptron(UpdateRule):
 
     delta: float = 1.0
 
+    strength = "delta"
     constraints = "worst"
     sees = "losses"
     steps = staticmethod(perceptron_steps)

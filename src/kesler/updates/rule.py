@@ -38,6 +38,7 @@ class UpdateRule:
     steps : the compiled part, a plain function of arrays.
     margin : by how much y must outscore s; a loss is what is missing from it.
     heeds_margin : whether another margin makes another rule.
+    strength : the name of the one parameter that says how far it goes, None if it has none.
     update : the compiled part of a rule that moves weights by itself, None for all others; see
         :mod:`kesler.algorithms`.
     begins_at, n_states : of such a rule, the weight of what has not been met yet, and how many
@@ -49,6 +50,7 @@ class UpdateRule:
     steps: ClassVar[Steps]
     margin: ClassVar[float] = 1.0
     heeds_margin: ClassVar[bool] = True
+    strength: ClassVar[str | None] = None
     update: ClassVar[Callable[..., None] | None] = None
     begins_at: ClassVar[float] = 0.0
     n_states: ClassVar[int] = 0
@@ -75,6 +77,8 @@ class AggressiveRule(UpdateRule):
     """A rule with an aggressiveness C."""
 
     C: float = 1.0
+
+    strength = "C"
 
     def __post_init__(self) -> None:
         if not (isinstance(self.C, Real) and math.isfinite(self.C) and self.C > 0):
