@@ -213,6 +213,7 @@ class Machine:
         labels: Sequence[Label],
         answers: Callable[[npt.NDArray[np.int32]], Answers],
         squared_lengths: npt.NDArray[np.float64],
+        exponent: float = 2.0,
     ) -> npt.NDArray[np.float64]:
         """Go through trials of classes that have been met without moving; return their margins.
 
@@ -221,6 +222,7 @@ class Machine:
         rows, labels, answers : as in `learn`.
         squared_lengths : of shape (2,); is raised to the largest squared length of a view, and of
             the difference of two views that an answer compares.
+        exponent : of the norm in which such differences are measured.
 
         Returns
         -------
@@ -232,7 +234,9 @@ class Machine:
         rows = self._prepare(rows)
         margins = np.empty(len(rows))
         every_pair = [0, selection_code("all"), sight_code("norms")]
-        learner = self._learner._replace(rule=np.array(every_pair, dtype=np.int64))
+        learner = self._learner._replace(
+            rule=np.array(every_pair, dtype=np.int64), geometry=np.array([exponent, 1.0])
+        )
         blocks = self._blocks(rows)
         heard = self._heard(answers(self.classes.encode(labels)), None)
         measure(learner, blocks, heard, margins, squared_lengths)
@@ -244,16 +248,19 @@ class Machine:
         self._totals[:] = 0
         self.counters[:] = 0
 
-    def begin_with(self, rule: UpdateRule) -> None:
-        """Forget what was learnt, too, and go on by another rule."""
-        self.rule = rule
-        self.weights[:] = 0
-        self.rewind()
-        self._bind()
+    @property
+    def scale(self) -> float:
+        """What weights are to be multiplied by: 1 unless link or algorithm say otherwise."""
+        return float(self._numbers[3]) if self._scale_code else 1.0
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights the features, sub-experts and classes met so far have."""
+        return sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
 
     def hypothesis_weights(self) -> list[npt.NDArray[np.float32]]:
         """Return the weights of each part, of shape (n_features, n_hypotheses), as views."""
-        return [self.weights[: self.n_features, columns] for columns in self._columns]
+        return [self.weights[: self._height(i), c] for i, c in enumerate(self._columns)]
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
         shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]

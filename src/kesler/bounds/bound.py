@@ -126,7 +126,7 @@ def mistake_bound(
     Raises
     ------
     KeslerError
-        If no theorem bounds the rule's mistakes, the link is not linear, confusions have costs,
+        If no theorem bounds the rule's mistakes under its link, confusions have costs,
         rows have weights other than 0 and 1, the learner had learnt something before, or the
         competitor has other hypotheses.
 
@@ -135,7 +135,9 @@ def mistake_bound(
     "perceptron": Fink et al. (2006), Theorem 1, or Mesterharm (2001), Section 4.1, where a
     competitor has no loss and it is less. "simperc": Amit et al. (2006), Theorem 1, with the best
     C, on which its predictions do not depend. "conproj", "pa1", "mira": Amit et al. (2006),
-    Corollary 1, and Crammer et al. (2006), Theorem 4, made one; see :func:`projected`. "pa", "pa2":
+    Corollary 1, and Crammer et al. (2006), Theorem 4, made one; see :func:`projected`. The
+    Perceptron under the exponential link, WMA or balanced Winnow: Mesterharm (2001), Section 4.2,
+    for any alpha and with noise; see :func:`multiplicative`. "pa", "pa2":
     Crammer et al. (2006), Theorems 2 (a competitor without loss) and 5. All of them hold for label
     sets and rankings, of which a mistake is an imperfect prediction. "simproj" has none.
 
@@ -198,7 +200,7 @@ def bound_on_blocks(
 def _bound(
     replay: Replay, learner: OnlineLearner, n_mistakes: int, competitor: Competitor
 ) -> MistakeBound:
-    theorems, C = theorems_of(replay.rule), getattr(replay.rule, "C", 1.0)
+    theorems, C = theorems_of(replay.rule, replay.link), getattr(replay.rule, "C", 1.0)
     return min(
         (
             _least(theorem, competition, C, n_mistakes)
@@ -227,7 +229,7 @@ def _least(theorem: Theorem, of: Competition, C: float, n_mistakes: int) -> Mist
 
 def _count_mistakes(replay: Replay) -> int:
     """Return the mistakes that the learner makes when it goes through the trials."""
-    machine = replay.machine(replay.rule)
+    machine = replay.machine(replay.rule, replay.link)
     for _ in replay.learn(machine):
         pass
     return machine.n_mistakes

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import entropy
 
 from kesler.bounds.theorems import Array, Competition
 from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.replay import Replay
 from kesler.hypotheses import Grouped, PerClass
+from kesler.links import Exponential, Link
 from kesler.machine import Machine
 from kesler.updates import PassiveAggressive
 
 Competitor = Literal["hindsight"] | OnlineLearner | Sequence[npt.ArrayLike]
 
 # The search in hindsight: the caps of PA-I, of a step that parts the longest difference by 1, after
-# how many passes the weights are looked at, and how many weights of a pass are averaged.
+# how many passes but the first the weights are looked at, and how many of a pass are averaged.
 CAPS = (0.01, 0.1, 1.0, 100.0)
 LOOKS = (1, 3, 10)
+# Of exponentiated gradient: the sums of all weights, and what steps multiply them by.
+TOTALS, ALPHA = (2.0, 5.0, 10.0, 30.0, 100.0), 1.5
 PIECES = 16
 
 
@@ -37,29 +42,29 @@ def competitions(
     """
     machine = replay.machine(PassiveAggressive())
     _go_through(replay, machine)
+    replay.find_largest(machine)
     if not isinstance(competitor, str):
-        _give(machine, competitor, learner)
-        margins, norm = replay.measure(machine), _squared_norm(machine)
-        yield _competition(replay, machine, margins, norm, np.ones(1))
+        _give(machine, competitor, learner, positive=_must_be_positive(replay.link))
+        yield _competition(replay, machine, replay.measure(machine), lambda margins: np.ones(1))
         return
     if competitor != "hindsight":
         raise KeslerError(
             f"competitor={competitor!r} is not known: give 'hindsight', an estimator of the same "
             "hypotheses, or a list of arrays, one for each part"
         )
-    for margins, norm in _in_hindsight(replay, machine):
-        yield _competition(replay, machine, margins, norm, _scales(margins))
+    for margins in _in_hindsight(replay, machine):
+        yield _competition(replay, machine, margins, _scales)
 
 
 def _competition(
-    replay: Replay, machine: Machine, margins: Array, squared_norm: float, scales: Array
+    replay: Replay, machine: Machine, margins: Array, scales_of: Callable[[Array], Array]
 ) -> Competition:
     """Return the losses and norms of weights, given their margins, at several scales.
 
     The worst pair of a trial is the same at every scale, so that the loss of a u in it is
     max(0, 1 - a margin): of sorted margins, sums over those below 1 / a.
     """
-    ordered = np.sort(margins)
+    ordered, scales = np.sort(margins), scales_of(margins)
     sums, squares = (np.concatenate([[0.0], np.cumsum(ordered**p)]) for p in (1, 2))
     with np.errstate(divide="ignore"):
         n = np.searchsorted(ordered, 1 / scales)
@@ -69,10 +74,14 @@ def _competition(
         n_compared=len(margins),
         loss=np.maximum(0.0, n - scales * sums[n]),
         squared_loss=np.maximum(0.0, squared),
-        squared_norm=scales**2 * squared_norm,
+        squared_norm=scales**2 * float(np.square(machine.weights, dtype=np.float64).sum()),
         view=view,
         difference=difference,
         sharing=_sharing(machine),
+        sum_of_sizes=scales * float(np.abs(machine.weights).sum(dtype=np.float64)),
+        entropy=_entropy(machine),
+        largest=replay.largest,
+        n_weights=machine.n_weights,
     )
 
 
@@ -88,29 +97,41 @@ def _scales(margins: Array) -> Array:
     return np.concatenate([[0.0], kinks, between])
 
 
-def _in_hindsight(replay: Replay, machine: Machine) -> Iterator[tuple[Array, float]]:
-    """Yield the margins and the squared norm of weights that several passes lead to."""
+def _in_hindsight(replay: Replay, machine: Machine) -> Iterator[Array]:
+    """Yield the margins of weights that several passes lead to, while the machine holds them."""
     machine.weights[:] = 0
-    yield replay.measure(machine), 0.0
-    longest = replay.squared_lengths[1]
-    for cap in CAPS:
-        machine.begin_with(PassiveAggressive(cap / longest if longest else cap))
+    yield replay.measure(machine)
+    for searcher in _searchers(replay):
+        _go_through(replay, searcher)
         for n_passes in range(1, LOOKS[-1] + 1):
-            mean = _mean_of_pass(replay, machine)
+            means = _means_of_pass(replay, searcher)
             if n_passes in LOOKS:
-                last = machine.weights.copy()
-                machine.weights[:] = mean
-                yield replay.measure(machine), _squared_norm(machine)
-                machine.weights[:] = last
+                for weights, mean in zip(machine.hypothesis_weights(), means, strict=True):
+                    weights[:] = mean
+                if _must_be_positive(replay.link):
+                    _make_positive(machine)
+                yield replay.measure(machine)
 
 
-def _mean_of_pass(replay: Replay, machine: Machine) -> Array:
-    """Let a machine go through the trials; return the mean of its weights on the way."""
-    total, n = np.zeros(machine.weights.shape), 0
-    for _ in replay.learn(machine, PIECES):
-        total += machine.weights
-        n += 1
-    return total / n
+def _searchers(replay: Replay) -> Iterator[Machine]:
+    """Yield learners whose weights may be good competitors, in the learner's own geometry."""
+    longest, largest = replay.squared_lengths[1], replay.largest
+    for cap in CAPS:
+        yield replay.machine(PassiveAggressive(cap / longest if longest else cap))
+    if isinstance(replay.link, Exponential) and largest:
+        # The larger the sum of weights, the larger the margin that they reach.
+        for total in TOTALS:
+            link = replace(replay.link, alpha=ALPHA, total=total / largest)
+            yield replay.machine(PassiveAggressive(), link)
+
+
+def _means_of_pass(replay: Replay, machine: Machine) -> list[Array]:
+    """Let a machine go through the trials; return the means of its weights on the way."""
+    totals: list[Any] = [0.0] * len(machine.parts)
+    for n, _ in enumerate(replay.learn(machine, PIECES), start=1):
+        now = [weights * machine.scale for weights in machine.hypothesis_weights()]
+        totals = [total + each for total, each in zip(totals, now, strict=True)]
+    return [total / n for total in totals]
 
 
 def _go_through(replay: Replay, machine: Machine) -> None:
@@ -119,9 +140,23 @@ def _go_through(replay: Replay, machine: Machine) -> None:
         pass
 
 
-def _squared_norm(machine: Machine) -> float:
-    """Return ||u||^2 over all hypotheses."""
-    return float(np.square(machine.weights, dtype=np.float64).sum())
+def _entropy(machine: Machine) -> float:
+    """Return that of the sizes of all weights, scaled to sum to 1."""
+    sizes = np.abs(machine.weights[machine.weights != 0].astype(np.float64))
+    return float(entropy(sizes)) if len(sizes) else 0.0
+
+
+def _must_be_positive(link: Link) -> bool:
+    """Whether a learner under the link has positive weights only, and so its competitors."""
+    return isinstance(link, Exponential) and not link.balanced
+
+
+def _make_positive(machine: Machine) -> None:
+    """Leave no weight below 0: what all classes have in common in a feature tells none apart."""
+    for part, weights in zip(machine.parts, machine.hypothesis_weights(), strict=True):
+        if isinstance(part, PerClass) and part.feature_map is None:
+            weights -= np.minimum(weights.min(axis=1, keepdims=True), 0)
+        np.maximum(weights, 0, out=weights)
 
 
 def _sharing(machine: Machine) -> int:
@@ -135,7 +170,7 @@ def _sharing(machine: Machine) -> int:
 # ---- weights that are given ---------------------------------------------------------------------
 
 
-def _give(machine: Machine, competitor: Any, learner: OnlineLearner) -> None:
+def _give(machine: Machine, competitor: Any, learner: OnlineLearner, *, positive: bool) -> None:
     """Set the weights of a machine that has gone through the stream to those of a competitor."""
     given = machine.hypothesis_weights()
     if isinstance(competitor, OnlineLearner):
@@ -150,6 +185,11 @@ def _give(machine: Machine, competitor: Any, learner: OnlineLearner) -> None:
         )
     for into, each in zip(given, weights, strict=True):
         into[:] = each.T
+    if positive and any((each < 0).any() for each in given):
+        raise KeslerError(
+            "the competitor has weights below 0, but those of the learner are all positive: give "
+            "positive ones, or a learner with balanced=True"
+        )
 
 
 def _aligned(

@@ -9,6 +9,7 @@ r must outscore s, and with the largest hinge loss of a trial's pairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from kesler.algorithms import RivalStep
 from kesler.errors import KeslerError
+from kesler.links import Exponential, Linear, Link
 from kesler.updates import MIRA, ConProj, PassiveAggressive, Perceptron, SimPerc, UpdateRule
 
 Array = npt.NDArray[np.float64]
@@ -33,6 +35,10 @@ class Competition:
         squares, and ||u||^2.
     view, difference : the longest phi^t(x, r) and phi(x, r) - phi(x, s).
     sharing : the most hypotheses that a class belongs to.
+    sum_of_sizes : of each competitor, the sum of its absolute weights.
+    entropy : of the sizes of a competitor's weights, whatever its scale.
+    largest : the largest entry of phi(x, r) - phi(x, s).
+    n_weights : how many weights the stream brings along.
     """
 
     n_compared: int
@@ -42,6 +48,10 @@ class Competition:
     view: float
     difference: float
     sharing: int
+    sum_of_sizes: Array
+    entropy: float
+    largest: float
+    n_weights: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,27 @@ def softened(of: Competition, C: float) -> Array:
     return (of.difference**2 + 0.5 / C) * (of.squared_norm + 2 * C * of.squared_loss)
 
 
+def multiplicative(of: Competition, eta: float, *, balanced: bool) -> Array:
+    r"""(ln N - H(u) + eta L_delta) / (eta delta - ln cosh(eta nu)), u of a sum of sizes of 1.
+
+    N is the number of weights, twice that of features where each stands beside its negative, nu the
+    largest |z_i| and :math:`L_\delta = \sum_t \max(0, \delta - \langle u, z_t \rangle)`. The proof:
+    a mistake multiplies the sum of weights by
+    :math:`\sum_i w_i e^{\eta z_i} / \sum_i w_i \le \cosh(\eta \nu)`, the exponential being convex
+    and :math:`\langle w, z \rangle \le 0`, while u keeps
+    :math:`\ln \sum_i w_i \ge \eta \sum_t \langle u, z_t \rangle + H(u)`, with H the entropy.
+    Without loss, for ratings in [0, 1] and with :math:`\\alpha^2 = (1 + \\delta) / (1 - \\delta)`,
+    it is at most Mesterharm's 2 ln(n) / delta^2.
+    """
+    n = 2 * of.n_weights if balanced else of.n_weights
+    shrink = np.log(np.cosh(min(eta * of.largest, 700.0)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = eta / of.sum_of_sizes - shrink
+        bound = (np.log(n) - of.entropy + eta * of.loss / of.sum_of_sizes) / gain
+    return np.where((of.sum_of_sizes > 0) & (gain > 0), bound, float(of.n_compared))
+
+
+LINEAR = Linear()
 FINK = Theorem("Theorem 1 of Fink et al. (2006)", fink, lambda of: 2 * of.view)
 PERCEPTRON = Theorem("the linear-max Perceptron bound of Mesterharm (2001)", separable)
 SIMULTANEOUS = Theorem("Theorem 1 of Amit et al. (2006)", simultaneous)
@@ -113,8 +144,8 @@ AGGRESSIVE = (
 )
 
 
-def theorems_of(rule: UpdateRule) -> tuple[Theorem, ...]:
-    """Return the theorems that bound the mistakes of a rule.
+def theorems_of(rule: UpdateRule, link: Link = LINEAR) -> tuple[Theorem, ...]:
+    """Return the theorems that bound the mistakes of a rule under a link.
 
     Raises
     ------
@@ -126,6 +157,8 @@ def theorems_of(rule: UpdateRule) -> tuple[Theorem, ...]:
     >>> [theorem.name for theorem in theorems_of(SimPerc())]
     ['Theorem 1 of Amit et al. (2006)']
     """
+    if not isinstance(link, Linear):
+        return (_multiplicative(rule, link),)
     if isinstance(rule, PassiveAggressive):
         return (AGGRESSIVE[rule.variant],)
     known: dict[type[UpdateRule], tuple[Theorem, ...]] = {
@@ -141,3 +174,19 @@ def theorems_of(rule: UpdateRule) -> tuple[Theorem, ...]:
             "perceptron, pa, pa1, pa2, simperc, conproj and mira"
         )
     return known[type(rule)]
+
+
+def _multiplicative(rule: UpdateRule, link: Link) -> Theorem:
+    if not isinstance(link, Exponential) or type(rule) not in (Perceptron, RivalStep):
+        raise KeslerError(
+            f"Kesler knows no theorem that bounds the mistakes of {rule!r} under {link!r}: there "
+            "are bounds for the Perceptron under the exponential link, WMA and balanced Winnow "
+            "that is, and for more rules under the linear one"
+        )
+    eta = math.log(link.alpha) * getattr(rule, "rate", 1.0)
+    name = "balanced Winnow" if link.balanced else "WMA"
+    return Theorem(
+        f"the linear-max bound of {name}, Mesterharm (2001)",
+        lambda of, C: multiplicative(of, eta, balanced=link.balanced),
+        lambda of: of.largest,
+    )

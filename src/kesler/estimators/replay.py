@@ -12,8 +12,8 @@ from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
 from kesler.kernel_machine import KernelMachine
-from kesler.links import Linear
-from kesler.machine import Machine
+from kesler.links import Link
+from kesler.machine import LINEAR, Machine
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
 
@@ -35,8 +35,8 @@ class Replay:
     Raises
     ------
     KeslerError
-        If there is no row, one has a weight that is neither 0 nor 1, confusions have costs, or the
-        link is not linear: theorems are of rows and confusions that count alike.
+        If there is no row, one has a weight that is neither 0 nor 1, or confusions have costs:
+        theorems are of rows and confusions that count alike.
     """
 
     def __init__(self, learner: OnlineLearner, blocks: Iterable[Block]) -> None:
@@ -50,16 +50,20 @@ class Replay:
                 f"the competitor of a bound is looked for among weights, and over {made.kernel!r} "
                 "there are none: leave the kernel out"
             )
-        _require_linear(made)
-        self.parts, self.rule = made.parts, made.rule
+        if made.costs is not None:
+            raise KeslerError(
+                "theorems of margins of 1 say nothing with costs of confusions: leave them out"
+            )
+        self.parts, self.rule, self.link = made.parts, made.rule, made.link
         self._constant, self._answer = made.constant, made.answer
         self._n_virtual = made.classes.n_virtual
         self.squared_lengths = np.zeros(2)
+        self.largest = 0.0
 
-    def machine(self, rule: UpdateRule) -> Machine:
-        """Return a machine of the same parts that has met no class, with another rule."""
+    def machine(self, rule: UpdateRule, link: Link = LINEAR) -> Machine:
+        """Return a machine of the same parts that has met no class, with another rule or link."""
         classes = ClassTable(n_virtual=self._n_virtual)
-        return Machine(self.parts, rule, classes, self._constant, answer=self._answer)
+        return Machine(self.parts, rule, classes, self._constant, answer=self._answer, link=link)
 
     def learn(self, machine: Machine, n_pieces: int = 1) -> Iterator[None]:
         """Let a machine go through the trials, from its weights on, and stop after each piece."""
@@ -77,15 +81,25 @@ class Replay:
         The machine must have met every class. `squared_lengths` becomes what
         :meth:`~kesler.machine.Machine.measure` says of the trials.
         """
-        machine.rewind()
-        margins = np.concatenate(
-            [
-                machine.measure(rows, told.names, told.answers, self.squared_lengths)
-                for rows, told in self._pieces
-            ]
-        )
+        margins = self._measure(machine, self.squared_lengths, 2.0)
         compared: npt.NDArray[np.float64] = margins[np.isfinite(margins)]
         return compared
+
+    def find_largest(self, machine: Machine) -> None:
+        """Set `largest`, the largest entry of phi(x, r) - phi(x, s) that a trial compares."""
+        squares = np.zeros(2)
+        self._measure(machine, squares, np.inf)
+        self.largest = float(np.sqrt(squares[1]))
+
+    def _measure(
+        self, machine: Machine, squared_lengths: npt.NDArray[np.float64], exponent: float
+    ) -> npt.NDArray[np.float64]:
+        machine.rewind()
+        pieces = [
+            machine.measure(rows, told.names, told.answers, squared_lengths, exponent)
+            for rows, told in self._pieces
+        ]
+        return np.concatenate(pieces)
 
 
 def _counted(rows: Rows, told: Told, weights: npt.NDArray[np.float64] | None) -> tuple[Rows, Told]:
@@ -99,11 +113,3 @@ def _counted(rows: Rows, told: Told, weights: npt.NDArray[np.float64] | None) ->
         )
     kept = np.flatnonzero(weights)
     return rows.take(kept), told.take(kept)
-
-
-def _require_linear(machine: Machine) -> None:
-    if not isinstance(machine.link, Linear) or machine.costs is not None:
-        why = "costs of confusions" if machine.costs is not None else f"the link {machine.link!r}"
-        raise KeslerError(
-            f"theorems of additive updates and of margins of 1 say nothing with {why}: leave it out"
-        )
