@@ -128,7 +128,9 @@ def _searchers(replay: Replay) -> Iterator[Machine]:
 def _means_of_pass(replay: Replay, machine: Machine) -> list[Array]:
     """Let a machine go through the trials; return the means of its weights on the way."""
     totals: list[Any] = [0.0] * len(machine.parts)
-    for n, _ in enumerate(replay.learn(machine, PIECES), start=1):
+    n = 0
+    for _ in replay.learn(machine, PIECES):
+        n += 1
         now = [weights * machine.scale for weights in machine.hypothesis_weights()]
         totals = [total + each for total, each in zip(totals, now, strict=True)]
     return [total / n for total in totals]

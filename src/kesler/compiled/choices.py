@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import always_inlined, inlined
 from kesler.compiled.learner import (
     ALL,
     GROWING,
@@ -20,7 +20,7 @@ from kesler.compiled.learner import (
 )
 
 
-@inlined
+@always_inlined
 def set_levels(codes, levels, rest, k, solver):
     """Write the level of each known class: that of the answer, or `rest` for classes it leaves out.
 
@@ -49,7 +49,7 @@ def set_distances(y, k, solver):
     return k - 1
 
 
-@inlined
+@always_inlined
 def worst_pair(scores, k, solver, highest):
     """Return the pair whose scores differ most the wrong way, or (-1, -1) if there is no pair.
 
@@ -99,7 +99,7 @@ def most_violated(margins, scores, k, solver, highest):
     return better, worse
 
 
-@inlined
+@always_inlined
 def select(selection, margins, scores, k, highest, solver, r, s):
     """Choose the pairs that a rule is handed, (r, s) being the worst; return how many."""
     if selection == PREDICTED:

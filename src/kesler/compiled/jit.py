@@ -56,14 +56,22 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def inlined(function: Function, *, allocates: bool = False) -> Function:
+def inlined(function: Function, *, allocates: bool = False, always: bool = False) -> Function:
     """Compile a helper that kernels call.
 
     It has no cache of its own, since it becomes part of the kernel that calls it, and no wrapper
     for calls from Python, which would take longer to compile than the helper. Unless it allocates,
     it does not count references to its arrays either: that took a third of a short trial's time.
     """
-    return njit(function, **_INLINED, _nrt=allocates)
+    return njit(function, **_INLINED, _nrt=allocates, forceinline=always)
+
+
+def always_inlined(function: Function) -> Function:
+    """Compile a helper as `inlined` does, one that every trial goes through.
+
+    What it is handed would be copied if LLVM chose to call it: all the arrays of a learner.
+    """
+    return inlined(function, always=True)
 
 
 def allocating(function: Function) -> Function:
@@ -88,7 +96,7 @@ def by_learner(function: Function) -> Any:
         return lambda version: versions.setdefault(kind, version)
 
     if not config.DISABLE_JIT:
-        options = {**_INLINED, "_nrt": False}
+        options = {**_INLINED, "_nrt": False, "forceinline": True}
 
         @overload(chosen, jit_options=options, strict=False)
         def _version(learner: Any, *arguments: Any) -> Function:

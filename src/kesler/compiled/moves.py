@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.given import add_given_sum, add_given_view, largest_given
-from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     GIVEN,
     GROUPED,
@@ -89,7 +89,7 @@ def is_first_with(learner, part, group, i, solver):
     return True
 
 
-@inlined
+@always_inlined
 def forget_coefficients(n_moved, solver):
     """Make room for the coefficients of the next trial."""
     for i in range(n_moved):
@@ -97,7 +97,7 @@ def forget_coefficients(n_moved, solver):
         solver.is_moved[solver.moved[i]] = False
 
 
-@inlined
+@always_inlined
 def sum_coefficients(m, solver):
     """Sum the steps into one coefficient a class; return how many classes move, list them."""
     n_moved = 0
@@ -149,7 +149,7 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
         change(learner, indices[j], column, amount, scratch.out)
 
 
-@inlined
+@always_inlined
 def add_view(learner, part, column, indices, values, r, scratch, solver):
     """Move the hypothesis that class r has for itself."""
     if learner.parts[part, MAP] == GIVEN:

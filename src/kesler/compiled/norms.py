@@ -12,7 +12,7 @@ from kesler.compiled.given import (
     with_distance_powers,
     with_given_powers,
 )
-from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import GIVEN, ITSELF, KIND, MAP, ORDERED
 from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
@@ -123,7 +123,7 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
             out[r] += n_hypotheses(learner, part, r) * products[r]
 
 
-@inlined
+@always_inlined
 def measure_norms(learner, indices, values, k, m, scratch, solver):
     """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
     # Pairs of neighbours have each a better class of its own, and no use for a Gram column.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.given import add_given_scores
-from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     FACTOR,
     GIVEN,
@@ -32,7 +32,7 @@ def clear(array, n):
         array[i] = 0
 
 
-@inlined
+@always_inlined
 def add_products(indices, values, weights, offset, width, out):
     """out[r] += sum_i x_i weights[i, offset + r], four features a sweep to spare stores.
 
@@ -79,7 +79,7 @@ def class_vectors(learner, part, indices, k, vectors):
                 vectors[j, r] = total
 
 
-@inlined
+@always_inlined
 def add_plain_scores(learner, part, indices, values, k, column, scores):
     """Scores of a part whose view of x is x itself."""
     kind, offset = learner.parts[part, KIND], learner.parts[part, OFFSET]

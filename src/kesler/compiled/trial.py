@@ -16,7 +16,7 @@ from kesler.compiled.choices import (
     worst_pair,
 )
 from kesler.compiled.given import find_views
-from kesler.compiled.jit import FLOAT_TABLE, INDICES, inlined, kernel
+from kesler.compiled.jit import FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
     BLOCKS,
     EXACT,
@@ -48,7 +48,7 @@ from kesler.compiled.statistics import join, take_in
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
 
-@inlined
+@always_inlined
 def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver):
     """Ask the rule how far to go along each chosen pair; return how many there are."""
     selection, sight = learner.rule[1], learner.rule[2]
@@ -71,7 +71,7 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
     return m
 
 
-@inlined
+@always_inlined
 def ask_rule(learner, m, weight, solver):
     """Let the rule fill the first m steps."""
     call_rule(
@@ -119,7 +119,7 @@ def finite(scores, k):
     return np.isfinite(total)
 
 
-@inlined
+@always_inlined
 def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
     """Constrain, update and move for an answer whose levels are set; return if it was a mistake.
 
@@ -147,7 +147,7 @@ def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
     return mistaken
 
 
-@inlined
+@always_inlined
 def meet(learner, indices, values, codes, levels, weight, out):
     """Let new classes join, and take the row in as an instance of the best ones."""
     for i in range(codes.shape[0]):
@@ -163,7 +163,7 @@ def meet(learner, indices, values, codes, levels, weight, out):
     settle(learner, out)
 
 
-@inlined
+@always_inlined
 def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
     """Run a trial a row."""
     for t in range(rows.indptr.shape[0] - 1):
@@ -193,7 +193,7 @@ def keep(row_scores, k, scores, t):
             scores[t, r] = row_scores[r]
 
 
-@inlined
+@always_inlined
 def score_all(learner, rows, predictions, scores, scratch):
     """Score and predict a row after the other."""
     k = learner.counters[FIRST_SEEN]
