@@ -142,8 +142,8 @@ def test_a_bound_on_multiplicative_updates_can_fail(balanced):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_8_of_label_sets_and_rankings(face, rule, seed):
     X, y = some(face, seed, n_rows=40, k=4)
-    view = {} if face == "ranks" else {"feature_map": "product-mean"}
-    result = progressive_validate(FACES[face]("hybrid", update=rule, **view), X, y)
+    told = ["multi"] if face == "ranks" else ["hybrid", "product-mean"]
+    result = progressive_validate(FACES[face](*told, update=rule), X, y)
     found = mistake_bound(result)
     assert found.n_mistakes == result.n_mistakes <= found.bound + 1e-6
     assert found.n_mistakes <= found.n_compared <= 40

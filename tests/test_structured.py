@@ -107,7 +107,7 @@ def rounding_decides(found, r):
 @pytest.mark.parametrize("rule", RULES)
 def test_features_of_every_kind_are_learnt_alike(rule):
     X, y = with_all_classes_known(1)
-    learners = [posed(rule, f, average=True).fit(X, y) for f in (block, sparse_block, named_block)]
+    learners = [posed(rule, f, averaged=True).fit(X, y) for f in (block, sparse_block, named_block)]
     expected = block_weights(learners[0].weights_, 6)
     assert abs(expected).max() > 0.01
     for learner in learners[1:]:
@@ -117,7 +117,7 @@ def test_features_of_every_kind_are_learnt_alike(rule):
 
 def test_averaged_weights_are_the_mean_after_each_trial():
     X, y = with_all_classes_known(2)
-    plain, averaged = posed("pa1"), posed("pa1", average=True)
+    plain, averaged = posed("pa1"), posed("pa1", averaged=True)
     after = []
     for x, r in zip(X, y, strict=True):
         after.append(plain.learn_one(x, r).weights_.copy())
@@ -190,7 +190,7 @@ def hamming(tags, others):
 
 def tagger(rule, **more):
     return StructuredLearner(
-        chain_features, viterbi, viterbi_augmented, hamming, rule, average=True, **more
+        chain_features, viterbi, viterbi_augmented, hamming, rule, averaged=True, **more
     )
 
 

@@ -27,7 +27,8 @@ class Costs:
     given : mapping {(right, wrong): cost} or callable (right, wrong) -> cost
         Costs are finite numbers, 0 or more: 0 demands no more than that the right class is not
         behind, larger ones that it leads by more. Pairs that a mapping leaves out cost 1. A
-        callable is asked once for each pair of classes, when the later of them appears.
+        callable is asked for each pair of classes when the later of them appears, and should
+        always say the same.
 
     Raises
     ------
@@ -75,6 +76,12 @@ class Costs:
         """The labels that the costs were given for."""
         pairs = self.given if isinstance(self.given, Mapping) else {}
         return [label for pair in pairs for label in pair]
+
+    def require_known(self, labels: list[Label], n_known: int) -> None:
+        """Raise what the cost of a pair with a label from the `n_known`-th on would raise."""
+        if not isinstance(self.given, Mapping):
+            room = np.zeros((len(labels), len(labels)))
+            self.fill(room, labels, n_known, 1.0)
 
     def describe(self) -> Any:
         """Return the costs as a model file keeps them: a list, or the name of the function."""

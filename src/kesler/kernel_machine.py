@@ -61,10 +61,10 @@ class KernelMachine(Machine):
         budget: int | None = None,
     ) -> None:
         if averaged or link != LINEAR or rule.update is not None:
+            asked = f"link={link!r}" if link != LINEAR else "averaged=True"
             raise KeslerError(
-                f"{rule!r}, {link!r} and averaged={averaged!r} do not all go with a kernel: "
-                "averages, links and algorithms that move weights by themselves need weights, and "
-                "there are none; leave them out, or the kernel"
+                f"{asked if rule.update is None else repr(rule)} is of weights, and over a kernel "
+                "there are none: leave it out, or the kernel"
             )
         if takes_ratings(parts):
             raise KeslerError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Answers, Kind
 from kesler.classes import ClassTable, Label, plain
 from kesler.constraints import selection_code, sight_code
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LINEAR = Linear()
-MOST_NUMBERS = 8  # of an algorithm that moves weights by itself
 NO_RATINGS = Ratings(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
 )
@@ -386,7 +386,7 @@ class Machine:
             if column not in columns:
                 self.memberships[i][code] = sorted([*columns, column])
             self._met[i, 1] = max(self._met[i, 1], column + 1)
-        self._numbers[1] = np.inf  # so that the next trial computes the link's sum anew
+        self._numbers[4] = self.link.normalised  # the next trial computes the link's sum anew
         self.make_room(len(self.classes), self.n_features)
         self._bind()
 
@@ -394,10 +394,12 @@ class Machine:
         """Raise what learning these labels would raise, a group function's errors too."""
         self.classes.require_admissible(labels)
         grouped = [part for part in self.parts if isinstance(part, Grouped)]
-        for label in dict.fromkeys(labels) if grouped else ():
-            if label not in self.classes:
-                for part in grouped:
-                    part.groups_of(plain(label))
+        new = [plain(label) for label in dict.fromkeys(labels) if label not in self.classes]
+        for label in new if grouped else ():
+            for part in grouped:
+                part.groups_of(label)
+        if self.costs is not None and new:
+            self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
 
     def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
         """Return for each grouped part the groups of the classes from number `n_before` on."""
@@ -500,6 +502,7 @@ class Machine:
             self._count(n_features, n_sub_experts)
             return
         old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
+        old_margins = self._margins
         old_statistics, old_totals = self._sums, self._totals
         self._allocate(class_room, feature_room, group_room)
         self._count(n_features, n_sub_experts)
@@ -508,7 +511,8 @@ class Machine:
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
         self._ranks[:, : old_ranks.shape[1]] = old_ranks
-        self._price(0)
+        if self.costs is not None:
+            self._margins[: len(old_margins), : len(old_margins)] = old_margins
         self._bind()
 
     def _count(self, n_features: int, n_sub_experts: int) -> None:
@@ -766,7 +770,7 @@ class Machine:
 
 def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
     """Raise if a rule would not notice what confusions cost."""
-    if costs is not None and not rule.heeds_margin:
+    if costs is not None and not (rule.heeds_margin and rule.margin > 0):
         raise KeslerError(
             f"{rule!r} does not look at margins, so that costs would change nothing: choose a rule "
             "that does, such as pa1, margin-perceptron, hinge or simproj"

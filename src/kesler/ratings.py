@@ -25,6 +25,7 @@ class Ratings:
 
     with :math:`x_i^r` the rating that sub-expert i gives class r, higher being better. What is not
     rated has the rating 0: a sub-expert that a row does not list, and a class that it does not.
+    Such a class may still be predicted, so that ratings should be merits, above 0, and not costs.
 
     Make them with :meth:`from_dense`, :meth:`from_sparse` or :meth:`from_entries`, and give them
     to an estimator in place of X.
@@ -44,7 +45,8 @@ class Ratings:
     names : tuple of str or None, default None
         The names of the sub-experts; None if they are known by their numbers.
     attributes : rows in any form that an estimator takes, or None, default None
-        Features that stand beside the ratings.
+        Features that stand beside the ratings, for hypotheses that look at rows themselves:
+        "multi+sub-experts", not "sub-experts" alone.
 
     Notes
     -----
@@ -73,8 +75,23 @@ class Ratings:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, rows: slice) -> Ratings:
-        """Return a run of consecutive rows, as views, with their attributes."""
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of rows: what scikit-learn asks of data that it may split."""
+        return (len(self),)
+
+    def __getitem__(self, rows: Any) -> Ratings:
+        """Return a run of consecutive rows, as views, or chosen ones, copied; with attributes."""
+        if isinstance(rows, tuple):  # scikit-learn writes data[numbers, ...]
+            rows = rows[0]
+        if not isinstance(rows, slice):
+            numbers = np.arange(len(self))[np.atleast_1d(rows)]
+            beside = self.attributes
+            if isinstance(beside, (list, tuple)):
+                beside = [beside[i] for i in numbers.tolist()]
+            elif beside is not None:
+                beside = beside.iloc[numbers] if hasattr(beside, "iloc") else beside[numbers]
+            return replace(self.take(numbers), attributes=beside)
         start, stop = run_of(rows, len(self))
         starts = self.starts[start : stop + 1]
         low, high = starts[0], starts[-1]
@@ -117,7 +134,7 @@ class Ratings:
         vectors = Entries(
             np.arange(n_rows * n_classes + 1, dtype=np.int64) * n,
             np.tile(np.arange(n, dtype=np.int32), n_rows * n_classes),
-            np.ascontiguousarray(array).reshape(-1),
+            np.array(array, order="C").reshape(-1),
         )
         return _same_classes(n_rows, labels, vectors, n, attributes)
 

@@ -14,7 +14,7 @@ from kesler.updates.rule import UpdateRule, no_steps
 Update = Callable[..., None]
 """update(parameters, positions, z, margin, weights, states, numbers): changes the last three."""
 
-MOST_STATES, MOST_NUMBERS = 4, 8
+MOST_STATES, MOST_NUMBERS = 4, 8  # the numbers of its own, the scale first
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ def threshold_algorithm(
 
     Parameters
     ----------
-    begins_at : the weight of whatever has not been met yet.
+    begins_at : the weight of whatever has not been met yet; 0 for an algorithm that multiplies all
+        weights itself, in place of the scale.
     n_states : from 0 to 4, how many numbers to keep beside each weight; they begin at 0.
     parameters : numbers handed to the function as an array.
 

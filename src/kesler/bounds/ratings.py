@@ -26,8 +26,8 @@ class RatingsBound:
         s^2 ||u||^2 / delta^2, s the longest difference of the ratings of two classes that a trial
         compares; infinite unless delta > 0.
     weighted_majority : float
-        2 ln n / delta^2, of u scaled to sum to 1, with alpha = (1 - delta)^(-1/2); infinite unless
-        delta > 0 and no weight is negative.
+        2 ln n / delta^2, of u scaled to sum to 1, with alpha^2 = (1 + delta) / (1 - delta);
+        infinite unless delta > 0, no weight is negative and ratings differ by 1 at most.
     weights : float64 array of shape (n_subexperts,)
         The competitor u, which sums to 1 if it was found in hindsight.
     """
@@ -41,7 +41,7 @@ class RatingsBound:
 def weighted_majority_bound(n: int, delta: float) -> float:
     r"""Return the most mistakes of WMA with the step that suits a margin.
 
-    .. math:: M \le \frac{2 \ln n}{\delta^2}, \quad \alpha = (1 - \delta)^{-1/2}
+    .. math:: M \le \frac{2 \ln n}{\delta^2}, \quad \alpha^2 = \frac{1 + \delta}{1 - \delta}
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def ratings_bound(
     delta = float((differences @ u).min())
     square = float((differences**2).sum(axis=1).max() * (u @ u))
     total = float(u.sum())
-    is_mean = (u >= 0).all() and total > 0
+    is_mean = (u >= 0).all() and total > 0 and abs(differences).max() <= 1
     return RatingsBound(
         delta=delta,
         perceptron=square / delta**2 if delta > 0 else math.inf,

@@ -120,7 +120,7 @@ def multiplicative(of: Competition, eta: float, *, balanced: bool) -> Array:
     :math:`\sum_i w_i e^{\eta z_i} / \sum_i w_i \le \cosh(\eta \nu)`, the exponential being convex
     and :math:`\langle w, z \rangle \le 0`, while u keeps
     :math:`\ln \sum_i w_i \ge \eta \sum_t \langle u, z_t \rangle + H(u)`, with H the entropy.
-    Without loss, for ratings in [0, 1] and with :math:`\\alpha^2 = (1 + \\delta) / (1 - \\delta)`,
+    Without loss, for ratings in [0, 1] and with :math:`\alpha^2 = (1 + \delta) / (1 - \delta)`,
     it is at most Mesterharm's 2 ln(n) / delta^2.
     """
     n = 2 * of.n_weights if balanced else of.n_weights

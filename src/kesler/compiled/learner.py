@@ -53,9 +53,9 @@ PLACE, ORDER, POSITION = range(3)
 # Counters.
 TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
 # Numbers of a link: the sum behind its scale, the largest that it was since all was computed anew,
-# what weights are relative to, and the scale.
+# what weights are relative to, the scale, and whether all is to be computed anew.
 # An algorithm that moves weights by itself has the numbers from FACTOR on, the scale first.
-SUM, PEAK, REFERENCE, FACTOR = range(4)
+SUM, PEAK, REFERENCE, FACTOR, STALE = range(5)
 # Where the scale of all weights comes from.
 NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
 # Columns of `met`.

@@ -33,6 +33,7 @@ from kesler.compiled.learner import (
     PEAK,
     PER_CLASS,
     REFERENCE,
+    STALE,
     SUM,
     TRIALS,
 )
@@ -103,6 +104,11 @@ def change_sum(learner, feature, column, amount, out):
     """Add to the sum behind a weight and let the weight follow."""
     old = learner.states[0, feature, column]
     new = old + amount
+    if learner.link[1] == LINK_SCALE and ask(learner, ROOM, new, out) == 0:
+        # Its weight would be out of range beside the others': `settle` finds a new reference.
+        learner.states[0, feature, column] = new
+        learner.numbers[STALE] = 1
+        return
     weight = ask(learner, WEIGHT, new, out)
     if not abs(weight) < np.inf:
         learner.counters[NOT_FINITE] += 1
@@ -110,8 +116,6 @@ def change_sum(learner, feature, column, amount, out):
     if learner.link[1] == LINK_SCALE:
         numbers = learner.numbers
         numbers[SUM] += ask(learner, MASS, new, out) - ask(learner, MASS, old, out)
-        if ask(learner, ROOM, new, out) == 0:
-            numbers[PEAK] = np.inf
         numbers[PEAK] = max(numbers[PEAK], numbers[SUM])
     learner.states[0, feature, column] = new
     learner.weights[feature, column] = np.float32(weight)
@@ -123,7 +127,7 @@ def settle(learner, out):
     if learner.link[1] != LINK_SCALE:
         return
     numbers = learner.numbers
-    if not numbers[SUM] >= LEAST * numbers[PEAK]:
+    if numbers[STALE] != 0 or not numbers[SUM] >= LEAST * numbers[PEAK]:
         renew(learner, out)
     numbers[FACTOR] = ask(learner, SCALE, numbers[SUM], out)
 
@@ -153,7 +157,7 @@ def renew(learner, out):
                 start = learner.parts[part, OFFSET]
                 for c in range(start, start + learner.met[part, N_MET_HYPOTHESES]):
                     total += ask(learner, MASS, sums[i, c], out)
-    numbers[SUM], numbers[PEAK] = total, total
+    numbers[SUM], numbers[PEAK], numbers[STALE] = total, total, 0
 
 
 @by_learner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,8 +69,8 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     Parameters
     ----------
     path : a file written by the `save` of an estimator.
-    custom : the user's own rules, maps, kernels and group functions that the model was made with:
-        the file holds no code, only their names.
+    custom : a list of the user's own rules, maps, kernels, links, algorithms, and functions of
+        groups and costs, that the model was made with: the file holds no code, only their names.
 
     Returns
     -------
@@ -93,6 +93,8 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     ('spam', {'source': 'inbox'})
     """
     arrays, metadata = model_file.load(path)
+    if isinstance(custom, (str, bytes, Mapping)) or not isinstance(custom, Iterable):
+        raise KeslerError(f"custom={custom!r}: give a list of rules, maps and other parts")
     face, custom = _faces()[metadata["estimator"]], list(custom)
     rules = [each for each in custom if isinstance(each, UpdateRule)]
     parts = restore_parts(metadata["parts"], custom)

@@ -52,9 +52,20 @@ def _labels_of(row: int, labels: Any) -> list[Label]:
             return sorted(labels)
         except TypeError:  # the table of classes says which label does not fit in
             return list(labels)
-    named = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    require_no_table_row(row, labels)
+    named = list(labels)
     require_each_once(row, named)
     return named
+
+
+def require_no_table_row(row: int, labels: Any) -> None:
+    """Raise if the answer to a row may be meant as a row of a table."""
+    if isinstance(labels, np.ndarray):
+        raise KeslerError(
+            f"row {row} of y is an array, which may be labels or a row of a table: give labels as "
+            "a list, or a table as one array of shape (n_rows, n_labels), to partial_fit for "
+            "instance"
+        )
 
 
 def require_each_once(row: int, named: list[Any]) -> None:
@@ -62,5 +73,6 @@ def require_each_once(row: int, named: list[Any]) -> None:
     for i, label in enumerate(named):
         if label in named[:i]:
             raise KeslerError(
-                f"row {row} of y names the label {label!r} twice: name each label once"
+                f"row {row} of y names the label {label!r} twice: name each label once, or give "
+                "indicators and ranks as one array, not as lists"
             )

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from kesler.estimators.base import OnlineLearner
-from kesler.estimators.label_sets import told_of_sets
+from kesler.estimators.label_sets import RELEVANT, told_of_sets
+from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
 from kesler.kernels import MercerKernel
@@ -163,6 +164,27 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         Array of shape (n_rows, n_labels), in the order of `classes_`.
         """
         return above_threshold(self._scores(X), self._known_classes().order)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label set is predicted as a whole.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        y : label sets as in `fit`; a matrix has one column for each of `classes_`, in their order,
+            or names its columns.
+        sample_weight : array of shape (n_rows,) or None, default None
+            What each row counts.
+        """
+        classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
+        told = self._tell(y, classes)
+        known = (told.table(self.classes_.tolist()) == RELEVANT) == (self.predict(X) == 1)
+        met = self._known_classes()
+        strange = np.array([label not in met for label in told.labels], dtype=np.bool_)
+        rows = np.repeat(np.arange(len(told)), np.diff(told.indptr))
+        right = known.all(axis=1)
+        right[rows[strange]] = False
+        return float(np.average(right, weights=sample_weight))
 
     def run_trials(
         self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None

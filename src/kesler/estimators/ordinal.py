@@ -12,6 +12,7 @@ from kesler.answers import Kind
 from kesler.classes import ClassTable, Label, plain
 from kesler.errors import KeslerError
 from kesler.estimators.online import OnlineClassifier
+from kesler.estimators.told import Told
 from kesler.hypotheses import Ordered, Part
 from kesler.links import Link
 from kesler.updates import UpdateRule
@@ -120,6 +121,15 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.intercept = intercept
         self.link = link
         self.averaged = averaged
+
+    def _tell(self, y: Any, classes: Any = None) -> Told:
+        values = getattr(y, "dtype", None)
+        if self.order is None and getattr(values, "ordered", None):
+            raise KeslerError(
+                "y is an ordered Categorical, whose order this classifier was not told: give "
+                "order=list(y.cat.categories)"
+            )
+        return super()._tell(y, classes)
 
     @property
     def thresholds_(self) -> npt.NDArray[np.float32]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kesler.answers import NOTHING_SAID
 from kesler.classes import ClassTable, Label
 from kesler.errors import KeslerError
-from kesler.estimators.label_sets import require_each_once
+from kesler.estimators.label_sets import require_each_once, require_no_table_row
 from kesler.estimators.tables import as_matrix, is_table, name_columns, require_answers
 from kesler.estimators.told import Told
 
@@ -78,7 +78,8 @@ def ranks_by_score(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
 
 
 def _order_of(row: int, labels: Any) -> list[Label]:
-    if not isinstance(labels, (list, tuple, np.ndarray)):
+    require_no_table_row(row, labels)
+    if not isinstance(labels, (list, tuple)):
         raise KeslerError(
             f"row {row} of y is {labels!r}, which is not a list of labels, best first: a ranking "
             "needs an order"

@@ -11,6 +11,7 @@ from kesler.classes import ClassTable
 from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
+from kesler.hypotheses import Ordered
 from kesler.kernel_machine import KernelMachine
 from kesler.links import Link
 from kesler.machine import LINEAR, Machine
@@ -50,19 +51,24 @@ class Replay:
                 f"the competitor of a bound is looked for among weights, and over {made.kernel!r} "
                 "there are none: leave the kernel out"
             )
+        if any(isinstance(part, Ordered) for part in made.parts):
+            raise KeslerError(
+                "thresholds between ranks are given a place when a rank is met, which no theorem "
+                "allows for: ask for the bound of hypotheses='multi'"
+            )
         if made.costs is not None:
             raise KeslerError(
                 "theorems of margins of 1 say nothing with costs of confusions: leave them out"
             )
         self.parts, self.rule, self.link = made.parts, made.rule, made.link
         self._constant, self._answer = made.constant, made.answer
-        self._n_virtual = made.classes.n_virtual
+        self._n_virtual, self._order = made.classes.n_virtual, made.classes.declared
         self.squared_lengths = np.zeros(2)
         self.largest = 0.0
 
     def machine(self, rule: UpdateRule, link: Link = LINEAR) -> Machine:
         """Return a machine of the same parts that has met no class, with another rule or link."""
-        classes = ClassTable(n_virtual=self._n_virtual)
+        classes = ClassTable(n_virtual=self._n_virtual, declared=self._order)
         return Machine(self.parts, rule, classes, self._constant, answer=self._answer, link=link)
 
     def learn(self, machine: Machine, n_pieces: int = 1) -> Iterator[None]:

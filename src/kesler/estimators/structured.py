@@ -92,7 +92,7 @@ class StructuredLearner(BaseEstimator):
         How many outputs a search returns. Above 1 both searches are called with this number as one
         more argument and return a list, the best first: "simperc", "conproj", "simproj", "softmax"
         and "logistic" then move along more than one.
-    average : bool, default False
+    averaged : bool, default False
         Whether to predict by the mean of the weights after each trial, not by the last ones; it
         bears noise better. What is learnt is the same.
 
@@ -139,7 +139,7 @@ class StructuredLearner(BaseEstimator):
     >>> def infer(weights, words):
     ...     score = lambda tags: sum(weights[f] * n for f, n in features(words, tags).items())
     ...     return max(product("NV", repeat=len(words)), key=score)
-    >>> tagger = StructuredLearner(features, infer, average=True)
+    >>> tagger = StructuredLearner(features, infer, averaged=True)
     >>> texts = [["fish", "swim"], ["fish", "fish"], ["swim"]] * 3
     >>> tags = [("N", "V"), ("N", "N"), ("V",)] * 3
     >>> tagger.fit(texts, tags).predict([["fish", "fish", "swim"]])
@@ -156,7 +156,7 @@ class StructuredLearner(BaseEstimator):
         cost: Callable[[Any, Any], float] | None = None,
         update: str | UpdateRule = "perceptron",
         n_best: int = 1,
-        average: bool = False,
+        averaged: bool = False,
     ) -> None:
         self.features = features
         self.infer = infer
@@ -164,7 +164,7 @@ class StructuredLearner(BaseEstimator):
         self.cost = cost
         self.update = update
         self.n_best = n_best
-        self.average = average
+        self.averaged = averaged
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -330,7 +330,7 @@ class StructuredLearner(BaseEstimator):
                 f"This {type(self).__name__} instance is not fitted yet: it has no weights before "
                 "the first pair is learnt, by fit, partial_fit or learn_one"
             )
-        if not self.average:
+        if not self.averaged:
             return space
         if "_averaged" not in self.__dict__:
             self._averaged = space.less(self._moments, 1 / self._n_trials)
@@ -401,9 +401,11 @@ def _place(y: Any, outputs: Sequence[Any]) -> int:
 
 
 def _same(s: Any, y: Any) -> bool:
-    """Whether two outputs are equal, arrays among them."""
+    """Whether two outputs are equal: lists and tuples alike, arrays among them."""
     if isinstance(s, np.ndarray) or isinstance(y, np.ndarray):
         return np.array_equal(s, y)
+    if isinstance(s, (list, tuple)) and isinstance(y, (list, tuple)):
+        return len(s) == len(y) and all(map(_same, s, y))
     return bool(s == y)
 
 

@@ -56,6 +56,10 @@ class RBF(MercerKernel):
 
     Notes
     -----
+    Distances come from inner products in float32: centre the features first, since far from 0
+    little is left of their differences. Scale them too: sigma is in squared units of their
+    distances, and with one far too small, every row is near itself alone.
+
     Costs O(nnz) and an exponential, a third of a nanosecond, a support vector.
 
     References

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
+import numpy as np
+
 from kesler.errors import KeslerError
 from kesler.links.link import EXTENT, MASS, SCALE, WEIGHT, Geometry, Link
 
@@ -108,6 +110,8 @@ class Exponential(Link):
                 f"Exponential(total={self.total!r}): total must be a finite number above 0, since "
                 "it is the sum of all weights"
             )
+        if not isinstance(self.balanced, (bool, np.bool_)):
+            raise KeslerError(f"Exponential(balanced={self.balanced!r}): say True or False")
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "total", float(self.total))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -113,7 +114,18 @@ class CustomLink(Link):
     def at_zero(self) -> float:
         """The weight that a learner begins with."""
         q = (self.values,) if len(inspect.signature(self.function).parameters) == 2 else ()
-        return float(self.function(0.0, *q))
+        try:
+            weight = float(self.function(0.0, *q))
+        except ArithmeticError as error:
+            weight, why = math.nan, f" ({error})"
+        else:
+            why = ""
+        if not math.isfinite(weight):
+            raise KeslerError(
+                f"the link {self!r} is no finite number at 0{why}, where weights begin: let f(0) "
+                "be one"
+            )
+        return weight
 
     def with_parameters(self, *values: float) -> CustomLink:
         """Return the same link with other numbers in q."""

@@ -71,6 +71,11 @@ def resolve_rule(update: str | UpdateRule) -> UpdateRule:
     PassiveAggressive(C=1.0, variant=2)
     """
     if isinstance(update, UpdateRule):
+        if update.update is not None:
+            raise KeslerError(
+                f"update={update!r} is a linear-threshold algorithm, which moves weights by "
+                f"itself: use kesler.LinearMax({update!r})"
+            )
         return update
     if isinstance(update, str) and update in RULES:
         return RULES[update]()
