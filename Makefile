@@ -33,6 +33,7 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/amit2006.py
 	$(BIN)/python papers/constraints.py
 	$(BIN)/python papers/ordinal.py
+	$(BIN)/python papers/mesterharm2001.py
 
 bench: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group bench

@@ -135,3 +135,19 @@ def test_the_command_line_refuses_other_faces(tmp_path, capsys):
     rows.write_text("x\n1\n")
     assert main(["predict", str(rows), "--model", str(path)]) != 0
     assert "OnlineLabelRanker" in capsys.readouterr().err
+
+
+def test_sets_and_tables_are_scored_alike():
+    X = np.eye(4)[[0, 1, 2, 3] * 5]
+    sets = [["a"], ["a", "b"], [], ["c"]] * 5
+    model = OnlineMultilabelClassifier().fit(X, sets)
+    table = np.array([[label in row for label in "abc"] for row in sets])
+    right = (model.predict(X) == table).all(axis=1).mean()
+    assert model.score(X, sets) == model.score(X, table) == right
+    assert model.score(X[:2], [["a"], ["never met"]]) <= 0.5
+
+
+@pytest.mark.parametrize("face", [OnlineMultilabelClassifier, OnlineLabelRanker])
+def test_a_row_of_a_table_is_no_list_of_labels(face):
+    with pytest.raises(KeslerError, match="may be labels or a row of a table"):
+        face().learn_one([1.0, 2.0], np.array([0, 1]))

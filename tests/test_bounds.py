@@ -16,6 +16,7 @@ from kesler import (
     KeslerError,
     LinearMax,
     OnlineClassifier,
+    OnlineOrdinalClassifier,
     Ratings,
     mistake_bound,
     progressive_validate,
@@ -382,3 +383,26 @@ def test_ratings_that_cannot_be_are_refused(ratings, y, competitor, words):
     with pytest.raises(KeslerError) as caught:
         ratings_bound(ratings, y, competitor)
     assert words in str(caught.value)
+
+
+def test_ranks_keep_their_declared_order_and_thresholds_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.searchsorted([-1.0, 0.0, 1.0], X @ [1.0, -1.0, 0.5])
+    order = ["d", "a", "c", "b"]
+    named = [order[rank] for rank in y]
+    learners = [
+        OnlineOrdinalClassifier("multi", update="perceptron", order=order),
+        OnlineOrdinalClassifier("multi", update="perceptron"),
+    ]
+    found = [mistake_bound(learners[0], X, named), mistake_bound(learners[1], X, y)]
+    assert found[0].n_mistakes == found[1].n_mistakes
+    assert found[0].bound == pytest.approx(found[1].bound)
+    with pytest.raises(KeslerError, match="thresholds between ranks"):
+        mistake_bound(OnlineOrdinalClassifier("single", update="perceptron"), X, y)
+
+
+def test_wma_has_no_bound_beyond_its_unit():
+    ratings, y = clear_ratings(2, n_rows=20)
+    assert np.isfinite(ratings_bound(ratings, y).weighted_majority)
+    assert ratings_bound(10 * ratings, y).weighted_majority == math.inf

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from kesler import KeslerError, OnlineClassifier, load
+from kesler import KeslerError, OnlineClassifier, load, update_rule
 from kesler.updates import MIRA, RULES
 from registry import with_strength
 from streams import assert_same, make_stream, streams
@@ -134,3 +134,28 @@ def test_what_is_no_cost_is_refused(costs, part):
 def test_rules_that_do_not_look_at_margins_refuse_costs(rule):
     with pytest.raises(KeslerError, match="does not look at margins"):
         OnlineClassifier("multi", update=rule, costs={(0, 1): 2.0}).fit([[1.0]], [0])
+
+
+def test_a_cost_that_raises_leaves_the_costs_as_they_were():
+    def fixed(right: Any, wrong: Any) -> Any:
+        return "dear" if 16 in (right, wrong) else 5.0
+
+    stream = make_stream(5, 60, n_classes=16)
+    model, plain = (
+        OnlineClassifier("multi", update="hinge", costs=fixed).fit(stream.X, stream.y)
+        for _ in range(2)
+    )
+    with pytest.raises(KeslerError, match="costs 'dear'"):
+        model.partial_fit(stream.X[:3], [0, 1, 16])
+    for each in (model, plain):
+        each.partial_fit(stream.X, stream.y)
+    assert_same(model, plain, stream.X)
+
+
+def test_costs_that_would_change_nothing_are_refused():
+    @update_rule(constraints="violated", sees="losses", margin=0.0)
+    def even(parameters, weight, losses, squared_norms, gram, steps):
+        steps[0] = losses[0]
+
+    with pytest.raises(KeslerError, match="does not look at margins"):
+        OnlineClassifier("multi", update=even, costs={(0, 1): 2.0}).fit([[1.0]], [0])

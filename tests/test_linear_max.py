@@ -11,7 +11,13 @@ from hypothesis import HealthCheck, assume, given, settings
 import homemade
 import reference
 import reference_threshold
-from kesler import KeslerError, LinearMax, threshold_algorithm
+from kesler import (
+    KeslerError,
+    LinearMax,
+    OnlineClassifier,
+    OnlineOrdinalClassifier,
+    threshold_algorithm,
+)
 from kesler.algorithms import ALGORITHMS, ALMA, ROMMA, QuasiAdditive, resolve_algorithm
 from reference_links import is_doubtful
 from registry import ROWS, Row
@@ -179,3 +185,9 @@ def test_the_proof_replayed_on_sub_experts(name, sparse):
     assert len(known) == k and mistakes >= model.n_mistakes_ > 0
     ours = model._machine.arrays()["weights.0"][:n, 0].astype(float)
     np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
+
+
+@pytest.mark.parametrize("face", [OnlineClassifier, OnlineOrdinalClassifier])
+def test_an_algorithm_is_no_update_rule(face):
+    with pytest.raises(KeslerError, match=r"use kesler\.LinearMax"):
+        face("multi", update=ROMMA()).fit([[1.0], [2.0]], [0, 1])

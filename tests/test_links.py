@@ -205,3 +205,23 @@ def test_what_does_not_go_together_is_refused(parameters, part):
 
 def test_every_name_makes_a_link():
     assert [type(resolve_link(name)) for name in LINKS] == [Linear, Exponential, Exponential, PNorm]
+
+
+def test_a_step_that_outgrows_all_before_it_is_taken_as_a_whole():
+    """A reference of 1e-3 beside a sum of 3: 3,000^99 is no float32."""
+    small, large = np.full((5, 3), 1e-3), np.array([5e-4, 3.0, 3.0])
+    moved = []
+    for label in (0, 1):
+        model = OnlineClassifier("multi", update="perceptron", link=PNorm(100))
+        model.fit(small, [0, 1, 1, 0, 1]).learn_one(large, label)
+        sums = model._machine.arrays()["states.0"][0]
+        moved.append(abs(sums[1:]).max() > 2 and abs(sums[0]).max() > 4e-4)
+        assert np.isfinite(model.decision_function([large])).all()
+    assert any(moved)
+
+
+def test_a_link_must_be_a_number_where_weights_begin():
+    with pytest.raises(KeslerError, match="no finite number at 0"):
+        OnlineClassifier("multi", update="perceptron", link=link_function(lambda v: 1 / v)).fit(
+            [[1.0]], [0]
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -381,3 +382,11 @@ def test_10_in_a_pipeline_and_a_grid():
     grid = {"onlineordinalclassifier__update": [SimProj(0.01), SimProj(1.0)]}
     search = GridSearchCV(model, grid, cv=3, scoring="neg_mean_absolute_error").fit(X, y)
     assert search.best_score_ > -0.6
+
+
+def test_an_ordered_categorical_is_not_put_in_another_order():
+    grades = pd.Series(pd.Categorical(["low", "high", "mid"], ["low", "mid", "high"], ordered=True))
+    with pytest.raises(KeslerError, match=r"order=list\(y\.cat\.categories\)"):
+        OnlineOrdinalClassifier().fit(np.eye(3), grades)
+    told = OnlineOrdinalClassifier(order=list(grades.cat.categories)).fit(np.eye(3), grades)
+    assert told.classes_.tolist() == ["low", "mid", "high"]

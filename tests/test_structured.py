@@ -309,3 +309,10 @@ def test_instances_and_outputs_must_pair_up():
         posed("pa1").fit([np.ones(2)], [0, 1])
     with pytest.raises(NotFittedError):
         posed("pa1").predict_one(np.ones(2))
+
+
+def test_lists_and_tuples_are_the_same_output():
+    learner = StructuredLearner(
+        lambda x, y: dict.fromkeys(enumerate(y), 1.0), lambda w, x: ("a", "b")
+    )
+    assert learner.fit([0, 1], [["a", "b"], ["a", "b"]]).n_mistakes_ == 0

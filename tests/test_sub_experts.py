@@ -678,3 +678,11 @@ def test_a_map_that_looks_at_zeros_stands_beside_sub_experts():
         OnlineClassifier([Shared(view), Shared(SubExperts())]).fit(council.entries(), council.y),
         council.dense(),
     )
+
+
+def test_scikit_learn_can_split_ratings():
+    X = Ratings.from_dense(np.tile(ONES, (6, 1, 1)), "abc", attributes=np.arange(6 * len(ONES)))
+    numbers = np.array([3, 0, 5])
+    for some in (X[numbers], X[numbers, ...], X[numbers.tolist()]):
+        assert len(some) == 3 and some.attributes.tolist() == [3, 0, 5]
+    assert X.shape == (len(X),) and len(X[np.arange(len(X)) % 2 == 0]) == (len(X) + 1) // 2

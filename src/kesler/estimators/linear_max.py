@@ -32,10 +32,12 @@ default "winnow"
         An object of :mod:`kesler.algorithms`, for instance ``QuasiAdditive(Exponential(1.5))``, or
         the user's own, see :func:`~kesler.threshold_algorithm`. "wma" learns positive weights
         only, which is meant for sub-experts; "winnow" is its balanced form.
-    hypotheses : "multi", "single", "hybrid" or list of parts, default "multi"
-        Which classes share which weights, as in :class:`~kesler.OnlineClassifier`: "multi" turns
+    hypotheses : "multi", "single", "hybrid", "sub-experts" or list of parts, default "multi"
+        Which classes share which weights, as in :class:`~kesler.OnlineClassifier`: "sub-experts"
+        is what the algorithm is about, ratings of the classes given with each row; "multi" turns
         each feature into one sub-expert a class (Mesterharm 2001, Section 5.2).
-    feature_map : "auto", "product", "product-mean", "frequency", "distance" or map, default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
+default "auto"
         The view of an instance that a shared vector has; not used by "multi".
 
     Attributes
