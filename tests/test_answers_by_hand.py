@@ -151,3 +151,19 @@ def test_sets_and_tables_are_scored_alike():
 def test_a_row_of_a_table_is_no_list_of_labels(face):
     with pytest.raises(KeslerError, match="may be labels or a row of a table"):
         face().learn_one([1.0, 2.0], np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("y", "part"),
+    [
+        (np.ones((4, 3)), "names all 3 labels"),
+        ([["a", "b"]] * 4, "names all 2 labels"),
+        (np.zeros((4, 3)), "no row of y names any of the 3 labels"),
+        ([[]] * 4, "no answer names a label"),
+    ],
+)
+def test_label_sets_that_all_name_everything_or_nothing_are_refused(y, part):
+    with pytest.raises(KeslerError, match=part):
+        OnlineMultilabelClassifier().fit(np.eye(4), y)
+    some = OnlineMultilabelClassifier().fit(np.eye(4), [["a", "b"], [], ["a"], ["b"]])
+    assert some.n_trials_ == 4  # in single rows they are what they are

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Answers, Kind
-from kesler.classes import ClassTable, Label, plain
+from kesler.classes import ClassTable, Label
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -23,12 +21,10 @@ from kesler.hypotheses import (
     Part,
     PerClass,
     Shared,
-    require_hashable,
-    takes_ratings,
 )
 from kesler.links import CustomLink, Linear, Link, require_compatible
-from kesler.links.link import SCALE, WEIGHT
-from kesler.maps import FeatureMap, SubExperts
+from kesler.maps import FeatureMap
+from kesler.memory import STATISTICS, Memory, aligned_zeros
 from kesler.ratings import Ratings
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
@@ -36,19 +32,15 @@ from kesler.updates import UpdateRule
 if TYPE_CHECKING:
     from types import ModuleType
 
-# What is kept of each class; the last is what float32 rounds off the sums of the means.
-STATISTICS = ("first", "mean", "frequency", "rounded off")
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 LINEAR = Linear()
 NO_RATINGS = Ratings(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
 )
-LANES = 16  # float32 numbers in a 64-byte cache line
-_ARRAYS = ("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met")
 
 
-class Machine:
-    """One learner: its parts, the classes it has met and the arrays that its trials move.
+class Machine(Memory):
+    """One learner: its trials, and the memory that they move.
 
     Parameters
     ----------
@@ -62,20 +54,14 @@ class Machine:
     averaged : whether predictions are made by the mean of the weights after each trial.
     costs : what confusions cost, None for 1 each.
 
-
     Raises
     ------
     KeslerError
         If rule, link, average, costs and ordered hypotheses do not go together; the sentence says
         why.
 
-
     Notes
     -----
-    Memory: 4 bytes for each feature and hypothesis, 8 more with a link or an average, and 4 for
-    each feature, class and statistic kept (one for every kind that a map asks for). Room for
-    classes and features doubles when it is full, so that growing costs O(1) amortised.
-
     Threads: kernels run without Python's lock, and each learns or predicts alone, so that one
     thread may predict while another learns.
     """
@@ -94,32 +80,10 @@ class Machine:
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
         require_priceable(costs, rule)
-        self.parts = list(parts)
-        self.rule = rule
-        self.classes = classes
-        self.constant = constant
-        self.answer = answer
-        self.link = link
-        self.averaged = averaged
-        self.costs = costs
-        self.takes_ratings = takes_ratings(self.parts)
-        self.n_features = 0
-        self.n_sub_experts = 0
+        super().__init__(
+            parts, rule, classes, constant, answer=answer, link=link, averaged=averaged, costs=costs
+        )
         self._require_thresholds()
-        asked: set[str] = {m.statistic for m in self._maps}
-        kept = asked | {"rounded off"} if "mean" in asked else asked
-        self.statistics = [name for name in STATISTICS if name in kept]
-        self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
-        self.memberships: list[list[list[int]]] = [
-            [[] for _ in range(classes.n_virtual)] for _ in self.parts
-        ]
-        self.counters = np.zeros(4, dtype=np.int64)
-        # What the link's scale is made of; see `kesler.compiled.learner`.
-        self._numbers = np.zeros(3 + MOST_NUMBERS)
-        self._numbers[3] = self._ask_link(SCALE)
-        self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
-        self._lock = RLock()
-        self._allocate(LANES, 0, [0] * len(self.parts))
 
     # ---- trials -----------------------------------------------------------------------------
 
@@ -248,20 +212,6 @@ class Machine:
         self._totals[:] = 0
         self.counters[:] = 0
 
-    @property
-    def scale(self) -> float:
-        """What weights are to be multiplied by: 1 unless link or algorithm say otherwise."""
-        return float(self._numbers[3]) if self._scale_code else 1.0
-
-    @property
-    def n_weights(self) -> int:
-        """How many weights the features, sub-experts and classes met so far have."""
-        return sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
-
-    def hypothesis_weights(self) -> list[npt.NDArray[np.float32]]:
-        """Return the weights of each part, of shape (n_features, n_hypotheses), as views."""
-        return [self.weights[: self._height(i), c] for i, c in enumerate(self._columns)]
-
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
         shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
         return self._kernels.Heard(
@@ -341,97 +291,6 @@ class Machine:
                 "such as pa1, rescale the features, or mend the map"
             )
 
-    # ---- what has been seen -----------------------------------------------------------------
-
-    @property
-    def n_named_features(self) -> int:
-        """Features but the constant one."""
-        return max(0, self.n_features - bool(self.constant))
-
-    @property
-    def n_trials(self) -> int:
-        """Rows learnt from."""
-        return int(self.counters[0])
-
-    @property
-    def n_mistakes(self) -> int:
-        """Trials in which a class already known was not predicted."""
-        return int(self.counters[1])
-
-    @property
-    def n_known(self) -> int:
-        """Classes met so far."""
-        return int(self.counters[2])
-
-    @property
-    def _maps(self) -> list[FeatureMap]:
-        return [p.feature_map for p in self.parts if isinstance(p.feature_map, FeatureMap)]
-
-    # ---- groups -----------------------------------------------------------------------------
-
-    def join_group(self, label: Label, group: Hashable) -> None:
-        """Let a class that has been met take part in one more group of every grouped part."""
-        code = self.classes.code(label) if label in self.classes else None
-        if code is None:
-            raise KeslerError(
-                f"label {label!r} has not been met: name it in the groups, or let it join later"
-            )
-        require_hashable([group], "the groups to join")
-        grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
-        if not grouped:
-            raise KeslerError("no part of this learner is Grouped, so there is no group to join")
-        for i in grouped:
-            columns = self.memberships[i][code]
-            column = self.groups[i].setdefault(group, len(self.groups[i]))
-            if column not in columns:
-                self.memberships[i][code] = sorted([*columns, column])
-            self._met[i, 1] = max(self._met[i, 1], column + 1)
-        self._numbers[4] = self.link.normalised  # the next trial computes the link's sum anew
-        self.make_room(len(self.classes), self.n_features)
-        self._bind()
-
-    def require_admissible(self, labels: Sequence[Label]) -> None:
-        """Raise what learning these labels would raise, a group function's errors too."""
-        self.classes.require_admissible(labels)
-        grouped = [part for part in self.parts if isinstance(part, Grouped)]
-        new = [plain(label) for label in dict.fromkeys(labels) if label not in self.classes]
-        for label in new if grouped else ():
-            for part in grouped:
-                part.groups_of(label)
-        if self.costs is not None and new:
-            self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
-
-    def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
-        """Return for each grouped part the groups of the classes from number `n_before` on."""
-        new = self.classes.since(n_before)
-        return [
-            (i, [part.groups_of(label) for label in new])
-            for i, part in enumerate(self.parts)
-            if new and isinstance(part, Grouped)
-        ]
-
-    def _join(self, joined: list[tuple[int, list[list[Hashable]]]]) -> None:
-        """Give new classes their groups."""
-        for i, groups_by_class in joined:
-            columns, members = self.groups[i], self.memberships[i]
-            for groups in groups_by_class:
-                members.append(sorted(columns.setdefault(g, len(columns)) for g in groups))
-        if joined:
-            self.make_room(len(self.classes), self.n_features)
-            self._bind()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what holds only in this process: modules, addresses and the lock."""
-        here = ("_kernels", "_learner", "_reader", "_lock")
-        return {k: v for k, v in vars(self).items() if k not in here}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the arrays as our own: they may come as a read-only memory map."""
-        vars(self).update(state, _lock=RLock())
-        for name in _ARRAYS:
-            setattr(self, name, getattr(self, name).copy())
-        self._own_hypotheses()
-
     # ---- ranks ------------------------------------------------------------------------------
 
     @property
@@ -466,173 +325,7 @@ class Machine:
                 "of the constant feature: give an intercept above 0"
             )
 
-    def _place_ranks(self) -> None:
-        """Tell the kernels how all labels are ordered, and which of them are known."""
-        if self.answer != "rank":
-            return
-        places, order, positions = self._ranks
-        codes = np.array(self.classes.order, dtype=np.int64)
-        known = codes[codes < self.n_known]
-        places[codes] = np.arange(len(codes))
-        order[: len(known)] = known
-        positions[known] = np.arange(len(known))
-
-    # ---- room -------------------------------------------------------------------------------
-
-    def make_room(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
-        """Make room for so many classes, features, sub-experts and the groups there are.
-
-        Features and sub-experts are rows of one table, since each part has columns of its own. One
-        row stays unused: it stands for all sub-experts that have not been met, whose weight is the
-        one that all begin with (Mesterharm 2001, Section 6.1).
-        """
-        class_room = _doubled(self._class_room, n_classes)
-        feature_room = _doubled(
-            self._feature_room, max(n_features, n_sub_experts + self.takes_ratings)
-        )
-        group_room = [
-            _doubled(room, len(groups))
-            for room, groups in zip(self._group_room, self.groups, strict=True)
-        ]
-        if (class_room, feature_room, group_room) == (
-            self._class_room,
-            self._feature_room,
-            self._group_room,
-        ):
-            self._count(n_features, n_sub_experts)
-            return
-        old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
-        old_margins = self._margins
-        old_statistics, old_totals = self._sums, self._totals
-        self._allocate(class_room, feature_room, group_room)
-        self._count(n_features, n_sub_experts)
-        self._put_hypotheses(old_hypotheses)
-        _, n_rows, n_columns = old_statistics.shape
-        self._sums[:, :n_rows, :n_columns] = old_statistics
-        self._totals[:, :n_columns] = old_totals
-        self._ranks[:, : old_ranks.shape[1]] = old_ranks
-        if self.costs is not None:
-            self._margins[: len(old_margins), : len(old_margins)] = old_margins
-        self._bind()
-
-    def _count(self, n_features: int, n_sub_experts: int) -> None:
-        self.n_features = max(self.n_features, n_features)
-        self.n_sub_experts = max(self.n_sub_experts, n_sub_experts)
-
-    def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
-        """Make empty arrays, all or none; zeros take no memory before they are written."""
-        n_statistics = len(self.statistics)
-        margins = np.ones((class_room, class_room) if self.costs else (1, 1))
-        sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
-        totals = np.zeros((n_statistics, class_room), dtype=np.float32)
-        ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
-        self._allocate_hypotheses(class_room, feature_room, group_room)
-        self._sums, self._totals, self._ranks = sums, totals, ranks
-        self._margins = margins * self.rule.margin
-        self._class_room, self._feature_room, self._group_room = (
-            class_room,
-            feature_room,
-            group_room,
-        )
-        self._bind()
-
-    def _allocate_hypotheses(
-        self, class_room: int, feature_room: int, group_room: list[int]
-    ) -> None:
-        """Make the weights that there are before the first trial."""
-        rooms = [
-            _n_columns(part, class_room, room)
-            for part, room in zip(self.parts, group_room, strict=True)
-        ]
-        ends = np.cumsum([0, *rooms]).tolist()
-        weights = _aligned_zeros(feature_room, _round_up(ends[-1]))
-        weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
-        if weights_begin_at:
-            weights[:] = weights_begin_at
-        states = np.zeros((self._n_states, *weights.shape))
-        self._is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
-        self.weights, self._states, self._offsets = weights, states, ends[:-1]
-
-    def _own_hypotheses(self) -> None:
-        """Copy arrays that may be a read-only memory map."""
-        self.weights, self._states = self.weights.copy(), self._states.copy()
-        self._is_met = self._is_met.copy()
-
-    def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
-        """Return the weights in use, or those that there is room for, and what is kept beside."""
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for i, columns in enumerate(self._columns):
-            n_rows = len(self.weights) if whole else self._height(i)
-            arrays[f"weights.{i}"] = self.weights[:n_rows, columns]
-            if self._n_states:
-                arrays[f"states.{i}"] = self._states[:, :n_rows, columns]
-        if self._scale_code:
-            met = self._is_met[: len(self.weights) if whole else self._n_used]
-            arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
-        return arrays
-
-    def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Copy what `_hypotheses` returned to where it belongs by now."""
-        for i, offset in enumerate(self._offsets):
-            weights = arrays[f"weights.{i}"]
-            n_rows, columns = len(weights), slice(offset, offset + weights.shape[1])
-            self.weights[:n_rows, columns] = weights
-            if self._n_states:
-                self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
-        if self._scale_code:
-            self._is_met[: len(arrays["is_met"])] = arrays["is_met"]
-
-    def _price(self, n_known: int) -> None:
-        """Write the margins of the classes from number `n_known` on."""
-        n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
-        if self.costs is None or n_known == n_classes:
-            return
-        among = self._margins[n_virtual:n_classes, n_virtual:n_classes]
-        self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
-
-    @property
-    def _n_states(self) -> int:
-        """How many numbers are kept beside each weight."""
-        return max(self.rule.n_states, int(self.averaged or not isinstance(self.link, Linear)))
-
-    def _ask_link(self, task: int, reference: float = 0.0) -> float:
-        """Return the weight or the scale of a sum of 0."""
-        if isinstance(self.link, Linear):
-            return 1.0 if task == SCALE else self.rule.begins_at
-        if isinstance(self.link, CustomLink):
-            return self.link.at_zero if task == WEIGHT else 1.0
-        return float(self.link.geometry(task, 0.0, reference, self.link.parameters))
-
-    @property
-    def _columns(self) -> list[slice]:
-        """Where the hypotheses of each part are."""
-        return [slice(start, start + self._width(i)) for i, start in enumerate(self._offsets)]
-
-    def _width(self, i: int) -> int:
-        """Return how many hypotheses part i has by now."""
-        n_classes = min(len(self.classes), self._class_room)
-        n_groups = min(len(self.groups[i]), self._group_room[i])
-        return _n_columns(self.parts[i], n_classes, n_groups)
-
-    @property
-    def _n_used(self) -> int:
-        """How many rows of the table of weights are in use."""
-        return max(self.n_features, self.n_sub_experts)
-
-    def _height(self, i: int) -> int:
-        """Return how many weights each hypothesis of part i has by now."""
-        given = isinstance(self.parts[i].feature_map, SubExperts)
-        return self.n_sub_experts if given else self.n_features
-
     # ---- binding to the kernels -------------------------------------------------------------
-
-    def _bind(self) -> None:
-        """Forget the tuple that the kernels were given: arrays have changed."""
-        self.__dict__.pop("_learner", None)
-        self._forget_mean()
-
-    def _forget_mean(self) -> None:
-        self.__dict__.pop("_reader", None)
 
     @cached_property
     def _kernels(self) -> ModuleType:
@@ -690,14 +383,9 @@ class Machine:
         """What predicts: the learner itself or, with an average, the mean of its weights."""
         if not self.averaged:
             return self._learner
-        weights = _aligned_zeros(*self.weights.shape)
+        weights = aligned_zeros(*self.weights.shape)
         weights[:] = self.weights - self._states[0] / max(1, self.n_trials)
         return self._learner._replace(weights=weights)
-
-    @property
-    def _scale_code(self) -> int:
-        """Where the scale of the weights comes from: nowhere, the link, or the rule itself."""
-        return 2 if self.rule.update is not None else int(self.link.normalised)
 
     def _link_address(self) -> int:
         from kesler.compiled.links import link_address
@@ -732,41 +420,6 @@ class Machine:
             starts[i, len(classes) + 1 :] = len(members)
         return starts, np.array(members, dtype=np.int64)
 
-    # ---- saving -----------------------------------------------------------------------------
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that was learnt, cut to what is in use, as a model file keeps it."""
-        n, k = self.n_features, self.n_known
-        arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
-        arrays |= self._hypotheses(whole=False)
-        for i, name in enumerate(self.statistics):
-            arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
-            arrays[f"totals.{name}"] = self._totals[i, :k]
-        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-
-    def restore(
-        self,
-        arrays: dict[str, npt.NDArray[Any]],
-        n_features: int,
-        n_sub_experts: int,
-        groups: list[dict[Hashable, int]],
-        memberships: list[list[list[int]]],
-    ) -> None:
-        """Take over what `arrays` returned, with the groups; the classes must be there already."""
-        self.groups, self.memberships = groups, memberships
-        if self._scale_code:
-            self._numbers[:], self._met[:] = arrays["numbers"], arrays["met"]
-            self._allocate(self._class_room, self._feature_room, self._group_room)
-        self.make_room(len(self.classes), n_features, n_sub_experts)
-        self._price(0)
-        self.counters[:] = arrays["counters"]
-        self._put_hypotheses(arrays)
-        for i, name in enumerate(self.statistics):
-            self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
-            self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
-        self._place_ranks()
-        self._bind()
-
 
 def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
     """Raise if a rule would not notice what confusions cost."""
@@ -777,31 +430,6 @@ def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
         )
 
 
-def _n_columns(part: Part, n_classes: int, n_groups: int) -> int:
-    """Return how many columns of the weights a part has for so many classes and groups."""
-    if isinstance(part, PerClass):
-        return n_classes
-    if isinstance(part, Ordered):
-        return 1 + n_classes
-    return n_groups if isinstance(part, Grouped) else 1
-
-
 def _map_parameters(part: Part) -> list[float]:
     parameters = part.feature_map.parameters if part.feature_map is not None else ()
     return [*parameters, 0.0, 0.0, 0.0, 0.0][:4]
-
-
-def _doubled(room: int, needed: int) -> int:
-    """Return room for `needed`: as it is if it suffices, else at least twice as much."""
-    return room if needed <= room else _round_up(max(needed, 2 * room))
-
-
-def _round_up(n: int) -> int:
-    return -(-n // LANES) * LANES
-
-
-def _aligned_zeros(n_rows: int, n_columns: int) -> npt.NDArray[np.float32]:
-    """Return zeros whose rows begin on cache lines, so that a row touches as few as can be."""
-    flat = np.zeros(n_rows * n_columns + LANES, dtype=np.float32)
-    start = (-flat.ctypes.data // 4) % LANES
-    return flat[start : start + n_rows * n_columns].reshape(n_rows, n_columns)

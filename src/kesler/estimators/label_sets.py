@@ -25,6 +25,22 @@ def told_of_sets(y: Any, classes: Any, known: ClassTable) -> Told:
     return Told.of_lists(sets, [[RELEVANT] * len(s) for s in sets], IRRELEVANT, THRESHOLD)
 
 
+def require_contrast(told: Told) -> None:
+    """Raise if every row names every label, or none names any."""
+    n_labels = len(set(told.names))
+    named = np.diff(told.indptr)
+    if len(told) > 1 and n_labels > 1 and (named == n_labels).all():
+        raise KeslerError(
+            f"every row of y names all {n_labels} labels, so that nothing tells when one is not "
+            "relevant: is y an indicator matrix of the right labels?"
+        )
+    if len(told) > 1 and n_labels and not named.any():
+        raise KeslerError(
+            f"no row of y names any of the {n_labels} labels, so that nothing tells when one is "
+            "relevant: is y an indicator matrix of the right labels?"
+        )
+
+
 def _of_table(y: Any, names: tuple[Label, ...]) -> Told:
     matrix = as_matrix(y)
     wrong = np.flatnonzero(matrix.data != 1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from kesler.estimators.base import OnlineLearner
-from kesler.estimators.label_sets import RELEVANT, told_of_sets
+from kesler.estimators.label_sets import RELEVANT, require_contrast, told_of_sets
 from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
@@ -17,6 +17,8 @@ from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.maps import FeatureMap
 from kesler.updates import UpdateRule
+
+Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
 
 
 class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
@@ -131,6 +133,22 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn the rows once, in order.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in :meth:`partial_fit`.
+
+        Raises
+        ------
+        KeslerError
+            If every row names every label, or none names any: then there is nothing to tell them
+            by. A single row may.
+        """
+        require_contrast(self._tell(y))
+        return super().fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return which labels are relevant to each row: an indicator matrix.
