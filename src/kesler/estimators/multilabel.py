@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from kesler.estimators.base import OnlineLearner
+from kesler.estimators.base import OnlineLearner, unchanged_on_error
 from kesler.estimators.label_sets import RELEVANT, require_contrast, told_of_sets
 from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
@@ -134,6 +134,7 @@ default "auto"
         self.sigma = sigma
         self.budget = budget
 
+    @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows once, in order.
 
@@ -147,8 +148,9 @@ default "auto"
             If every row names every label, or none names any: then there is nothing to tell them
             by. A single row may.
         """
+        super().fit(X, y, sample_weight)
         require_contrast(self._tell(y))
-        return super().fit(X, y, sample_weight)
+        return self
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return which labels are relevant to each row: an indicator matrix.
