@@ -145,15 +145,16 @@ class Memory:
         grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
         if not grouped:
             raise KeslerError("no part of this learner is Grouped, so there is no group to join")
-        for i in grouped:
-            columns = self.memberships[i][code]
-            column = self.groups[i].setdefault(group, len(self.groups[i]))
-            if column not in columns:
-                self.memberships[i][code] = sorted([*columns, column])
-            self._met[i, 1] = max(self._met[i, 1], column + 1)
-        self._numbers[4] = self.link.normalised  # the next trial computes the link's sum anew
-        self.make_room(len(self.classes), self.n_features)
-        self._bind()
+        with self._lock:
+            for i in grouped:
+                columns = self.memberships[i][code]
+                column = self.groups[i].setdefault(group, len(self.groups[i]))
+                if column not in columns:
+                    self.memberships[i][code] = sorted([*columns, column])
+                self._met[i, 1] = max(self._met[i, 1], column + 1)
+            self._numbers[4] = self.link.normalised  # the next trial computes the link's sum anew
+            self.make_room(len(self.classes), self.n_features)
+            self._bind()
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise what learning these labels would raise, a group function's errors too."""

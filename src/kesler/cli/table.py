@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
+from threading import Timer
 
 from kesler.bounds import MistakeBound
 from kesler.errors import KeslerError
@@ -12,18 +14,40 @@ from kesler.progressive import Comparison, Line, MethodResult
 from kesler.readers import Block, Stream
 
 GAP = "   "
+# The first trial compiles the loops: after so many seconds someone who waits should be told.
+PATIENCE = 3.0
+COMPILING = "kesler: compiling the loops, once on this machine: about half a minute"
 LEGEND = "Mistakes in % of the trials so far (error) and of those since the line above (last)"
 
 
 def print_run(comparison: Comparison, blocks: Iterable[Block]) -> list[Line]:
     """Run a comparison, print its table while it runs, and return the lines."""
     lines = list[Line]()
-    for line in comparison.run(blocks):
-        if not lines:
-            print(f"{LEGEND}\n\n{heading(line.errors)}", flush=True)
-        print(row(line), flush=True)
-        lines.append(line)
+    notice = Timer(PATIENCE, print, [COMPILING], {"file": sys.stderr, "flush": True})
+    notice.daemon = True
+    try:
+        for line in comparison.run(started(notice, blocks)):
+            notice.cancel()
+            if not lines:
+                print(f"{LEGEND}\n\n{heading(line.errors)}", flush=True)
+            print(row(line), flush=True)
+            lines.append(line)
+    finally:
+        notice.cancel()
     return lines
+
+
+def started(timer: Timer, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks; with the first, start a timer: reading it may take as long as it likes."""
+    for i, block in enumerate(blocks):
+        if i == 0 and is_watched():
+            timer.start()
+        yield block
+
+
+def is_watched() -> bool:
+    """Whether someone looks at standard error while it is written."""
+    return sys.stderr.isatty()
 
 
 def heading(methods: Iterable[str]) -> str:
