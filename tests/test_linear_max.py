@@ -12,10 +12,12 @@ import homemade
 import reference
 import reference_threshold
 from kesler import (
+    Grouped,
     KeslerError,
     LinearMax,
     OnlineClassifier,
     OnlineOrdinalClassifier,
+    PerClass,
     threshold_algorithm,
 )
 from kesler.algorithms import ALGORITHMS, ALMA, ROMMA, QuasiAdditive, resolve_algorithm
@@ -191,3 +193,15 @@ def test_the_proof_replayed_on_sub_experts(name, sparse):
 def test_an_algorithm_is_no_update_rule(face):
     with pytest.raises(KeslerError, match=r"use kesler\.LinearMax"):
         face("multi", update=ROMMA()).fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["romma", "alma", "wma"])
+def test_joining_a_group_leaves_what_the_algorithm_keeps(name):
+    stream = make_stream(6)
+    model = LinearMax(name, [PerClass(), Grouped({"low": [0, 1]})]).fit(stream.X, stream.y)
+    kept = model._machine._numbers[3:].copy()
+    model.join_group(2, "low")
+    changed = np.flatnonzero(model._machine._numbers[3:] != kept).tolist()
+    assert changed == ([1] if name == "wma" else [])  # the link's sum is to be computed anew
+    model.partial_fit(stream.X, stream.y)
+    assert np.isfinite(model.decision_function(stream.X)).all()

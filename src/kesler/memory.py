@@ -152,7 +152,8 @@ class Memory:
                 if column not in columns:
                     self.memberships[i][code] = sorted([*columns, column])
                 self._met[i, 1] = max(self._met[i, 1], column + 1)
-            self._numbers[4] = self.link.normalised  # the next trial computes the link's sum anew
+            if self.link.normalised:
+                self._numbers[4] = 1  # the next trial computes the link's sum anew
             self.make_room(len(self.classes), self.n_features)
             self._bind()
 
