@@ -127,13 +127,15 @@ def test_weights_stay_in_range_at_any_length(link, rule):
 def test_the_mean_is_that_of_the_weights_after_each_row():
     stream = make_stream(5, 60)
     model = OnlineClassifier("hybrid", "product-mean", "pa1", averaged=True)
-    total = 0.0
+    totals = [np.zeros((7, 5)), np.zeros((7, 1))]
     for x, y in zip(stream.X, stream.y, strict=True):
         model.learn_one(x, y)
-        total = total + model._machine.arrays()["weights.0"].astype(float).sum()
-    mean = model._machine._reader.weights[: stream.X.shape[1]].astype(float)
-    n_classes = len(model.classes_)
-    np.testing.assert_allclose(mean[:, :n_classes].sum(), total / 60, atol=1e-3)
+        for total, part in zip(totals, ("weights.0", "weights.1"), strict=True):
+            weights = model._machine.arrays()[part]
+            total[:, : weights.shape[1]] += weights
+    reader, (first, shared) = model._machine._reader.weights, model._machine._offsets
+    np.testing.assert_allclose(reader[:7, first : first + 5], totals[0] / 60, atol=1e-6)
+    np.testing.assert_allclose(reader[:7, [shared]], totals[1] / 60, atol=1e-6)
 
 
 def test_averages_bear_noise_better():
