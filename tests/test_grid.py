@@ -200,7 +200,7 @@ def test_a_cell_equals_its_twin_or_is_refused(cell):
         return
     twin, model = Twin(cell), cell.learner()
     rows, _ = real_rows()
-    checked, total = 0, 0.0
+    checked, on_the_way = 0, []
     for x, wide, told, answer in zip(rows, twin.X, twin.told, twin.answers, strict=True):
         new = max([*answer, -1]) >= len(twin.past)
         before = twin.sums_of(model) if twin.past else None
@@ -217,13 +217,13 @@ def test_a_cell_equals_its_twin_or_is_refused(cell):
             near *= max(1.0, float(abs(after).max()))
             np.testing.assert_allclose(twin.sums_of(model), after, rtol=0, atol=near)
             checked += 1
-        total = total + twin.sums_of(model).sum()
+        on_the_way.append(model._machine.weights.copy())
     assert checked >= 120, f"only {checked} of {len(rows)} trials could be compared"
-    if cell.geometry == "averaged":
-        mean = model._machine._reader.weights.astype(float)
-        learnt = model._machine.weights.astype(float)
-        states = model._machine._states[0]
-        np.testing.assert_allclose(mean, learnt - states / len(rows), atol=1e-5)
+    # A threshold that comes late has the past of the one that it divides, not of its own.
+    if cell.geometry == "averaged" and all(part["kind"] != "ordered" for part in twin.parts):
+        mean = np.mean(on_the_way, axis=0, dtype=np.float64)
+        near = 1e-5 * max(1.0, float(abs(mean).max()))
+        np.testing.assert_allclose(model._machine._reader.weights, mean, rtol=0, atol=near)
 
 
 @pytest.mark.parametrize(

@@ -7,28 +7,21 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.choices import choose, lead_of, set_levels, worst_pair
-from kesler.compiled.given import find_views, given_length
+from kesler.compiled.given import find_views
 from kesler.compiled.jit import DOUBLES, inlined, kernel
 from kesler.compiled.learner import (
     ALL,
     BLOCKS,
     FIRST_SEEN,
-    GIVEN,
     HEARD,
-    KIND,
     LEARNER,
-    MAP,
-    ORDERED,
     REST,
     make_scratch,
     make_solver,
 )
-from kesler.compiled.lengths import squared_length
-from kesler.compiled.maps import SQUARED_NORMS
 from kesler.compiled.members import n_hypotheses
-from kesler.compiled.norms import forget_columns, measure_norms
-from kesler.compiled.ordered import ordered_length
-from kesler.compiled.scores import clear, of_map, score
+from kesler.compiled.norms import forget_columns, measure_norms, measure_views
+from kesler.compiled.scores import score
 from kesler.compiled.trial import meet
 
 # What is measured of the views of a stream.
@@ -39,27 +32,8 @@ VIEW, DIFFERENCE = range(2)
 def longest_view(learner, indices, values, k, scratch):
     """Return the largest ||phi^t(x, r)||^2 of a class r < k in a hypothesis t that it is in."""
     largest, products = 0.0, scratch.products
-    plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
-        for r in range(k):
-            products[r] = plain
-            if learner.parts[part, MAP] == GIVEN:
-                products[r] = given_length(scratch.views, r)
-            elif learner.parts[part, KIND] == ORDERED:
-                products[r] = ordered_length(learner, values, r)
-        if learner.parts[part, MAP] > GIVEN:
-            clear(products, k)
-            of_map(
-                learner,
-                part,
-                SQUARED_NORMS,
-                indices,
-                values,
-                scratch.narrow,
-                k,
-                scratch.phi,
-                products,
-            )
+        measure_views(learner, part, indices, values, k, scratch)
         for r in range(k):
             if n_hypotheses(learner, part, r) > 0:
                 largest = max(largest, products[r])

@@ -17,7 +17,7 @@ from kesler.compiled.learner import GIVEN, ITSELF, KIND, MAP, ORDERED
 from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
 from kesler.compiled.members import n_common, n_hypotheses
-from kesler.compiled.ordered import add_ordered_products, ordered_pair_norm
+from kesler.compiled.ordered import add_ordered_products, ordered_length, ordered_pair_norm
 from kesler.compiled.scores import clear, of_map, phi_of
 
 
@@ -96,17 +96,17 @@ def gram_column(learner, indices, values, s, k, scratch, out):
 def gram_diagonal(learner, indices, values, k, scratch, out):
     """out[r] = ||phi(x, r)||^2 over the hypotheses of class r, r < k."""
     clear(out, k)
-    plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
-        if learner.parts[part, MAP] == ITSELF:
-            for r in range(k):
-                out[r] += n_hypotheses(learner, part, r) * plain
-            continue
-        if learner.parts[part, MAP] == GIVEN:
-            for r in range(k):
-                out[r] += n_hypotheses(learner, part, r) * given_length(scratch.views, r)
-            continue
-        products = scratch.products
+        measure_views(learner, part, indices, values, k, scratch)
+        for r in range(k):
+            out[r] += n_hypotheses(learner, part, r) * scratch.products[r]
+
+
+@inlined
+def measure_views(learner, part, indices, values, k, scratch):
+    """products[r] = ||phi(x, r)||^2 in one hypothesis of the part, r < k."""
+    products = scratch.products
+    if learner.parts[part, MAP] > GIVEN:
         clear(products, k)
         of_map(
             learner,
@@ -119,8 +119,15 @@ def gram_diagonal(learner, indices, values, k, scratch, out):
             scratch.phi,
             products,
         )
-        for r in range(k):
-            out[r] += n_hypotheses(learner, part, r) * products[r]
+        return
+    plain = squared_length(values)
+    for r in range(k):
+        if learner.parts[part, MAP] == GIVEN:
+            products[r] = given_length(scratch.views, r)
+        elif learner.parts[part, KIND] == ORDERED:
+            products[r] = ordered_length(learner, values, r)
+        else:
+            products[r] = plain
 
 
 @always_inlined
