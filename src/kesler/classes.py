@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,15 @@ import numpy.typing as npt
 from kesler.errors import KeslerError
 
 Label = Hashable
+
+Newcomers = Literal["wait", "learn", "virtual"]
+"""What the first instance of a class does.
+
+wait : it makes the class known, and moves nothing (Fink et al. 2006; Crammer and Singer 2003).
+learn : it is learnt from too, from the weights that all begin with.
+virtual : it is learnt from, and its class begins with the weights of a virtual class, which takes
+    part in every trial as one more wrong class and is never predicted.
+"""
 
 # Types whose values can all be ordered among each other, numbers with numbers, text with text.
 SIMPLE = (bool, int, float, str, bytes)

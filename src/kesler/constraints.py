@@ -13,7 +13,9 @@ from typing import Literal, get_args
 
 from kesler.errors import KeslerError
 
-Selection = Literal["predicted", "worst", "mistaken", "violated", "all", "growing", "rival"]
+Selection = Literal[
+    "predicted", "worst", "mistaken", "violated", "all", "growing", "rival", "one-vs-rest"
+]
 """Which constraints of a trial a rule is handed.
 
 predicted : the class predicted, if it is not y (the worst pair, if s would be predicted before r).
@@ -24,6 +26,9 @@ all : every other class, in every trial.
 growing : first the worst; then, call after call, the one that the steps so far leave most violated,
     until none is: for rules that solve the trial's problem exactly.
 rival : the class of highest score but y, in every trial.
+one-vs-rest : y against a virtual class of score 0, the rest, and the rest against every other
+    class, in every trial. Of levels, those of the better half are above the rest, and a level in
+    the middle is that of the rest itself.
 """
 
 Sight = Literal["losses", "norms", "gram"]

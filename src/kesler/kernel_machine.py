@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Kind
-from kesler.classes import ClassTable
+from kesler.classes import ClassTable, Newcomers
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.geometry import EUCLIDEAN, Metric
 from kesler.hypotheses import Part, takes_ratings
 from kesler.kernels import MercerKernel
 from kesler.links import Link
@@ -33,7 +34,8 @@ class KernelMachine(Machine):
     Parameters
     ----------
     parts, rule, classes, constant, answer, costs : as in `Machine`.
-    link, averaged : refused unless linear and False, since there are no weights.
+    link, averaged, metric, newcomers : refused unless linear, False, Euclidean and not "virtual",
+        since there are no weights.
     kernel : the inner product of views.
     dense : whether rows list every feature.
     budget : the most support vectors that a part keeps, None for any number.
@@ -56,6 +58,8 @@ class KernelMachine(Machine):
         link: Link = LINEAR,
         averaged: bool = False,
         costs: Costs | None = None,
+        metric: Metric = EUCLIDEAN,
+        newcomers: Newcomers = "wait",
         kernel: MercerKernel,
         dense: bool,
         budget: int | None = None,
@@ -66,6 +70,17 @@ class KernelMachine(Machine):
                 f"{asked if rule.update is None else repr(rule)} is of weights, and over a kernel "
                 "there are none: leave it out, or the kernel"
             )
+        if not metric.is_euclidean or rule.metric is not None:
+            raise KeslerError(
+                f"{rule.metric or metric!r} gives each weight a step size, and over a kernel there "
+                'are no weights: choose metric="euclidean" and a rule that goes with it, or leave '
+                "the kernel out"
+            )
+        if newcomers == "virtual":
+            raise KeslerError(
+                'newcomers="virtual" gives a class the weights of a virtual one, and over a kernel '
+                'there are none: choose newcomers="learn" or "wait"'
+            )
         if takes_ratings(parts):
             raise KeslerError(
                 "ratings by sub-experts are combined by weights, and with a kernel there are none: "
@@ -74,7 +89,9 @@ class KernelMachine(Machine):
         self.kernel = kernel
         self.budget = require_budget(budget)
         self.dense = dense
-        super().__init__(parts, rule, classes, constant, answer=answer, costs=costs)
+        super().__init__(
+            parts, rule, classes, constant, answer=answer, costs=costs, newcomers=newcomers
+        )
 
     @property
     def n_support_vectors(self) -> list[int]:

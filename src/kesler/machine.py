@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Answers, Kind
-from kesler.classes import ClassTable, Label
+from kesler.classes import ClassTable, Label, Newcomers
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.geometry import EUCLIDEAN, Metric, resolve_metric
 from kesler.hypotheses import (
     Grouped,
     Ordered,
@@ -53,12 +54,14 @@ class Machine(Memory):
     link : the geometry in which the rule moves.
     averaged : whether predictions are made by the mean of the weights after each trial.
     costs : what confusions cost, None for 1 each.
+    metric : one step size for each weight.
+    newcomers : what the first instance of a class does; see :data:`kesler.classes.Newcomers`.
 
     Raises
     ------
     KeslerError
-        If rule, link, average, costs and ordered hypotheses do not go together; the sentence says
-        why.
+        If rule, link, metric, average, costs, newcomers and ordered hypotheses do not go together;
+        the sentence says why.
 
     Notes
     -----
@@ -77,11 +80,25 @@ class Machine(Memory):
         link: Link = LINEAR,
         averaged: bool = False,
         costs: Costs | None = None,
+        metric: Metric = EUCLIDEAN,
+        newcomers: Newcomers = "wait",
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
+        require_measurable(metric, rule, link, parts)
         require_priceable(costs, rule)
+        require_rest(rule, link, answer)
+        require_conceivable(newcomers, rule, link, costs, answer)
         super().__init__(
-            parts, rule, classes, constant, answer=answer, link=link, averaged=averaged, costs=costs
+            parts,
+            rule,
+            classes,
+            constant,
+            answer=answer,
+            link=link,
+            averaged=averaged,
+            costs=costs,
+            metric=metric,
+            newcomers=newcomers,
         )
         self._require_thresholds()
 
@@ -197,9 +214,11 @@ class Machine(Memory):
 
         rows = self._prepare(rows)
         margins = np.empty(len(rows))
-        every_pair = [0, selection_code("all"), sight_code("norms")]
+        every_pair = [0, selection_code("all"), sight_code("norms"), 0]
         learner = self._learner._replace(
-            rule=np.array(every_pair, dtype=np.int64), geometry=np.array([exponent, 1.0])
+            rule=np.array(every_pair, dtype=np.int64),
+            geometry=np.array([exponent, 1.0]),
+            metric=np.array(EUCLIDEAN.codes),
         )
         blocks = self._blocks(rows)
         heard = self._heard(answers(self.classes.encode(labels)), None)
@@ -351,12 +370,17 @@ class Machine(Memory):
             flat_weights=self.weights.reshape(-1),
             flat_states=self._states.reshape(len(self._states), self.weights.size),
             sums=np.zeros(self._feature_room if self.takes_ratings else 0),
+            metric=np.array(self.metric.codes),
+            metric_numbers=self._metric_numbers,
+            metric_parameters=np.array([self.metric.parameter]),
+            evidence=self._evidence,
+            scales=self._scales,
             **self._common_fields(),
         )
 
     def _common_fields(self) -> dict[str, Any]:
         """Return what trials read and move beside the hypotheses, by name."""
-        from kesler.compiled.rules import rule_address
+        from kesler.compiled.rules import gradient_address, rule_address
 
         one_per_class = self.answer == "class" and self.parts == [PerClass()]
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
@@ -371,11 +395,14 @@ class Machine(Memory):
             "member_starts": starts,
             "members": members,
             "ranks": self._ranks,
-            "rule": np.array([rule_address(rule.steps), selection, sight]),
+            "rule": np.array(
+                [rule_address(rule.steps), selection, sight, gradient_address(rule.gradient)]
+            ),
             "rule_parameters": np.array(rule.parameters, dtype=np.float64),
             "margins": self._margins,
             "counters": self.counters,
             "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
+            "newcomers": np.array([get_args(Newcomers).index(self.newcomers)]),
         }
 
     @cached_property
@@ -419,6 +446,71 @@ class Machine(Memory):
                 starts[i, code + 1] = len(members)
             starts[i, len(classes) + 1 :] = len(members)
         return starts, np.array(members, dtype=np.int64)
+
+
+def require_measurable(metric: Metric, rule: UpdateRule, link: Link, parts: Sequence[Part]) -> None:
+    """Raise a sentence that says why, if a metric makes no sense with the other parts."""
+    resolve_metric(metric, rule.metric)
+    if metric.is_euclidean:
+        return
+    if not isinstance(link, Linear):
+        raise KeslerError(
+            f"{metric!r} is a metric of the linear link: under {link!r} all weights follow from "
+            'sums; choose metric="euclidean" or the linear link'
+        )
+    if rule.update is not None or rule.sees == "gram":
+        why = "moves weights by itself" if rule.update is not None else "solves a quadratic program"
+        raise KeslerError(
+            f"{rule!r} {why}, in the Euclidean metric only, not in {metric!r}: choose another "
+            'rule, simproj for instance, or metric="euclidean"'
+        )
+    if metric.is_scaled and any(
+        part.feature_map is not None or isinstance(part, Ordered) for part in parts
+    ):
+        raise KeslerError(
+            f"{metric!r} counts each feature in units of its largest value, but views change with "
+            'their classes: use hypotheses="multi" or groups without a map, or metric="adagrad"'
+        )
+
+
+def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
+    """Raise if a rule asks for the rest, a class of score 0, where nothing can stand for it."""
+    if rule.constraints != "one-vs-rest":
+        return
+    if answer == "rank":
+        raise KeslerError(
+            f"{rule!r} sets each class apart from the rest, which says nothing of the order of "
+            "ranks: choose a rule of neighbours, such as simproj or logistic"
+        )
+    if not isinstance(link, Linear):
+        raise KeslerError(
+            f"{rule!r} asks for scores above and below 0, the score of the rest, which means "
+            f"nothing under {link!r}: choose the linear link, or softmax"
+        )
+
+
+def require_conceivable(
+    newcomers: Newcomers, rule: UpdateRule, link: Link, costs: Costs | None, answer: Kind
+) -> None:
+    """Raise if there cannot be a class that no instance has been seen of."""
+    if newcomers not in get_args(Newcomers):
+        raise KeslerError(
+            f"newcomers={newcomers!r} is not known: choose one of {', '.join(get_args(Newcomers))}"
+        )
+    if newcomers != "virtual":
+        return
+    reasons = {
+        "an order has no place for it": answer == "rank",
+        f"{link!r} lets every weight count in the sum of all": not isinstance(link, Linear),
+        f"{rule!r} moves weights by itself": rule.update is not None,
+        "costs do not name it": costs is not None,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise KeslerError(
+                f'newcomers="virtual" trains a class that no row is of, but {reason}: choose '
+                'newcomers="learn" or "wait"'
+            )
 
 
 def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
-from kesler.classes import ClassTable, Label, plain
+from kesler.classes import ClassTable, Label, Newcomers, plain
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.geometry import Metric
 from kesler.hypotheses import (
     Grouped,
     Ordered,
@@ -31,7 +32,16 @@ from kesler.updates import UpdateRule
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 LANES = 16  # float32 numbers in a 64-byte cache line
-_ARRAYS = ("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met")
+_ARRAYS = (
+    "_sums",
+    "_totals",
+    "_ranks",
+    "counters",
+    "_margins",
+    "_numbers",
+    "_met",
+    "_metric_numbers",
+)
 
 
 class Memory:
@@ -39,12 +49,13 @@ class Memory:
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, link, averaged, costs : as in
+    parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers : as in
         :class:`~kesler.machine.Machine`.
 
     Notes
     -----
-    4 bytes for each feature and hypothesis, 8 more with a link or an average, and 4 for each
+    4 bytes for each feature and hypothesis, 8 more with a link or an average, 4 more with a metric
+    that is not Euclidean, and 4 for each
     feature, class and statistic kept (one for every kind that a map asks for). Room for classes and
     features doubles when it is full, so that growing costs O(1) amortised.
     """
@@ -60,6 +71,8 @@ class Memory:
         link: Link,
         averaged: bool,
         costs: Costs | None,
+        metric: Metric,
+        newcomers: Newcomers,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
@@ -69,6 +82,8 @@ class Memory:
         self.link = link
         self.averaged = averaged
         self.costs = costs
+        self.metric = metric
+        self.newcomers = newcomers
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
@@ -84,6 +99,8 @@ class Memory:
         self._numbers = np.zeros(3 + MOST_NUMBERS)
         self._numbers[3] = self._ask_link(SCALE)
         self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
+        # What a metric measures, and the gain of scale-free ones; see `kesler.compiled.learner`.
+        self._metric_numbers = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -219,7 +236,7 @@ class Memory:
         row stays unused: it stands for all sub-experts that have not been met, whose weight is the
         one that all begin with (Mesterharm 2001, Section 6.1).
         """
-        class_room = _doubled(self._class_room, n_classes)
+        class_room = _doubled(self._class_room, n_classes + self._n_unborn)
         feature_room = _doubled(
             self._feature_room, max(n_features, n_sub_experts + self.takes_ratings)
         )
@@ -284,12 +301,16 @@ class Memory:
             weights[:] = weights_begin_at
         states = np.zeros((self._n_states, *weights.shape))
         self._is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
+        follows = self.metric.follows != "nothing"
+        self._evidence = aligned_zeros(feature_room if follows else 0, weights.shape[1])
+        self._scales = np.zeros(feature_room if self.metric.is_scaled else 0, dtype=np.float32)
         self.weights, self._states, self._offsets = weights, states, ends[:-1]
 
     def _own_hypotheses(self) -> None:
         """Copy arrays that may be a read-only memory map."""
         self.weights, self._states = self.weights.copy(), self._states.copy()
         self._is_met = self._is_met.copy()
+        self._evidence, self._scales = self._evidence.copy(), self._scales.copy()
 
     def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
         """Return the weights in use, or those that there is room for, and what is kept beside."""
@@ -299,9 +320,14 @@ class Memory:
             arrays[f"weights.{i}"] = self.weights[:n_rows, columns]
             if self._n_states:
                 arrays[f"states.{i}"] = self._states[:, :n_rows, columns]
+            if self.metric.follows != "nothing":
+                arrays[f"evidence.{i}"] = self._evidence[:n_rows, columns]
         if self._scale_code:
             met = self._is_met[: len(self.weights) if whole else self._n_used]
             arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
+        if self.metric.is_scaled:
+            scales = self._scales[: len(self._scales) if whole else self._n_used]
+            arrays |= {"scales": scales, "metric_numbers": self._metric_numbers}
         return arrays
 
     def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -312,6 +338,11 @@ class Memory:
             self.weights[:n_rows, columns] = weights
             if self._n_states:
                 self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
+            if self.metric.follows != "nothing":
+                self._evidence[:n_rows, columns] = arrays[f"evidence.{i}"]
+        if self.metric.is_scaled:
+            self._scales[: len(arrays["scales"])] = arrays["scales"]
+            self._metric_numbers[:] = arrays["metric_numbers"]
         if self._scale_code:
             self._is_met[: len(arrays["is_met"])] = arrays["is_met"]
 
@@ -322,6 +353,11 @@ class Memory:
             return
         among = self._margins[n_virtual:n_classes, n_virtual:n_classes]
         self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
+
+    @property
+    def _n_unborn(self) -> int:
+        """How many classes have weights, but no instance yet."""
+        return int(self.newcomers == "virtual")
 
     @property
     def _n_states(self) -> int:
@@ -343,7 +379,7 @@ class Memory:
 
     def _width(self, i: int) -> int:
         """Return how many hypotheses part i has by now."""
-        n_classes = min(len(self.classes), self._class_room)
+        n_classes = min(len(self.classes) + self._n_unborn, self._class_room)
         n_groups = min(len(self.groups[i]), self._group_room[i])
         return _n_columns(self.parts[i], n_classes, n_groups)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from typing import get_args
 
 import kesler
+from kesler.classes import Newcomers
 
 INPUT = """\
 INPUT is a file (svmlight, Vowpal Wabbit text, CSV or Parquet with --label, JSON
@@ -167,7 +169,7 @@ def _learning(command: ArgumentParser) -> None:
         "--update",
         metavar="NAME",
         help="perceptron, margin-perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj, "
-        "mira, hinge, softmax or logistic",
+        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2",
     )
     add(
         "--C",
@@ -181,6 +183,18 @@ def _learning(command: ArgumentParser) -> None:
         "--link",
         metavar="NAME",
         help="geometry of the update: linear (default), exponential, positive or p-norm",
+    )
+    add(
+        "--metric",
+        metavar="NAME",
+        help="step size of each weight: auto (default: the rule's own, or euclidean), euclidean, "
+        "adagrad, scale-free, scale-free-adagrad or confidence",
+    )
+    add(
+        "--newcomers",
+        choices=get_args(Newcomers),
+        help="what the first row of a class does: only make it known (wait, the default), be "
+        "learnt from (learn), or also begin where a virtual class stands (virtual)",
     )
     add(
         "--averaged",

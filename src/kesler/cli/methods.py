@@ -8,6 +8,7 @@ from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
+from kesler.geometry import resolve_metric
 from kesler.hypotheses import Shared, resolve_hypotheses
 from kesler.kernels import resolve_kernel
 from kesler.links import resolve_link
@@ -27,6 +28,8 @@ class Method:
         How far the update goes: its C, delta or eta, if it has one; None for its default.
     link, averaged : str, bool
         As :class:`kesler.OnlineClassifier` takes them.
+    metric, newcomers : str
+        As :class:`kesler.OnlineClassifier` takes them.
     kernel, sigma, budget : str or None, float, int or None
         As :class:`kesler.OnlineClassifier` takes them.
     """
@@ -40,12 +43,15 @@ class Method:
     kernel: str | None = None
     sigma: float = 1.0
     budget: int | None = None
+    metric: str = "auto"
+    newcomers: str = "wait"
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
         resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
         resolve_link(self.link)
+        resolve_metric(self.metric)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -57,6 +63,8 @@ class Method:
             kernel=self.kernel,
             sigma=self.sigma,
             budget=self.budget,
+            metric=self.metric,
+            newcomers=self.newcomers,  # type: ignore[arg-type]
         )
 
     def spelt_out(self) -> Method:

@@ -11,10 +11,12 @@ from kesler.compiled.learner import (
     GROWING,
     MISTAKEN,
     NOT_COMPARED,
+    ONE_VS_REST,
     ORDER,
     POSITION,
     PREDICTED,
     RIVAL,
+    THE_REST,
     VIOLATED,
     WORST,
 )
@@ -120,6 +122,8 @@ def select(selection, margins, scores, k, highest, solver, r, s):
 def choose(selection, margins, scores, k, highest, solver):
     """Choose all pairs of a kind, those of one better class in a row; return how many."""
     m = 0
+    if selection == ONE_VS_REST:
+        return choose_each(margins, scores, k, highest, solver)
     if solver.ranks.shape[1]:
         for i in range(k - 1):
             r, s = neighbours(i, solver)
@@ -132,6 +136,25 @@ def choose(selection, margins, scores, k, highest, solver):
         for s in range(k):
             if solver.levels[s] > level:
                 m = choose_pair(selection, margins, scores, r, s, m, solver)
+    return m
+
+
+@inlined
+def choose_each(margins, scores, k, highest, solver):
+    """Choose a pair with the rest for each class: above it the better half of the levels.
+
+    The level in the middle is that of the rest itself.
+    """
+    m = 0
+    for r in range(k):
+        twice = 2 * solver.levels[r]
+        if solver.levels[r] == NOT_COMPARED or twice == highest:
+            continue
+        score = np.float64(scores[r])
+        solver.better[m] = r if twice < highest else THE_REST
+        solver.worse[m] = THE_REST if twice < highest else r
+        solver.losses[m] = margins[0, 0] - (score if twice < highest else -score)
+        m += 1
     return m
 
 

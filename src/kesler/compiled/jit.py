@@ -174,7 +174,9 @@ def instantiate(template: Function, name: str, function: Function) -> Function:
         co_firstlineno=function.__code__.co_firstlineno,
     )
     globals_ = dict(template.__globals__)
-    globals_[name] = function if config.DISABLE_JIT else njit(function, error_model="numpy")
+    globals_[name] = (
+        function if config.DISABLE_JIT else njit(_with_helpers(function), error_model="numpy")
+    )
     digest = f"{_digest(function):x}_{_digest(template):x}"
     copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}_{digest}"
@@ -190,7 +192,7 @@ def _named_by_contents(function: Function) -> Function:
     """
     copy = FunctionType(
         function.__code__,
-        function.__globals__,
+        _with_compiled_helpers(function),
         function.__name__,
         function.__defaults__,
         function.__closure__,
@@ -198,6 +200,26 @@ def _named_by_contents(function: Function) -> Function:
     copy.__qualname__ = f"{function.__qualname__}_{_digest(function):x}"
     copy.__module__ = function.__module__
     return copy
+
+
+def _with_compiled_helpers(function: Function) -> dict[str, Any]:
+    """Return the globals of a function, with the plain functions that it calls compiled."""
+    globals_ = function.__globals__
+    called = {name: globals_.get(name) for name in _names_in(function.__code__)}
+    helpers = {
+        name: njit(_with_helpers(value), error_model="numpy")
+        for name, value in called.items()
+        if isinstance(value, FunctionType) and value is not function
+    }
+    return {**globals_, **helpers} if helpers else globals_
+
+
+def _with_helpers(function: Function) -> Function:
+    """Return a helper with its own helpers compiled."""
+    globals_ = _with_compiled_helpers(function)
+    return FunctionType(
+        function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__
+    )
 
 
 @cache

@@ -9,8 +9,16 @@ from kesler.compiled.jit import inlined
 from kesler.compiled.kernels import call_double
 from kesler.compiled.learner import MAP
 from kesler.compiled.members import n_common, n_hypotheses
+from kesler.compiled.metrics import (
+    gather_gradient,
+    has_metric,
+    leave_evidence,
+    measure_in_metric,
+    rescale,
+)
 from kesler.compiled.norms import gram_column, gram_diagonal, pair_norm
 from kesler.compiled.scores import clear, phi_of
+from kesler.compiled.statistics import inherit
 from kesler.compiled.supports import DOUBLE, KernelLearner
 
 
@@ -91,3 +99,21 @@ def kernel_pair_norm(learner, indices, values, y, s, scratch):
         total += n_hypotheses(learner, part, s) * similarity(learner, of_s, of_s, scratch)
         total -= 2.0 * n_common(learner, part, y, s) * similarity(learner, of_y, of_s, scratch)
     return max(0.0, total)
+
+
+# ---- what weights alone have: step sizes of their own, a virtual class ---------------------------
+
+
+@has_metric.register(KernelLearner)
+def kernel_has_metric(learner):
+    """Support vectors have no step sizes of their own."""
+    return False
+
+
+@measure_in_metric.register(KernelLearner)
+@gather_gradient.register(KernelLearner)
+@leave_evidence.register(KernelLearner)
+@rescale.register(KernelLearner)
+@inherit.register(KernelLearner)
+def nothing(learner, *arguments):
+    """Do nothing: a machine over a kernel refuses what would have it done."""

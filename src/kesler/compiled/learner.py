@@ -38,7 +38,9 @@ PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
 # What is kept of each class.
 FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
 # Which constraints a rule is given.
-PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL = range(7)
+PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST = range(8)
+# The virtual class of score 0 that stands for the rest in a pair.
+THE_REST = -1
 # The level of a class that an answer says nothing about, where that means nothing.
 NOT_COMPARED = -1
 # What a rule sees of them beside their losses.
@@ -58,6 +60,20 @@ TRIALS, MISTAKES, FIRST_SEEN, NOT_FINITE = range(4)
 SUM, PEAK, REFERENCE, FACTOR, STALE = range(5)
 # Where the scale of all weights comes from.
 NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
+# What the step size of a weight follows from, by its number in `metric`: nothing, the squares of
+# its gradients, or the evidence for it.
+EUCLIDEAN, ADAPTIVE, CONFIDENT = range(3)
+# Numbers of `metric`: of the above, whether features are scaled, what a walk over weights does,
+# and how evidence follows from steps.
+METRIC, SCALED, TASK, EVIDENCE = range(4)
+MOVE, GATHER, MEASURE = range(3)
+FIXED, MEASURED = range(2)
+# Numbers of `metric_numbers`: what was measured, what squares are multiplied by, and rates; the
+# rows and the sum of their scaled squared lengths so far, from which that follows.
+TOTAL, SHARE, GAIN, N_SCALED, SCALED_LENGTH = range(5)
+# What the first instance of a class does: only join, be learnt from, be learnt from with the
+# weights of a virtual class to begin with.
+WAIT, LEARN, VIRTUAL = range(3)
 # Columns of `met`.
 N_MET_FEATURES, N_MET_HYPOTHESES = range(2)
 # Beyond this many, float32 could no longer add one: the statistics of such a class stand still.
@@ -80,14 +96,18 @@ class Learner(NamedTuple):
     parts : (parts, 5), columns as named above; map_parameters : (parts, 4);
     member_starts : (parts, classes + 1) and members : hypotheses of each class of grouped parts;
     ranks : (3, classes), rows as named above; (3, 0) where classes have no order;
-    rule : address, constraints, sight; rule_parameters : of the rule; margins : (1, 1), or
+    rule : address, constraints, sight, address of the gradient (0 for 1 along each constraint);
+    rule_parameters : of the rule; margins : (1, 1), or
     (classes, classes) where they differ; counters : (4,);
     link : address (0 for none), where the scale comes from; link_parameters : of the link;
     geometry : exponent and factor of the norm of differences; numbers : as named above; is_met :
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
     many features and how many hypotheses of each part those are; algorithm : (1,), the address of
     one that moves weights by itself, 0 for none; flat_weights, flat_states : the same weights and
-    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials.
+    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
+    metric, metric_numbers : numbers as named above; metric_parameters : (1,), of evidence;
+    evidence : (features, hypotheses), what is known beside each weight; scales : (features,), the
+    largest |x_i| so far; newcomers : (1,), what the first instance of a class does.
     """
 
     weights: npt.NDArray[np.float32]
@@ -114,6 +134,12 @@ class Learner(NamedTuple):
     flat_weights: npt.NDArray[np.float32]
     flat_states: npt.NDArray[np.float64]
     sums: npt.NDArray[np.float64]
+    metric: npt.NDArray[np.int64]
+    metric_numbers: npt.NDArray[np.float64]
+    metric_parameters: npt.NDArray[np.float64]
+    evidence: npt.NDArray[np.float32]
+    scales: npt.NDArray[np.float32]
+    newcomers: npt.NDArray[np.int64]
 
 
 class Views(NamedTuple):
@@ -130,7 +156,11 @@ class Views(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one trial, made once a call: nothing is allocated within a trial."""
+    """Room for one trial, made once a call: nothing is allocated within a trial.
+
+    wide, lengths : (classes,), coefficients and squared norms of all classes; tables : (parts,
+    longest row, classes), views that are wanted again, or (0, ...).
+    """
 
     scores: npt.NDArray[np.float32]
     column: npt.NDArray[np.float32]
@@ -142,6 +172,9 @@ class Scratch(NamedTuple):
     out: npt.NDArray[np.float64]
     positions: npt.NDArray[np.int64]
     z: npt.NDArray[np.float64]
+    wide: npt.NDArray[np.float32]
+    lengths: npt.NDArray[np.float32]
+    tables: npt.NDArray[np.float32]
     views: Views
 
 
@@ -237,6 +270,12 @@ LEARNER = types.NamedTuple(
         FLOATS,
         DOUBLE_TABLE,
         DOUBLES,
+        INTS,
+        DOUBLES,
+        DOUBLES,
+        FLOAT_TABLE,
+        FLOATS,
+        INTS,
     ),
     Learner,
 )
@@ -279,8 +318,24 @@ def make_scratch(learner, rows):
         np.empty(1),
         np.empty(n_positions, np.int64),
         np.empty(n_positions),
+        np.empty(n_classes, np.float32),
+        np.empty(n_classes, np.float32),
+        np.empty(
+            (learner.parts.shape[0] if keeps_views(learner) else 0, longest, n_classes), np.float32
+        ),
         views,
     )
+
+
+@inlined
+def keeps_views(learner):
+    """Whether the views that a shared part scores are wanted again, since all classes move."""
+    if not (learner.rule[1] == ALL or learner.rule[1] == ONE_VS_REST):
+        return False
+    for part in range(learner.parts.shape[0]):
+        if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] == SHARED:
+            return learner.states.shape[0] == 0
+    return False
 
 
 @inlined
@@ -302,6 +357,8 @@ def make_solver(learner, n_classes, heard):
     most = heard.shape[PAIRS]
     if selection == PREDICTED or selection == WORST or selection == RIVAL:
         most = 1
+    elif selection == ONE_VS_REST:
+        most = n_classes
     elif selection == GROWING:
         # An optimum needs no more pairs than classes; some of those tried on the way drop to 0.
         most = min(most, 4 * n_classes)

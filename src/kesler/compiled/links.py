@@ -37,6 +37,7 @@ from kesler.compiled.learner import (
     SUM,
     TRIALS,
 )
+from kesler.compiled.rates import step_in_metric
 
 # What a link is asked for, as in `kesler.links.link`.
 WEIGHT, MASS, SCALE, EXTENT, ROOM = range(5)
@@ -88,6 +89,7 @@ def ask(learner, task, v, out):
 @inlined
 def change(learner, feature, column, amount, out):
     """Add to a weight, or to the sum that it follows from. All weights change here alone."""
+    amount = step_in_metric(learner, feature, column, amount)
     if learner.states.shape[0] == 0:
         learner.weights[feature, column] += amount
     elif learner.link[0] == 0:

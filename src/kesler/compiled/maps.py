@@ -20,7 +20,7 @@ from kesler.compiled.jit import (
     instantiate,
 )
 
-PROJECT, PRODUCTS, SQUARED_NORMS, PHI = range(4)
+PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = range(5)
 
 # task, indices, values, vectors, statistics, totals, k, parameters, out, products
 MAP = types.void(
@@ -42,7 +42,8 @@ def map_loops(  # type: ignore[no-untyped-def]
     PROJECT: out[r] += <u^r, phi(x, r)> for r < k, u^r = vectors[:, r] (or its only column);
     PRODUCTS: products[r] += <u, phi(x, r)> for r < k, u the only column;
     SQUARED_NORMS: products[r] += ||phi(x, r)||^2 for r < k;
-    PHI: out[j] = phi(x, k) at the j-th entry of the row.
+    PHI: out[j] = phi(x, k) at the j-th entry of the row;
+    TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
     if task == PROJECT and vectors.shape[1] == 1:
@@ -67,6 +68,11 @@ def map_loops(  # type: ignore[no-untyped-def]
             for r in range(k):
                 phi = np.float64(np.float32(g(x, sums[r] / totals[r], q)))
                 products[r] += phi * phi
+    elif task == TABLE:
+        for j in range(indices.shape[0]):
+            x, sums = values[j], statistics[indices[j]]
+            for r in range(k):
+                vectors[j, r] = g(x, sums[r] / totals[r], q)
     else:
         for j in range(indices.shape[0]):
             out[j] = g(values[j], statistics[indices[j], k] / totals[k], q)

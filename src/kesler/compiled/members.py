@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import GROUPED, KIND, PER_CLASS, SHARED
+from kesler.compiled.learner import FIRST_SEEN, GROUPED, KIND, PER_CLASS, SHARED, VIRTUAL
 
 
 @inlined
@@ -45,3 +45,9 @@ def is_member(learner, part, r, group):
         if learner.members[m] == group:
             return True
     return False
+
+
+@inlined
+def n_candidates(learner):
+    """Return how many classes there are by now, a virtual one included."""
+    return learner.counters[FIRST_SEEN] + (learner.newcomers[0] == VIRTUAL)

@@ -18,11 +18,18 @@ from kesler.compiled.learner import (
     ORDERED,
     PER_CLASS,
     SHARED,
+    THE_REST,
 )
 from kesler.compiled.links import change
-from kesler.compiled.members import is_member
+from kesler.compiled.members import is_member, n_candidates
 from kesler.compiled.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.scores import phi_of
+from kesler.compiled.wide import (
+    change_widely,
+    is_wide_part,
+    is_wide_trial,
+    spread_coefficients,
+)
 
 
 @by_learner
@@ -59,25 +66,36 @@ def largest(phi):
 @by_learner
 def move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
+    k = n_candidates(learner)
+    wide = is_wide_trial(learner, n_moved, k, scratch)
+    if wide:
+        spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
-        offset, kind = learner.parts[part, OFFSET], learner.parts[part, KIND]
-        if kind == ORDERED:
-            move_ordered(learner, part, indices, values, scratch, solver)
+        if wide and is_wide_part(learner, part):
+            change_widely(learner, part, indices, values, k, scratch)
+        else:
+            move_part(learner, part, indices, values, n_moved, scratch, solver)
+
+
+@inlined
+def move_part(learner, part, indices, values, n_moved, scratch, solver):
+    """Add coefficient phi(x, r) to the hypotheses of one part, weight by weight."""
+    offset, kind = learner.parts[part, OFFSET], learner.parts[part, KIND]
+    if kind == ORDERED:
+        move_ordered(learner, part, indices, values, scratch, solver)
+        return
+    if kind == SHARED:
+        add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
+        return
+    for i in range(n_moved):
+        r = solver.moved[i]
+        if kind == PER_CLASS:
+            add_view(learner, part, offset + r, indices, values, r, scratch, solver)
             continue
-        if kind == SHARED:
-            add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
-            continue
-        for i in range(n_moved):
-            r = solver.moved[i]
-            if kind == PER_CLASS:
-                add_view(learner, part, offset + r, indices, values, r, scratch, solver)
-                continue
-            for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
-                group = learner.members[m]
-                if is_first_with(learner, part, group, i, solver):
-                    add_sum(
-                        learner, part, offset + group, indices, values, n_moved, scratch, solver
-                    )
+        for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
+            group = learner.members[m]
+            if is_first_with(learner, part, group, i, solver):
+                add_sum(learner, part, offset + group, indices, values, n_moved, scratch, solver)
 
 
 @inlined
@@ -103,8 +121,10 @@ def sum_coefficients(m, solver):
     n_moved = 0
     for j in range(m):
         if solver.steps[j] != 0:
-            n_moved = add_coefficient(solver, solver.better[j], solver.steps[j], n_moved)
-            n_moved = add_coefficient(solver, solver.worse[j], -solver.steps[j], n_moved)
+            if solver.better[j] != THE_REST:
+                n_moved = add_coefficient(solver, solver.better[j], solver.steps[j], n_moved)
+            if solver.worse[j] != THE_REST:
+                n_moved = add_coefficient(solver, solver.worse[j], -solver.steps[j], n_moved)
     return n_moved
 
 

@@ -13,10 +13,19 @@ from kesler.compiled.given import (
     with_given_powers,
 )
 from kesler.compiled.jit import always_inlined, by_learner, inlined
-from kesler.compiled.learner import GIVEN, ITSELF, KIND, MAP, ORDERED
+from kesler.compiled.learner import (
+    FIRST_SEEN,
+    GIVEN,
+    ITSELF,
+    KIND,
+    MAP,
+    ONE_VS_REST,
+    ORDERED,
+)
 from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
 from kesler.compiled.members import n_common, n_hypotheses
+from kesler.compiled.metrics import has_metric, measure_in_metric
 from kesler.compiled.ordered import add_ordered_products, ordered_length, ordered_pair_norm
 from kesler.compiled.scores import clear, of_map, phi_of
 
@@ -85,8 +94,17 @@ def gram_column(learner, indices, values, s, k, scratch, out):
             scratch.narrow[j, 0] = scratch.phi[j]
         products = scratch.products
         clear(products, k)
+        n_known = min(k, learner.counters[FIRST_SEEN])
         of_map(
-            learner, part, PRODUCTS, indices, values, scratch.narrow[:n], k, scratch.phi, products
+            learner,
+            part,
+            PRODUCTS,
+            indices,
+            values,
+            scratch.narrow[:n],
+            n_known,
+            scratch.phi,
+            products,
         )
         for r in range(k):
             out[r] += n_common(learner, part, r, s) * products[r]
@@ -115,7 +133,7 @@ def measure_views(learner, part, indices, values, k, scratch):
             indices,
             values,
             scratch.narrow,
-            k,
+            min(k, learner.counters[FIRST_SEEN]),
             scratch.phi,
             products,
         )
@@ -133,6 +151,14 @@ def measure_views(learner, part, indices, values, k, scratch):
 @always_inlined
 def measure_norms(learner, indices, values, k, m, scratch, solver):
     """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
+    if has_metric(learner):
+        measure_in_metric(learner, indices, values, k, m, scratch, solver)
+        return
+    if learner.rule[1] == ONE_VS_REST:
+        gram_diagonal(learner, indices, values, k, scratch, solver.columns[0])
+        for j in range(m):
+            solver.norms[j] = solver.columns[0, max(solver.better[j], solver.worse[j])]
+        return
     # Pairs of neighbours have each a better class of its own, and no use for a Gram column.
     if m == 1 or learner.geometry[0] != 2 or solver.ranks.shape[1]:
         for j in range(m):

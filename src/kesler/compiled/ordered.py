@@ -106,6 +106,20 @@ def insert_rank(learner, y):
             begin_threshold(learner, learner.weights[0], start, y)
             for i in range(learner.states.shape[0]):  # an average is as old as its neighbours'
                 begin_threshold(learner, learner.states[i, 0], start, y)
+            if learner.evidence.shape[0]:
+                begin_evidence(learner, start, y)
+
+
+@inlined
+def begin_evidence(learner, start, y):
+    """Let the one threshold that y brings be known as well as its neighbour."""
+    place, order, evidence = learner.ranks[POSITION, y], learner.ranks[ORDER], learner.evidence[0]
+    if 0 < place < y:
+        evidence[start + y] = evidence[start + order[place + 1]]
+    elif place == 0:
+        evidence[start + order[1]] = evidence[start + order[2]]
+    else:
+        evidence[start + y] = evidence[start + order[y - 1]]
 
 
 @inlined

@@ -9,6 +9,7 @@ from kesler.compiled.given import add_given_scores
 from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     FACTOR,
+    FIRST_SEEN,
     GIVEN,
     ITSELF,
     KIND,
@@ -21,7 +22,7 @@ from kesler.compiled.learner import (
     STATISTIC,
     WIDTH,
 )
-from kesler.compiled.maps import PHI, PROJECT, call_map
+from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
 
 
@@ -100,6 +101,10 @@ def add_plain_scores(learner, part, indices, values, k, column, scores):
 def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a part whose view of x is phi(x, r)."""
     n = indices.shape[0]
+    k = min(k, learner.counters[FIRST_SEEN])
+    if learner.parts[part, KIND] == SHARED and scratch.tables.shape[0]:
+        add_table_scores(learner, part, indices, values, k, scratch, scores)
+        return
     if learner.parts[part, KIND] == SHARED:
         vectors = scratch.narrow[:n]
         for j in range(n):
@@ -108,6 +113,20 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
         vectors = scratch.vectors[:n]
         class_vectors(learner, part, indices, k, vectors)
     of_map(learner, part, PROJECT, indices, values, vectors, k, scores, scratch.products)
+
+
+@inlined
+def add_table_scores(learner, part, indices, values, k, scratch, scores):
+    """Scores of a shared part whose views are wanted again: they are kept, zeros for the others."""
+    table, column = scratch.tables[part], learner.parts[part, OFFSET]
+    n_lanes = whole_lanes(k + 1, table.shape[1])
+    of_map(learner, part, TABLE, indices, values, table, k, scratch.phi, scratch.products)
+    for j in range(indices.shape[0]):
+        for r in range(k, n_lanes):
+            table[j, r] = 0
+        weight = learner.weights[indices[j], column]
+        for r in range(k):
+            scores[r] += weight * table[j, r]
 
 
 @inlined
@@ -131,7 +150,10 @@ def of_map(learner, part, task, indices, values, vectors, k, out, products):
 
 @inlined
 def phi_of(learner, part, indices, values, r, scratch, out):
-    """out[j] = phi(x, r) at the j-th entry of the row."""
+    """out[j] = phi(x, r) at the j-th entry of the row; that of a virtual class is 0."""
+    if r >= learner.counters[FIRST_SEEN]:
+        clear(out, indices.shape[0])
+        return
     of_map(learner, part, PHI, indices, values, scratch.narrow, r, out, scratch.products)
 
 

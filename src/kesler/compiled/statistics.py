@@ -5,8 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
-from kesler.compiled.learner import FIRST, FULL, MEAN, NO_INSTANCE, ROUNDED_OFF
+from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.learner import (
+    FIRST,
+    FULL,
+    KIND,
+    MEAN,
+    NO_INSTANCE,
+    OFFSET,
+    PER_CLASS,
+    ROUNDED_OFF,
+)
 
 
 @inlined
@@ -15,6 +24,21 @@ def join(learner, y):
     for i in range(learner.kinds.shape[0]):
         if learner.kinds[i] != ROUNDED_OFF:
             learner.totals[i, y] = NO_INSTANCE
+
+
+@by_learner
+def inherit(learner, y):
+    """Let class y keep what the virtual class has learnt, and the next virtual one begin there."""
+    for part in range(learner.parts.shape[0]):
+        if learner.parts[part, KIND] == PER_CLASS:
+            column = learner.parts[part, OFFSET] + y
+            for i in range(learner.weights.shape[0]):
+                learner.weights[i, column + 1] = learner.weights[i, column]
+            for i in range(learner.evidence.shape[0]):
+                learner.evidence[i, column + 1] = learner.evidence[i, column]
+            for n in range(learner.states.shape[0]):
+                for i in range(learner.weights.shape[0]):
+                    learner.states[n, i, column + 1] = learner.states[n, i, column]
 
 
 @inlined

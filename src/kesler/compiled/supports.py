@@ -75,6 +75,7 @@ class KernelLearner(NamedTuple):
     counters: npt.NDArray[np.int64]
     geometry: npt.NDArray[np.float64]
     algorithm: npt.NDArray[np.int64]
+    newcomers: npt.NDArray[np.int64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -105,6 +106,7 @@ KERNEL_LEARNER = types.NamedTuple(
         DOUBLE_TABLE,
         INTS,
         DOUBLES,
+        INTS,
         INTS,
     ),
     KernelLearner,

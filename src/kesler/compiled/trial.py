@@ -30,6 +30,8 @@ from kesler.compiled.learner import (
     NOT_FINITE,
     REST,
     TRIALS,
+    VIRTUAL,
+    WAIT,
     Blocks,
     Heard,
     Learner,
@@ -38,12 +40,14 @@ from kesler.compiled.learner import (
     make_solver,
 )
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
+from kesler.compiled.members import n_candidates
+from kesler.compiled.metrics import gather_gradient, leave_evidence, rescale
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
-from kesler.compiled.statistics import join, take_in
+from kesler.compiled.statistics import inherit, join, take_in
 
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
@@ -120,44 +124,63 @@ def finite(scores, k):
 
 
 @always_inlined
-def learn_from(learner, indices, values, k, weight, highest, scratch, solver):
-    """Constrain, update and move for an answer whose levels are set; return if it was a mistake.
+def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solver):
+    """Constrain, update and move for an answer whose levels are set, (r, s) being the worst pair.
 
-    A mistake is a pair of which the worse class would be predicted first.
+    Nothing is done if no pair is compared, r < 0.
     """
-    if not finite(scratch.scores, k):
-        learner.counters[NOT_FINITE] += 1
-        return False
-    r, s = worst_pair(scratch.scores, k, solver, highest)
     if r < 0:
-        return False
-    mistaken = is_ahead(scratch.scores, s, r)
+        return
     m = select(learner.rule[1], learner.margins, scratch.scores, k, highest, solver, r, s)
     if m and learner.algorithm[0] != 0:
         run_algorithm(learner, indices, values, scratch, solver)
     elif m:
+        gather_gradient(learner, indices, values, k, m, weight, scratch, solver)
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)
-        if is_movable(learner, indices, values, n_moved, scratch, solver):
+        movable = is_movable(learner, indices, values, n_moved, scratch, solver)
+        if movable:
             move(learner, indices, values, n_moved, scratch, solver)
         else:
             learner.counters[NOT_FINITE] += 1
         forget_coefficients(n_moved, solver)
         forget_columns(solver)
-    return mistaken
+        if movable:
+            leave_evidence(learner, indices, values, m, weight, scratch, solver)
 
 
 @always_inlined
-def meet(learner, indices, values, codes, levels, weight, out):
-    """Let new classes join, and take the row in as an instance of the best ones."""
+def judge(learner, k, highest, scratch, solver):
+    """Return the worst pair, (-1, -1) if there is none or scores are no numbers."""
+    if not finite(scratch.scores, k):
+        learner.counters[NOT_FINITE] += 1
+        return -1, -1
+    return worst_pair(scratch.scores, k, solver, highest)
+
+
+@inlined
+def join_new(learner, codes, out):
+    """Let new classes join; return whether there were any."""
+    n_before = learner.counters[FIRST_SEEN]
     for i in range(codes.shape[0]):
         y = np.int64(codes[i])
         if y >= learner.counters[FIRST_SEEN]:
             learner.counters[FIRST_SEEN] = y + 1
             join(learner, y)
             meet_hypotheses(learner, y, out)
+            if learner.newcomers[0] == VIRTUAL:
+                inherit(learner, y)
             if learner.ranks.shape[1]:
                 insert_rank(learner, y)
+    return learner.counters[FIRST_SEEN] > n_before
+
+
+@always_inlined
+def meet(learner, indices, values, codes, levels, weight, out):
+    """Let new classes join, and take the row in as an instance of the best ones."""
+    join_new(learner, codes, out)
+    for i in range(codes.shape[0]):
+        y = np.int64(codes[i])
         if levels[i] == 0:
             take_in(learner, indices, values, y, weight)
     settle(learner, out)
@@ -173,16 +196,33 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
-        find_views(learner, rows.ratings, t, k, scratch)
-        score(learner, row, x, k, scratch, scratch.scores)
+        rescale(learner, row, x, weight)
+        score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
         meet_features(learner, row, k, scratch)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver)
-        mistaken = learn_from(learner, row, x, k, weight, highest, scratch, solver)
+        r, s = judge(learner, k, highest, scratch, solver)
+        # A mistake is a pair of which the worse class would be predicted first.
+        mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
+        if learner.newcomers[0] != WAIT:
+            if join_new(learner, codes, scratch.out):
+                score_candidates(learner, rows, t, row, x, scratch)
+            k = n_candidates(learner)
+            highest = set_levels(codes, levels, heard.shape[REST], k, solver)
+            r, s = judge(learner, k, highest, scratch, solver)
+        learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
         meet(learner, row, x, codes, levels, weight, scratch.out)
+
+
+@inlined
+def score_candidates(learner, rows, t, indices, values, scratch):
+    """Score row t for the classes there are by now, a virtual one included."""
+    k = n_candidates(learner)
+    find_views(learner, rows.ratings, t, k, scratch)
+    score(learner, indices, values, k, scratch, scratch.scores)
 
 
 @inlined

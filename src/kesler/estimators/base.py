@@ -22,6 +22,7 @@ from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
+from kesler.geometry import resolve_metric
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.kernel_machine import KernelMachine, require_budget
 from kesler.kernels import MercerKernel, resolve_kernel
@@ -424,9 +425,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     def _moves(self) -> dict[str, Any]:
         """Return what the machine is told of how to move: rule, link and the like."""
         given = vars(self)
-        costs = given.get("costs")
+        costs, rule = given.get("costs"), resolve_rule(given["update"])
         return {
-            "rule": resolve_rule(given["update"]),
+            "rule": rule,
+            "metric": resolve_metric(given["metric"], rule.metric),
+            "newcomers": given["newcomers"],
             "link": resolve_link(given["link"]),
             "averaged": bool(given["averaged"]),
             "costs": None if costs is None else Costs(costs),
@@ -440,6 +443,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "update": machine.rule,
             "link": machine.link,
             "averaged": machine.averaged,
+            "metric": machine.metric,
+            "newcomers": machine.newcomers,
             "intercept": machine.constant,
             "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,

@@ -13,6 +13,8 @@ from kesler.algorithms import OURS as ALGORITHMS
 from kesler.classes import ClassTable
 from kesler.costs import restore_costs
 from kesler.errors import KeslerError
+from kesler.geometry import EUCLIDEAN
+from kesler.geometry import OURS as METRICS
 from kesler.hypotheses import describe_parts, names_in, restore_parts
 from kesler.kernel_machine import KernelMachine
 from kesler.kernels import KERNELS, MercerKernel
@@ -48,6 +50,8 @@ def save(
         "constant": machine.constant,
         "link": machine.link.describe(),
         "averaged": machine.averaged,
+        "metric": machine.metric.describe(),
+        "newcomers": machine.newcomers,
         "costs": None if machine.costs is None else machine.costs.describe(),
         "labels": machine.classes.labels,
         "order": machine.classes.declared,
@@ -113,6 +117,8 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
         "link": link,
         "averaged": averaged,
         "costs": costs,
+        "metric": restore(metadata.get("metric", EUCLIDEAN.describe()), "metric", METRICS, []),
+        "newcomers": metadata.get("newcomers", "wait"),
     }
     kept = metadata.get("kernel")
     machine = Machine(**made_of) if kept is None else _over_kernel(kept, custom, made_of)

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from kesler.classes import Newcomers
 from kesler.estimators.base import OnlineLearner, unchanged_on_error
 from kesler.estimators.label_sets import RELEVANT, require_contrast, told_of_sets
 from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
+from kesler.geometry import Metric
 from kesler.hypotheses import Part
 from kesler.kernels import MercerKernel
 from kesler.links import Link
@@ -43,7 +45,8 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
 default "auto"
         The view of an instance that the shared vector has; not used by "multi".
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "simproj"
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "simproj"
         How far to move. "simproj" moves along every violated constraint: best in ranking loss and
         label sets. "simperc" and "conproj", along every mistaken one, put the right label on top
         sooner where words are many and rows few. Those of one constraint ("pa1") lag behind.
@@ -61,6 +64,15 @@ default "auto"
         follows learning, O(weights). Linear link only.
     kernel, sigma, budget
         As in :class:`~kesler.OnlineClassifier`.
+    metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
+metric, default "auto"
+        The step size of each weight: the same for all, smaller where gradients were large, in units
+        of the largest value of a feature, or smaller the surer the weight is; see
+        :mod:`kesler.geometry`. "auto" is the one that the rule brings along, or "euclidean".
+    newcomers : "wait", "learn" or "virtual", default "wait"
+        What the first row of a class does: make it known and move nothing, as the theorems have
+        it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
+        one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
 
     Attributes
     ----------
@@ -123,6 +135,8 @@ default "auto"
         kernel: str | MercerKernel | None = None,
         sigma: float = 1.0,
         budget: int | None = None,
+        metric: str | Metric = "auto",
+        newcomers: Newcomers = "wait",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -133,6 +147,8 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+        self.metric = metric
+        self.newcomers = newcomers
 
     @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from kesler.answers import Kind
-from kesler.classes import Label
+from kesler.classes import Label, Newcomers
 from kesler.estimators import inputs
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
+from kesler.geometry import Metric
 from kesler.hypotheses import Part
 from kesler.kernels import MercerKernel
 from kesler.links import Link
@@ -51,7 +52,8 @@ default "auto"
         "frequency" if the first rows are sparse or named, "distance" if they are dense, or
         "difference" if there is a kernel too.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "pa1"
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "pa1"
         How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
         (0.001 to 0.1) bears noise better, on text above all.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
@@ -81,6 +83,15 @@ default "auto"
         The most support vectors that each part of the hypotheses keeps: the oldest makes room
         (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values: fewer mistakes,
         slower; None keeps all.
+    metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
+metric, default "auto"
+        The step size of each weight: the same for all, smaller where gradients were large, in units
+        of the largest value of a feature, or smaller the surer the weight is; see
+        :mod:`kesler.geometry`. "auto" is the one that the rule brings along, or "euclidean".
+    newcomers : "wait", "learn" or "virtual", default "wait"
+        What the first row of a class does: make it known and move nothing, as the theorems have
+        it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
+        one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
 
     Attributes
     ----------
@@ -144,6 +155,8 @@ default "auto"
         kernel: str | MercerKernel | None = None,
         sigma: float = 1.0,
         budget: int | None = None,
+        metric: str | Metric = "auto",
+        newcomers: Newcomers = "wait",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -155,6 +168,8 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+        self.metric = metric
+        self.newcomers = newcomers
 
     # ---- predictions ------------------------------------------------------------------------
 

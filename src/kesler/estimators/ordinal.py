@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Kind
-from kesler.classes import ClassTable, Label, plain
+from kesler.classes import ClassTable, Label, Newcomers, plain
 from kesler.errors import KeslerError
 from kesler.estimators.online import OnlineClassifier
 from kesler.estimators.told import Told
+from kesler.geometry import Metric
 from kesler.hypotheses import Ordered, Part
 from kesler.links import Link
 from kesler.updates import UpdateRule
@@ -40,7 +41,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         vector for each rank; or both, whose scores add up: ranks in order where rows are few, and
         of any shape where they are many. Or any list of parts.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "simproj"
+"simproj", "mira", "hinge", "softmax", "logistic", "arow", \
+"scw1", "scw2" or rule, default "simproj"
         How far to move. "simproj" moves along every violated constraint and is best by far where
         ranks are many; smaller C (0.01 to 0.1) bears noise and further passes better.
     order : sequence of labels or None, default None
@@ -55,6 +57,15 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     averaged : bool, default False
         Whether to predict by the mean of the weights after each row: best where rows are noisy, as
         grades are, and in several passes. As in :class:`~kesler.OnlineClassifier`.
+    metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
+metric, default "auto"
+        The step size of each weight: the same for all, smaller where gradients were large, in units
+        of the largest value of a feature, or smaller the surer the weight is; see
+        :mod:`kesler.geometry`. "auto" is the one that the rule brings along, or "euclidean".
+    newcomers : "wait", "learn" or "virtual", default "wait"
+        What the first row of a class does: make it known and move nothing, as the theorems have
+        it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
+        one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
 
     Attributes
     ----------
@@ -114,6 +125,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         intercept: float = 1.0,
         link: str | Link = "linear",
         averaged: bool = False,
+        metric: str | Metric = "auto",
+        newcomers: Newcomers = "wait",
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -121,6 +134,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.intercept = intercept
         self.link = link
         self.averaged = averaged
+        self.metric = metric
+        self.newcomers = newcomers
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         values = getattr(y, "dtype", None)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.classes import Newcomers
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.rankings import ranks_by_score, told_of_rankings
 from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
+from kesler.geometry import Metric
 from kesler.hypotheses import Part
 from kesler.kernels import MercerKernel
 from kesler.links import Link
@@ -39,7 +41,8 @@ class OnlineLabelRanker(OnlineLearner):
 default "auto"
         The view of an instance that the shared vector has; not used by "multi".
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "simproj"
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "simproj"
         How far to move. "simproj" moves along every violated constraint and ranks best by far;
         smaller C (0.01 to 0.1) bears noise and further passes better.
     intercept : float, default 1.0
@@ -55,6 +58,15 @@ default "auto"
         follows learning, O(weights). Linear link only.
     kernel, sigma, budget
         As in :class:`~kesler.OnlineClassifier`.
+    metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
+metric, default "auto"
+        The step size of each weight: the same for all, smaller where gradients were large, in units
+        of the largest value of a feature, or smaller the surer the weight is; see
+        :mod:`kesler.geometry`. "auto" is the one that the rule brings along, or "euclidean".
+    newcomers : "wait", "learn" or "virtual", default "wait"
+        What the first row of a class does: make it known and move nothing, as the theorems have
+        it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
+        one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
 
     Attributes
     ----------
@@ -112,6 +124,8 @@ default "auto"
         kernel: str | MercerKernel | None = None,
         sigma: float = 1.0,
         budget: int | None = None,
+        metric: str | Metric = "auto",
+        newcomers: Newcomers = "wait",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -122,6 +136,8 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+        self.metric = metric
+        self.newcomers = newcomers
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the rank of each label, 1 for the best; of equals, the one met first is ahead.

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kesler.errors import KeslerError
+from kesler.updates.confidence import AROW, SCW
 from kesler.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
 from kesler.updates.mira import MIRA
+from kesler.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
 from kesler.updates.passive_aggressive import PassiveAggressive
 from kesler.updates.perceptron import MarginPerceptron, Perceptron
 from kesler.updates.rule import CustomRule, UpdateRule, update_rule
 from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
 
 __all__ = [
+    "AROW",
     "MIRA",
     "OURS",
     "RULES",
+    "SCW",
     "ConProj",
     "CustomRule",
     "HingeGradient",
     "LogisticGradient",
     "MarginPerceptron",
+    "OneVsRestHinge",
+    "OneVsRestLogistic",
+    "OneVsRestSquared",
     "PassiveAggressive",
     "Perceptron",
     "SimPerc",
@@ -44,6 +51,12 @@ RULES: dict[str, Callable[..., UpdateRule]] = {
     "hinge": HingeGradient,
     "softmax": SoftmaxGradient,
     "logistic": LogisticGradient,
+    "ovr-squared": OneVsRestSquared,
+    "ovr-logistic": OneVsRestLogistic,
+    "ovr-hinge": OneVsRestHinge,
+    "arow": AROW,
+    "scw1": lambda C=1.0: SCW(C, variant=1),
+    "scw2": lambda C=1.0: SCW(C, variant=2),
 }
 """The rules by the names that `OnlineClassifier` and the command line take."""
 
@@ -58,6 +71,11 @@ OURS: tuple[type[UpdateRule], ...] = (
     HingeGradient,
     SoftmaxGradient,
     LogisticGradient,
+    OneVsRestSquared,
+    OneVsRestLogistic,
+    OneVsRestHinge,
+    AROW,
+    SCW,
 )
 """The classes behind the names."""
 

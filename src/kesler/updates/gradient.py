@@ -1,14 +1,17 @@
 """Gradient rules: steps of stochastic gradient descent on a loss of the trial."""
-# mypy: disallow_untyped_defs=False
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
+from kesler.constraints import Sight
 from kesler.errors import KeslerError
-from kesler.updates.rule import UpdateRule
+from kesler.updates.flows import hinge_flow, logistic_flow, sigmoid
+from kesler.updates.rule import Steps, UpdateRule
 
 
 def hinge_steps(parameters, weight, losses, squared_norms, gram, steps):
@@ -16,36 +19,87 @@ def hinge_steps(parameters, weight, losses, squared_norms, gram, steps):
     steps[0] = weight * parameters[0]
 
 
-def softmax_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta times the probability of each wrong side; the largest is taken out of the exponents."""
+def hinge_flows(parameters, weight, losses, squared_norms, gram, steps):
+    """Follow the loss for the time eta."""
+    steps[0] = hinge_flow(losses[0], squared_norms[0], weight * parameters[0])
+
+
+def softmax_gradient(parameters, losses, gradient):
+    """Write the probability of each wrong side, the largest taken out of the exponents."""
     m = losses.shape[0]
     largest = 0.0
     for j in range(m):
         largest = max(largest, losses[j])
     total = math.exp(-largest)
     for j in range(m):
-        steps[j] = math.exp(losses[j] - largest)
-        total += steps[j]
+        gradient[j] = math.exp(losses[j] - largest)
+        total += gradient[j]
     for j in range(m):
-        steps[j] *= weight * parameters[0] / total
+        gradient[j] /= total
+
+
+def softmax_steps(parameters, weight, losses, squared_norms, gram, steps):
+    """Eta times the probability of each wrong side."""
+    softmax_gradient(parameters, losses, steps)
+    for j in range(losses.shape[0]):
+        steps[j] *= weight * parameters[0]
+
+
+def softmax_flows(parameters, weight, losses, squared_norms, gram, steps):
+    """Follow right against wrong for the time eta, along the mean of the wrong ways.
+
+    As if there were one wrong class, of the probability of all and the mean of their norms.
+    """
+    softmax_gradient(parameters, losses, steps)
+    m = losses.shape[0]
+    wrong, norm, largest, total = 0.0, 0.0, losses[0], 0.0
+    for j in range(m):
+        wrong += steps[j]
+        norm += steps[j] * squared_norms[j]
+        largest = max(largest, losses[j])
+    for j in range(m):
+        total += math.exp(losses[j] - largest)
+    if wrong > 0:
+        margin = -(largest + math.log(total))
+        step = logistic_flow(margin, norm / wrong, weight * parameters[0])
+        for j in range(m):
+            steps[j] *= step / wrong
+
+
+def logistic_gradient(parameters, losses, gradient):
+    """Write the probability that each constraint, alone, is the wrong way."""
+    for j in range(losses.shape[0]):
+        gradient[j] = sigmoid(losses[j])
 
 
 def logistic_steps(parameters, weight, losses, squared_norms, gram, steps):
     """Eta times the probability that each constraint, alone, is the wrong way."""
+    logistic_gradient(parameters, losses, steps)
     for j in range(losses.shape[0]):
-        if losses[j] > 0:
-            steps[j] = weight * parameters[0] / (1.0 + math.exp(-losses[j]))
-        else:
-            rising = math.exp(losses[j])
-            steps[j] = weight * parameters[0] * rising / (1.0 + rising)
+        steps[j] *= weight * parameters[0]
+
+
+def logistic_flows(parameters, weight, losses, squared_norms, gram, steps):
+    """Follow each constraint alone for the time eta."""
+    for j in range(losses.shape[0]):
+        steps[j] = logistic_flow(-losses[j], squared_norms[j], weight * parameters[0])
 
 
 @dataclass(frozen=True)
 class GradientRule(UpdateRule):
-    """A rule with a step size eta."""
+    """A rule with a step size eta.
+
+    Attributes
+    ----------
+    plain_steps, flows : the compiled part of one step along the gradient, and of infinitely many
+        small ones.
+    """
 
     eta: float = 0.1
+    invariant: bool = False
 
+    plain_steps: ClassVar[Steps]
+    flows: ClassVar[Steps]
     strength = "eta"
 
     def __post_init__(self) -> None:
@@ -54,7 +108,22 @@ class GradientRule(UpdateRule):
                 f"{type(self).__name__}(eta={self.eta!r}): eta must be a finite number above 0, "
                 "since it is the length of a step along the gradient"
             )
+        if not isinstance(self.invariant, bool):
+            raise KeslerError(
+                f"{type(self).__name__}(invariant={self.invariant!r}): invariant must be True "
+                "(steps that never overshoot) or False (plain gradient steps)"
+            )
         object.__setattr__(self, "eta", float(self.eta))
+
+    @property
+    def sees(self) -> Sight:  # type: ignore[override]
+        """Losses; and norms, where a step must not overshoot."""
+        return "norms" if self.invariant else "losses"
+
+    @property
+    def steps(self) -> Steps:  # type: ignore[override]
+        """The compiled part."""
+        return self.flows if self.invariant else self.plain_steps
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -74,11 +143,14 @@ class HingeGradient(GradientRule):
     eta : float > 0, default 0.1
         Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
         another one. A row's `sample_weight` multiplies it.
+    invariant : bool, default False
+        Whether the step ends where the loss does, so that it never overshoots and a row of weight 2
+        moves as far as the row twice: min(eta, loss / ||d||^2).
 
     Raises
     ------
     KeslerError
-        If eta is not a finite number above 0.
+        If eta is not a finite number above 0, or invariant is not a bool.
 
     Notes
     -----
@@ -93,12 +165,12 @@ class HingeGradient(GradientRule):
     --------
     >>> from kesler.updates import HingeGradient
     >>> HingeGradient(eta=0.5)
-    HingeGradient(eta=0.5)
+    HingeGradient(eta=0.5, invariant=False)
     """
 
     constraints = "worst"
-    sees = "losses"
-    steps = staticmethod(hinge_steps)
+    plain_steps = staticmethod(hinge_steps)
+    flows = staticmethod(hinge_flows)
 
 
 @dataclass(frozen=True)
@@ -116,11 +188,14 @@ class SoftmaxGradient(GradientRule):
     eta : float > 0, default 0.1
         Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
         another one. A row's `sample_weight` multiplies it.
+    invariant : bool, default False
+        Whether to follow the loss for the time eta rather than the gradient at its begin: the step
+        never overshoots. Exact for two classes; for more it takes the wrong ones for one.
 
     Raises
     ------
     KeslerError
-        If eta is not a finite number above 0.
+        If eta is not a finite number above 0, or invariant is not a bool.
 
     Notes
     -----
@@ -135,14 +210,15 @@ class SoftmaxGradient(GradientRule):
     --------
     >>> from kesler.updates import SoftmaxGradient
     >>> SoftmaxGradient()
-    SoftmaxGradient(eta=0.1)
+    SoftmaxGradient(eta=0.1, invariant=False)
     """
 
     constraints = "all"
-    sees = "losses"
     heeds_margin = False
     margin = 0.0
-    steps = staticmethod(softmax_steps)
+    gradient = staticmethod(softmax_gradient)
+    plain_steps = staticmethod(softmax_steps)
+    flows = staticmethod(softmax_flows)
 
 
 @dataclass(frozen=True)
@@ -160,11 +236,14 @@ class LogisticGradient(GradientRule):
     eta : float > 0, default 0.1
         Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
         another one. A row's `sample_weight` multiplies it.
+    invariant : bool, default False
+        Whether to follow each loss for the time eta rather than its gradient at the begin. Exact
+        for each constraint alone.
 
     Raises
     ------
     KeslerError
-        If eta is not a finite number above 0.
+        If eta is not a finite number above 0, or invariant is not a bool.
 
     Notes
     -----
@@ -178,11 +257,12 @@ class LogisticGradient(GradientRule):
     --------
     >>> from kesler.updates import LogisticGradient
     >>> LogisticGradient(eta=0.01)
-    LogisticGradient(eta=0.01)
+    LogisticGradient(eta=0.01, invariant=False)
     """
 
     constraints = "all"
-    sees = "losses"
     heeds_margin = False
     margin = 0.0
-    steps = staticmethod(logistic_steps)
+    gradient = staticmethod(logistic_gradient)
+    plain_steps = staticmethod(logistic_steps)
+    flows = staticmethod(logistic_flows)

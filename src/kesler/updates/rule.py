@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from kesler.constraints import Selection, Sight, selection_code, sight_code
 from kesler.errors import KeslerError
+from kesler.geometry import Metric
 from kesler.parts import describe, describe_custom, reduce_custom, require_function
 
 Steps = Callable[..., None]
@@ -39,6 +40,10 @@ class UpdateRule:
     margin : by how much y must outscore s; a loss is what is missing from it.
     heeds_margin : whether another margin makes another rule.
     strength : the name of the one parameter that says how far it goes, None if it has none.
+    gradient : the compiled gradient of its loss by the scores, for metrics that follow gradients: a
+        plain function of parameters and losses that fills an array; None if it is 1 along each
+        constraint.
+    metric : the metric that it brings along, None if it goes with any.
     update : the compiled part of a rule that moves weights by itself, None for all others; see
         :mod:`kesler.algorithms`.
     begins_at, n_states : of such a rule, the weight of what has not been met yet, and how many
@@ -51,6 +56,7 @@ class UpdateRule:
     margin: ClassVar[float] = 1.0
     heeds_margin: ClassVar[bool] = True
     strength: ClassVar[str | None] = None
+    gradient: ClassVar[Callable[..., None] | None] = None
     update: ClassVar[Callable[..., None] | None] = None
     begins_at: ClassVar[float] = 0.0
     n_states: ClassVar[int] = 0
@@ -59,6 +65,11 @@ class UpdateRule:
     def parameters(self) -> tuple[float, ...]:
         """The numbers that `steps` is given."""
         return ()
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric that the rule brings along."""
+        return None
 
     def for_hypotheses(self, *, one_per_class: bool) -> UpdateRule:
         """Return the rule to run where every class has one hypothesis of its own over x itself.

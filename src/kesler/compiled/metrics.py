@@ -1,0 +1,203 @@
+"""A trial in a metric: gradients that it follows, norms that it measures, evidence that it leaves.
+
+Where most classes move, the loops run over classes in contiguous memory ("wide"); elsewhere the
+walk of `moves.py` visits the weights that a direction touches, whatever hypotheses they are of.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.learner import (
+    ADAPTIVE,
+    CONFIDENT,
+    EUCLIDEAN,
+    EVIDENCE,
+    FIXED,
+    GAIN,
+    GATHER,
+    KIND,
+    MEASURE,
+    METRIC,
+    MOVE,
+    N_SCALED,
+    ONE_VS_REST,
+    ORDERED,
+    SCALED,
+    SCALED_LENGTH,
+    SHARE,
+    TASK,
+    THE_REST,
+    TOTAL,
+)
+from kesler.compiled.moves import (
+    add_coefficient,
+    forget_coefficients,
+    move_part,
+    sum_coefficients,
+)
+from kesler.compiled.rules import call_gradient
+from kesler.compiled.scores import clear
+from kesler.compiled.wide import (
+    add_view_lengths,
+    change_widely,
+    is_wide_part,
+    is_wide_trial,
+    spread_coefficients,
+)
+
+
+@by_learner
+def has_metric(learner):
+    """Whether weights have step sizes of their own."""
+    return learner.metric[METRIC] != EUCLIDEAN or learner.metric[SCALED] != 0
+
+
+# ---- before the step -----------------------------------------------------------------------------
+
+
+@by_learner
+def rescale(learner, indices, values, weight):
+    """Let a feature that is larger than ever have smaller weights (Ross et al. 2013, Alg. 2).
+
+    Scores then are as if all its values had been measured in the larger unit.
+    """
+    if learner.metric[SCALED] == 0:
+        return
+    power = 1 if learner.metric[METRIC] == ADAPTIVE else 2
+    numbers, length = learner.metric_numbers, 0.0
+    for j in range(indices.shape[0]):
+        i, size = indices[j], abs(values[j])
+        if size > learner.scales[i]:
+            ratio = learner.scales[i] / size
+            for c in range(learner.weights.shape[1]):
+                learner.weights[i, c] *= ratio if power == 1 else ratio * ratio
+            learner.scales[i] = size
+        if size > 0:
+            share = np.float64(size) / np.float64(learner.scales[i])
+            length += share * share
+    numbers[N_SCALED] += weight
+    numbers[SCALED_LENGTH] += weight * length
+    if numbers[SCALED_LENGTH] > 0:
+        numbers[GAIN] = numbers[N_SCALED] / numbers[SCALED_LENGTH]
+
+
+@by_learner
+def gather_gradient(learner, indices, values, k, m, weight, scratch, solver):
+    """Add the square of the gradient of the loss to the evidence, before any step is measured."""
+    if learner.metric[METRIC] != ADAPTIVE:
+        return
+    if learner.rule[3] == 0:
+        for j in range(m):
+            solver.steps[j] = 1
+    else:
+        call_gradient(learner.rule[3], learner.rule_parameters, solver.losses[:m], solver.steps[:m])
+    n_moved = sum_coefficients(m, solver)
+    learner.metric[TASK] = GATHER
+    learner.metric_numbers[SHARE] = weight
+    wide = is_wide_trial(learner, n_moved, k, scratch)
+    if wide:
+        spread_coefficients(n_moved, k, scratch, solver)
+    for part in range(learner.parts.shape[0]):
+        if wide and is_wide_part(learner, part):
+            change_widely(learner, part, indices, values, k, scratch)
+        elif learner.parts[part, KIND] == ORDERED:
+            move_part(learner, part, indices, values, n_moved, scratch, solver)
+        else:
+            gather_by_class(learner, part, indices, values, n_moved, scratch, solver)
+    learner.metric[TASK] = MOVE
+    forget_coefficients(n_moved, solver)
+
+
+@inlined
+def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
+    """Add the square of what each class adds to the gradient, whatever cancels in their sum."""
+    moved = solver.moved
+    for i in range(n_moved):
+        moved[0], moved[i] = moved[i], moved[0]
+        move_part(learner, part, indices, values, 1, scratch, solver)
+        moved[0], moved[i] = moved[i], moved[0]
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+@by_learner
+def measure_in_metric(learner, indices, values, k, m, scratch, solver):
+    """norms[j] = <d_j, d_j> in the metric, for the chosen pairs."""
+    clear(solver.norms, m)
+    wide = is_wide_trial(learner, m, k, scratch)
+    for part in range(learner.parts.shape[0]):
+        if not (wide and is_wide_part(learner, part)):
+            for j in range(m):
+                solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
+        elif learner.rule[1] == ONE_VS_REST:
+            clear(scratch.lengths, k)
+            add_view_lengths(learner, part, indices, values, k, THE_REST, scratch)
+            for j in range(m):
+                solver.norms[j] += scratch.lengths[max(solver.better[j], solver.worse[j])]
+        else:
+            add_pair_norms(learner, part, indices, values, k, m, scratch, solver)
+
+
+@inlined
+def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
+    """norms[j] += <d_j, d_j> in the hypotheses of a wide part."""
+    of = THE_REST
+    for j in range(m):
+        r, s = solver.better[j], solver.worse[j]
+        if r != of:  # pairs of one better class stand in a row
+            clear(scratch.lengths, k)
+            add_view_lengths(learner, part, indices, values, k, r, scratch)
+            of = r
+        solver.norms[j] += scratch.lengths[s]
+
+
+@inlined
+def walked_norm(learner, part, indices, values, j, scratch, solver):
+    """Return <d, d> of the j-th pair in one part, weight by weight."""
+    n_moved = 0
+    if solver.better[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
+    if solver.worse[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    learner.metric[TASK] = MEASURE
+    learner.metric_numbers[TOTAL] = 0
+    move_part(learner, part, indices, values, n_moved, scratch, solver)
+    learner.metric[TASK] = MOVE
+    forget_coefficients(n_moved, solver)
+    return learner.metric_numbers[TOTAL]
+
+
+# ---- after the step ------------------------------------------------------------------------------
+
+
+@by_learner
+def leave_evidence(learner, indices, values, m, weight, scratch, solver):
+    """Add what the trial taught of the weights that its constraints touch, once it has moved."""
+    if learner.metric[METRIC] != CONFIDENT:
+        return
+    share = weight / learner.metric_parameters[0]
+    if learner.metric[EVIDENCE] != FIXED:
+        share = soft_evidence(solver.steps[0], solver.norms[0], learner.metric_parameters[0])
+    n_moved = 0
+    for j in range(m):
+        if solver.steps[j] > 0:
+            n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
+            n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    learner.metric[TASK] = GATHER
+    learner.metric_numbers[SHARE] = share
+    for part in range(learner.parts.shape[0]):
+        move_part(learner, part, indices, values, n_moved, scratch, solver)
+    learner.metric[TASK] = MOVE
+    forget_coefficients(n_moved, solver)
+
+
+@inlined
+def soft_evidence(step, variance, phi):
+    """Return alpha phi / sqrt(u), with which 1 / Sigma grows (Wang, Zhao and Hoi 2012, Prop. 1)."""
+    moved = step * variance * phi
+    root = 0.5 * (np.sqrt(moved * moved + 4.0 * variance) - moved)
+    return step * phi / root if root > 0 else 0.0

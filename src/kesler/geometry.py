@@ -1,0 +1,271 @@
+"""Geometry: the metric in which a learner moves, one step size for each weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+from kesler.errors import KeslerError
+from kesler.parts import describe
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What the step size of each weight follows from.
+
+    Steps and their norms are measured in it: a trial adds alpha rate d to the weights along
+    d = phi(x, y) - phi(x, s), and a rule that looks at norms is told sum_i rate_i d_i^2.
+
+    Attributes
+    ----------
+    follows : "nothing", "gradients" or "evidence", what rates follow from.
+    is_scaled : whether a feature's unit does not matter.
+    is_measured : whether evidence depends on the step.
+    """
+
+    follows: ClassVar[str] = "nothing"
+    is_scaled: ClassVar[bool] = False
+    is_measured: ClassVar[bool] = False
+
+    @property
+    def codes(self) -> list[int]:
+        """The numbers by which the compiled trial knows the metric."""
+        follows = ("nothing", "gradients", "evidence").index(self.follows)
+        return [follows, int(self.is_scaled), 0, int(self.is_measured)]
+
+    @property
+    def parameter(self) -> float:
+        """The number that evidence is made with."""
+        return 1.0
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether every weight has the same step size."""
+        return self.follows == "nothing" and not self.is_scaled
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the parameters, as a model file keeps them."""
+        return describe(self)
+
+
+@dataclass(frozen=True)
+class Euclidean(Metric):
+    """One step size for all weights.
+
+    Examples
+    --------
+    >>> Euclidean().is_euclidean
+    True
+    """
+
+
+@dataclass(frozen=True)
+class AdaGrad(Metric):
+    r"""Steps shrink where gradients were large.
+
+    .. math:: G_i \mathrel{+}= \sum_r (g_r \phi_i(x, r))^2, \quad \text{rate}_i = 1 / \sqrt{G_i}
+
+    over the classes r that share the weight, with g the gradient of the rule's loss by the scores:
+    1 along each constraint unless the rule has another. G takes in the row before its step.
+
+    Parameters
+    ----------
+    scale_free : bool, default False
+        Whether to divide by the largest |x_i| so far too, so that the units of features do not
+        matter, and to give longer rows no longer steps; for plain views of x only.
+
+    Notes
+    -----
+    4 bytes a weight. A trial that moves costs a square root for each weight that it touches.
+
+    References
+    ----------
+    Duchi, Hazan and Singer (2011), diagonal AdaGrad; Ross, Mineiro and Langford (2013), NAG.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> OnlineClassifier(update="softmax", metric=AdaGrad()).metric
+    AdaGrad(scale_free=False)
+    """
+
+    scale_free: bool = False
+
+    follows = "gradients"
+
+    @property
+    def is_scaled(self) -> bool:  # type: ignore[override]
+        """Whether a feature's unit does not matter."""
+        return self.scale_free
+
+
+@dataclass(frozen=True)
+class ScaleFree(Metric):
+    r"""Every feature in units of its largest value so far.
+
+    .. math:: \text{rate}_i = \frac{t}{N} \frac{1}{s_i^2}, \quad s_i = \max_{t' \le t} |x_{t', i}|,
+        \quad N = \sum_{t' \le t} \sum_i (x_{t', i} / s_i)^2
+
+    A weight is divided by the square of the growth when s_i grows.
+
+    Notes
+    -----
+    For plain views of x. 4 bytes a feature.
+
+    References
+    ----------
+    Ross, Mineiro and Langford (2013), Algorithm 2 (NG).
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> X, y = [[1e6, 1.0], [2e6, -1.0]] * 20, ["a", "b"] * 20
+    >>> OnlineClassifier("multi", update="hinge", metric=ScaleFree()).fit(X, y).predict(X[:2])
+    array(['a', 'b'], dtype=object)
+    """
+
+    is_scaled = True
+
+
+@dataclass(frozen=True)
+class Confidence(Metric):
+    r"""A variance for each weight, smaller the more rows moved it (AROW's, diagonal).
+
+    .. math:: \text{rate}_i = \Sigma_i, \quad 1 / \Sigma_i = 1 + \sum_t d_{t, i}^2 / r
+
+    over the trials that moved.
+
+    Parameters
+    ----------
+    r : float > 0, default 1.0
+        The variance of the noise. Larger values: variances shrink more slowly.
+
+    Raises
+    ------
+    KeslerError
+        If r is not a finite number above 0.
+
+    Notes
+    -----
+    4 bytes a weight. Variances are never negative, since it is their inverses that add up.
+
+    References
+    ----------
+    Crammer, Kulesza and Dredze (2009), adaptive regularization of weight vectors.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> OnlineClassifier(update="pa1", metric="confidence").fit([[1], [-1]], [0, 1]).metric
+    'confidence'
+    """
+
+    r: float = 1.0
+
+    follows = "evidence"
+
+    def __post_init__(self) -> None:
+        require_above_zero(self, "r", "it is the variance of the noise")
+
+    @property
+    def parameter(self) -> float:
+        """The variance of the noise."""
+        return self.r
+
+
+@dataclass(frozen=True)
+class SoftConfidence(Metric):
+    r"""The variances of soft confidence-weighted learning, diagonal.
+
+    .. math:: 1 / \Sigma_i \mathrel{+}= \frac{\alpha \phi}{\sqrt u} d_i^2, \quad
+        \sqrt u = \tfrac12 (\sqrt{\alpha^2 v^2 \phi^2 + 4 v} - \alpha v \phi), \quad v = d' \Sigma d
+
+    The rules "scw1" and "scw2" bring it along.
+
+    Parameters
+    ----------
+    phi : float > 0
+        The quantile of the confidence wanted. Larger values: variances shrink faster.
+
+    References
+    ----------
+    Wang, Zhao and Hoi (2012), exact soft confidence-weighted learning, Proposition 1.
+
+    Examples
+    --------
+    >>> from kesler.updates import SCW
+    >>> SCW(eta=0.75).metric
+    SoftConfidence(phi=0.6744897501960818)
+    """
+
+    phi: float
+
+    follows = "evidence"
+    is_measured = True
+
+    def __post_init__(self) -> None:
+        require_above_zero(self, "phi", "it is a quantile above the median")
+
+    @property
+    def parameter(self) -> float:
+        """The quantile."""
+        return self.phi
+
+
+EUCLIDEAN = Euclidean()
+
+METRICS: dict[str, Callable[[], Metric]] = {
+    "euclidean": Euclidean,
+    "adagrad": AdaGrad,
+    "scale-free": ScaleFree,
+    "scale-free-adagrad": lambda: AdaGrad(scale_free=True),
+    "confidence": Confidence,
+}
+"""The metrics by the names that estimators and the command line take."""
+
+OURS: tuple[type[Metric], ...] = (Euclidean, AdaGrad, ScaleFree, Confidence, SoftConfidence)
+"""The classes behind the names."""
+
+
+def resolve_metric(metric: str | Metric, own: Metric | None = None) -> Metric:
+    """Return the metric for a name, or the metric itself; "auto" is the rule's own, or Euclidean.
+
+    Raises
+    ------
+    KeslerError
+        If the name is not known, or a rule that brings a metric along is given another one.
+
+    Examples
+    --------
+    >>> resolve_metric("adagrad"), resolve_metric("auto")
+    (AdaGrad(scale_free=False), Euclidean())
+    """
+    if isinstance(metric, str) and metric == "auto":
+        return own or EUCLIDEAN
+    if isinstance(metric, str) and metric in METRICS:
+        metric = METRICS[metric]()
+    if not isinstance(metric, Metric):
+        raise KeslerError(
+            f"metric={metric!r} is not known: choose one of auto, {', '.join(METRICS)}, or a "
+            "metric of kesler.geometry"
+        )
+    if own is not None and metric != own:
+        raise KeslerError(
+            f"metric={metric!r}: the rule measures its steps in {own!r}, which it brings along: "
+            'leave metric="auto", or choose another rule'
+        )
+    return metric
+
+
+def require_above_zero(part: Any, name: str, why: str) -> None:
+    """Raise unless a parameter is a finite number above 0; keep it as a float."""
+    value: Any = getattr(part, name)
+    if not (isinstance(value, Real) and math.isfinite(value) and float(value) > 0):
+        raise KeslerError(
+            f"{type(part).__name__}({name}={value!r}): {name} must be a finite number above 0, "
+            f"since {why}"
+        )
+    object.__setattr__(part, name, float(value))
