@@ -180,6 +180,7 @@ class Twin:
         size = float((abs(V) @ abs(w)).max())
         clear = self.is_clear(again, V * w, pairs, size)
         along = reference_answers.chosen(self.rule, again, pairs, self.margin)
+        clear = clear and self.is_steep(V, along, again)
         return scores, self.moved(before, V, again, along, weight) if along else before, clear
 
     def scored(self, x: Any, w: Any, k: int) -> tuple[Any, Any]:
@@ -212,11 +213,17 @@ class Twin:
     def gradients_squared(self, V: Any, along: Any, losses: Any, weight: float) -> Any:
         if "adagrad" not in self.metric:
             return 0.0
+        return weight * reference_metrics.gradients_squared(
+            V, self.coefficients(along, losses, len(V)), self.summed()
+        )
+
+    def coefficients(self, along: Any, losses: Any, k: int) -> Any:
+        """Return the gradient of the loss by the scores."""
         slopes = reference_metrics.GRADIENTS.get(self.rule, np.ones_like)(losses)
-        coefficients = np.zeros(len(V))
+        coefficients = np.zeros(k)
         for (r, s), slope in zip(along, slopes, strict=True):
             coefficients[[r, s]] += [slope, -slope]
-        return weight * reference_metrics.gradients_squared(V, coefficients, self.summed())
+        return coefficients
 
     def rates(self, evidence: Any) -> Any:
         everywhere = np.tile(self.scales, len(evidence) // self.n)
@@ -270,6 +277,16 @@ class Twin:
             and not at_margin[leads < leads.min() + close].any()
             and not (self.rule == "perceptron" and tied.any())
         )
+
+    def is_steep(self, V: Any, along: Any, scores: Any) -> bool:
+        """Whether no gradient that rounding leaves is the first to be divided by its size."""
+        if "adagrad" not in self.metric:
+            return True
+        losses = reference_answers.losses_of(scores, along, self.margin)
+        c = self.coefficients(along, losses, len(scores))
+        left = np.append(abs(c), np.where(self.summed(), abs(c @ V), 0))
+        whole = np.append(np.ones(len(c)), abs(c) @ abs(V))
+        return not ((left < 1e-6 * whole) & (whole > 0) & np.append(c != 0, self.summed())).any()
 
     def take_in(self, x: Any, answer: dict[int, int], weight: float = 1.0) -> None:
         """Let classes join after the trial, and the row count as an instance of the best."""
