@@ -464,7 +464,7 @@ def require_measurable(metric: Metric, rule: UpdateRule, link: Link, parts: Sequ
             f"{rule!r} {why}, in the Euclidean metric only, not in {metric!r}: choose another "
             'rule, simproj for instance, or metric="euclidean"'
         )
-    if metric.is_scaled and any(
+    if metric.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts
     ):
         raise KeslerError(

@@ -303,7 +303,9 @@ class Memory:
         self._is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
         follows = self.metric.follows != "nothing"
         self._evidence = aligned_zeros(feature_room if follows else 0, weights.shape[1])
-        self._scales = np.zeros(feature_room if self.metric.is_scaled else 0, dtype=np.float32)
+        self._scales = np.zeros(
+            feature_room if self.metric.unit == "features" else 0, dtype=np.float32
+        )
         self.weights, self._states, self._offsets = weights, states, ends[:-1]
 
     def _own_hypotheses(self) -> None:
@@ -325,7 +327,7 @@ class Memory:
         if self._scale_code:
             met = self._is_met[: len(self.weights) if whole else self._n_used]
             arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
-        if self.metric.is_scaled:
+        if self.metric.unit != "none":
             scales = self._scales[: len(self._scales) if whole else self._n_used]
             arrays |= {"scales": scales, "metric_numbers": self._metric_numbers}
         return arrays
@@ -340,7 +342,7 @@ class Memory:
                 self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
             if self.metric.follows != "nothing":
                 self._evidence[:n_rows, columns] = arrays[f"evidence.{i}"]
-        if self.metric.is_scaled:
+        if self.metric.unit != "none":
             self._scales[: len(arrays["scales"])] = arrays["scales"]
             self._metric_numbers[:] = arrays["metric_numbers"]
         if self._scale_code:

@@ -61,11 +61,12 @@ SUM, PEAK, REFERENCE, FACTOR, STALE = range(5)
 # Where the scale of all weights comes from.
 NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
 # What the step size of a weight follows from, by its number in `metric`: nothing, the squares of
-# its gradients, or the evidence for it.
+# its gradients, or the evidence for it; and in units of what it is.
 EUCLIDEAN, ADAPTIVE, CONFIDENT = range(3)
-# Numbers of `metric`: of the above, whether features are scaled, what a walk over weights does,
-# and how evidence follows from steps.
-METRIC, SCALED, TASK, EVIDENCE = range(4)
+# Numbers of `metric`: of the above, what rates are in units of, what a walk over weights does, and
+# how evidence follows from steps.
+METRIC, UNIT, TASK, EVIDENCE = range(4)
+NO_UNIT, ROWS, FEATURES = range(3)
 MOVE, GATHER, MEASURE = range(3)
 FIXED, MEASURED = range(2)
 # Numbers of `metric_numbers`: what was measured, what squares are multiplied by, and rates; the

@@ -22,14 +22,15 @@ from kesler.compiled.learner import (
     MAP,
     MEASURE,
     METRIC,
+    NO_UNIT,
     OFFSET,
     ONE_VS_REST,
     PER_CLASS,
-    SCALED,
     SHARE,
     SHARED,
     TASK,
     THE_REST,
+    UNIT,
 )
 from kesler.compiled.rates import gathered, rate_of, scale_of
 
@@ -73,7 +74,7 @@ def change_widely(learner, part, indices, values, k, scratch):
         change_shared(learner, part, indices, k, scratch)
     elif learner.metric[TASK] == GATHER:
         gather_own(learner, part, indices, values, k, scratch.wide)
-    elif learner.metric[METRIC] == EUCLIDEAN and learner.metric[SCALED] == 0:
+    elif learner.metric[METRIC] == EUCLIDEAN and learner.metric[UNIT] == NO_UNIT:
         move_own_plainly(learner, part, indices, values, k, scratch.wide)
     else:
         move_own(learner, part, indices, values, k, scratch.wide)
