@@ -159,8 +159,9 @@ class Views(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one trial, made once a call: nothing is allocated within a trial.
 
-    wide, lengths : (classes,), coefficients and squared norms of all classes; tables : (parts,
-    longest row, classes), views that are wanted again, or (0, ...).
+    wide, lengths : (classes,), coefficients and squared norms of all classes; rates : (longest
+    row,), of the entries' weights in one hypothesis, or what all are multiplied by; tables :
+    (parts, longest row, classes), views that are wanted again, or (0, ...).
     """
 
     scores: npt.NDArray[np.float32]
@@ -175,6 +176,7 @@ class Scratch(NamedTuple):
     z: npt.NDArray[np.float64]
     wide: npt.NDArray[np.float32]
     lengths: npt.NDArray[np.float32]
+    rates: npt.NDArray[np.float32]
     tables: npt.NDArray[np.float32]
     views: Views
 
@@ -321,6 +323,7 @@ def make_scratch(learner, rows):
         np.empty(n_positions),
         np.empty(n_classes, np.float32),
         np.empty(n_classes, np.float32),
+        np.empty(longest, np.float32),
         np.empty(
             (learner.parts.shape[0] if keeps_views(learner) else 0, longest, n_classes), np.float32
         ),

@@ -48,6 +48,7 @@ from kesler.compiled.wide import (
     is_wide_part,
     is_wide_trial,
     spread_coefficients,
+    width_of,
 )
 
 
@@ -144,7 +145,7 @@ def measure_in_metric(learner, indices, values, k, m, scratch, solver):
             for j in range(m):
                 solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
         elif learner.rule[1] == ONE_VS_REST:
-            clear(scratch.lengths, k)
+            clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
             add_view_lengths(learner, part, indices, values, k, THE_REST, scratch)
             for j in range(m):
                 solver.norms[j] += scratch.lengths[max(solver.better[j], solver.worse[j])]
@@ -159,7 +160,7 @@ def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
     for j in range(m):
         r, s = solver.better[j], solver.worse[j]
         if r != of:  # pairs of one better class stand in a row
-            clear(scratch.lengths, k)
+            clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
             add_view_lengths(learner, part, indices, values, k, r, scratch)
             of = r
         solver.norms[j] += scratch.lengths[s]
