@@ -36,7 +36,14 @@ ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
 # What is kept of each class.
-FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
+FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range(8)
+# What is kept of each feature over all rows: how often it is not zero; its mean, the squares about
+# it, what classes' centres are relative to, and the Gaussian that follows.
+COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
+# What counts of a class and of all others are multiplied by, and whether the class has a row.
+OWN, REST, MET = range(3)
+# How variances of classes are smoothed, and the value of the constant feature, 0 for none.
+SHRINKAGE, FLOOR, PRIOR = range(3)
 # Which constraints a rule is given.
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL = range(7)
 # The level of a class that an answer says nothing about, where that means nothing.
@@ -87,7 +94,10 @@ class Learner(NamedTuple):
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
     many features and how many hypotheses of each part those are; algorithm : (1,), the address of
     one that moves weights by itself, 0 for none; flat_weights, flat_states : the same weights and
-    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials.
+    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
+    pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
+    (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
+    all rows and of each class's; shares : (3, classes) and smoothing : (3,), as named above.
     """
 
     weights: npt.NDArray[np.float32]
@@ -114,6 +124,11 @@ class Learner(NamedTuple):
     flat_weights: npt.NDArray[np.float32]
     flat_states: npt.NDArray[np.float64]
     sums: npt.NDArray[np.float64]
+    pooled: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
+    amounts: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float32]
+    smoothing: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -236,6 +251,11 @@ LEARNER = types.NamedTuple(
         INTS,
         FLOATS,
         DOUBLE_TABLE,
+        DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLE_STACK,
+        DOUBLES,
+        FLOAT_TABLE,
         DOUBLES,
     ),
     Learner,

@@ -1,4 +1,8 @@
-"""The loops around a feature map phi_i(x, r) = g(x_i, p_i^r), made once for each g."""
+"""The loops around a feature map phi_i(x, r), made once for each function of it.
+
+What is kept of each class stands in layers of (feature, class); a map looks at one of them, or at
+three that follow each other, and at a level of each feature.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.jit import (
+    DOUBLE_TABLE,
     DOUBLES,
+    FLOAT_STACK,
     FLOAT_TABLE,
     FLOATS,
     INDICES,
@@ -19,67 +25,164 @@ from kesler.compiled.jit import (
     callback_address,
     instantiate,
 )
+from kesler.compiled.learner import (
+    COUNT,
+    MET,
+    ORIGIN,
+    OWN,
+    POOLED_HEIGHT,
+    POOLED_MEAN,
+    POOLED_SHARPNESS,
+    REST,
+)
 
-PROJECT, PRODUCTS, SQUARED_NORMS, PHI = range(4)
+PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = range(5)
+LOWEST = -1e30  # of the logarithm of a density
 
-# task, indices, values, vectors, statistics, totals, k, parameters, out, products
+# task, indices, values, vectors, statistics, totals, shares, pooled, layer, k, parameters, out,
+# products
 MAP = types.void(
-    INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_TABLE, FLOATS, INT, FLOATS, FLOATS, DOUBLES
+    *(INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_STACK, FLOAT_TABLE, FLOAT_TABLE, DOUBLE_TABLE),
+    *(INT, INT, FLOATS, FLOATS, DOUBLES),
 )
 call_map = by_address(MAP)
 
 
-def g(x: Any, p: Any, q: Any) -> Any:
-    """Stand for the elementwise function; `instantiate` puts the real one in its place."""
+def g(*arguments: Any) -> Any:
+    """Stand for the map's own function; `instantiate` puts the real one in its place."""
+    raise NotImplementedError
+
+
+def ahead(x: Any, feature: Any, pooled: Any) -> Any:
+    """Stand for what is computed once a feature: what takes the place of x, and the level."""
+    raise NotImplementedError
+
+
+def at(*arguments: Any) -> Any:
+    """Stand for phi_i(x, r)."""
     raise NotImplementedError
 
 
 def map_loops(  # type: ignore[no-untyped-def]
-    task, indices, values, vectors, statistics, totals, k, parameters, out, products
+    task,
+    indices,
+    values,
+    vectors,
+    statistics,
+    totals,
+    shares,
+    pooled,
+    layer,
+    k,
+    parameters,
+    out,
+    products,
 ):
-    """Add to `out` or `products`, for row x with the statistic p^r = statistics[:, r] / totals[r].
+    """Add to `out` or `products`, for row x.
 
     PROJECT: out[r] += <u^r, phi(x, r)> for r < k, u^r = vectors[:, r] (or its only column);
     PRODUCTS: products[r] += <u, phi(x, r)> for r < k, u the only column;
     SQUARED_NORMS: products[r] += ||phi(x, r)||^2 for r < k;
-    PHI: out[j] = phi(x, k) at the j-th entry of the row.
+    PHI: out[j] = phi(x, k) at the j-th entry of the row;
+    TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
-    if task == PROJECT and vectors.shape[1] == 1:
-        for j in range(indices.shape[0]):
-            x, u, sums = values[j], vectors[j, 0], statistics[indices[j]]
+    total, own, rest, met = totals[layer], shares[OWN], shares[REST], shares[MET]
+    last = statistics.shape[0] - 1
+    one, two, three = (
+        statistics[layer],
+        statistics[min(layer + 1, last)],
+        statistics[min(layer + 2, last)],
+    )
+    for j in range(indices.shape[0]):
+        f = indices[j]
+        x, level = ahead(values[j], f, pooled)
+        a, b, c = one[f], two[f], three[f]
+        if task == PROJECT and vectors.shape[1] == 1:
+            u = vectors[j, 0]
             for r in range(k):
-                out[r] += u * g(x, sums[r] / totals[r], q)
-    elif task == PROJECT:
-        for j in range(indices.shape[0]):
-            x, us, sums = values[j], vectors[j], statistics[indices[j]]
+                out[r] += u * at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
+        elif task == PROJECT:
+            us = vectors[j]
             for r in range(k):
-                out[r] += us[r] * g(x, sums[r] / totals[r], q)
-    elif task == PRODUCTS:
-        # In double: what counts are differences of such products, which cancel.
-        for j in range(indices.shape[0]):
-            x, u, sums = values[j], np.float64(vectors[j, 0]), statistics[indices[j]]
+                phi = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
+                out[r] += us[r] * phi
+        elif task == PRODUCTS:
+            # In double: what counts are differences of such products, which cancel.
+            v = np.float64(vectors[j, 0])
             for r in range(k):
-                products[r] += u * np.float64(np.float32(g(x, sums[r] / totals[r], q)))
-    elif task == SQUARED_NORMS:
-        for j in range(indices.shape[0]):
-            x, sums = values[j], statistics[indices[j]]
+                phi = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
+                products[r] += v * np.float64(np.float32(phi))
+        elif task == SQUARED_NORMS:
             for r in range(k):
-                phi = np.float64(np.float32(g(x, sums[r] / totals[r], q)))
+                phi = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
+                phi = np.float64(np.float32(phi))
                 products[r] += phi * phi
-    else:
-        for j in range(indices.shape[0]):
-            out[j] = g(values[j], statistics[indices[j], k] / totals[k], q)
+        elif task == TABLE:
+            row = vectors[j]
+            for r in range(k):
+                row[r] = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
+        else:
+            out[j] = at(x, level, a[k], b[k], c[k], total[k], own[k], rest[k], met[k], q)
+
+
+def as_it_is(x, feature, pooled):  # type: ignore[no-untyped-def]
+    """Return x; the feature has no level."""
+    return x, x
+
+
+def with_count(x, feature, pooled):  # type: ignore[no-untyped-def]
+    """Return x and how often the feature was not zero, in all rows."""
+    return x, np.float32(pooled[feature, COUNT])
+
+
+def with_density(x, feature, pooled):  # type: ignore[no-untyped-def]
+    """Return x as seen from the origin, and the logarithm of its density among all rows."""
+    value = np.float64(x)
+    off = (value - pooled[feature, POOLED_MEAN]) * pooled[feature, POOLED_SHARPNESS]
+    level = max(pooled[feature, POOLED_HEIGHT] - off * off, LOWEST)
+    return np.float32(value - pooled[feature, ORIGIN]), np.float32(level)
+
+
+def of_statistic(x, level, a, b, c, total, own, rest, met, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p), p the statistic of the class."""
+    return g(x, a / total, q)
+
+
+def of_contrast(x, level, a, b, c, total, own, rest, met, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p, p'), the shares of rows of the class and of all others."""
+    nothing, all_of_them = np.float32(0), np.float32(1)
+    others = max((level - a) * rest, nothing)
+    return g(x, min(a * own, all_of_them), min(others, all_of_them), q)
+
+
+def of_moments(x, level, a, b, c, total, own, rest, met, q):  # type: ignore[no-untyped-def]
+    """Return g(x, level, centre, sharpness, height), 0 for a class without rows."""
+    return met * g(x, level, a, b, c, q)
 
 
 def without_parameters(x, p, q):  # type: ignore[no-untyped-def]
     """Call a g that takes no parameters."""
-    return g(x, p)  # type: ignore[call-arg]
+    return g(x, p)
+
+
+def contrast_without_parameters(x, p, rest, q):  # type: ignore[no-untyped-def]
+    """Call a g that takes no parameters."""
+    return g(x, p, rest)
+
+
+# What a map looks at once a feature and for each class; how a g without parameters is called.
+LOOKS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "contrast": (with_count, of_contrast, contrast_without_parameters),
+    "moments": (with_density, of_moments, without_parameters),
+}
 
 
 @cache
-def map_address(function: Callable[..., Any]) -> int:
-    """Return the address of the loops around g(x, p) or g(x, p, q), q a tuple of 4 numbers."""
-    if function.__code__.co_argcount == 2:
-        function = instantiate(without_parameters, "g", function)
-    return callback_address(instantiate(map_loops, "g", function), MAP)
+def map_address(function: Callable[..., Any], statistic: str) -> int:
+    """Return the address of the loops around a map's function, given what it looks at."""
+    once, each, plain = LOOKS.get(statistic, (as_it_is, of_statistic, without_parameters))
+    if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
+        function = instantiate(plain, "g", function)
+    loops = instantiate(map_loops, "ahead", once)
+    return callback_address(instantiate(loops, "at", instantiate(each, "g", function)), MAP)

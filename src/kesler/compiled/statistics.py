@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
-from kesler.compiled.learner import FIRST, FULL, MEAN, NO_INSTANCE, ROUNDED_OFF
+from kesler.compiled.learner import FIRST, FREQUENCY, FULL, MEAN, NO_INSTANCE
 
 
 @inlined
 def join(learner, y):
     """Let a class begin without an instance: all that is kept of it is 0."""
     for i in range(learner.kinds.shape[0]):
-        if learner.kinds[i] != ROUNDED_OFF:
+        if learner.kinds[i] <= FREQUENCY:
             learner.totals[i, y] = NO_INSTANCE
 
 
@@ -28,7 +28,7 @@ def take_in(learner, indices, values, y, weight):
                 learner.totals[i, y] = 1
                 for j in range(indices.shape[0]):
                     sums[indices[j], y] = values[j]
-        elif kind == ROUNDED_OFF or learner.totals[i, y] + share > FULL:
+        elif kind > FREQUENCY or learner.totals[i, y] + share > FULL:
             continue
         elif kind == MEAN:
             add_to_mean(learner, i, indices, values, y, share)

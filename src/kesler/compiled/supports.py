@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from kesler.compiled.jit import (
+    DOUBLE_STACK,
     DOUBLE_TABLE,
     DOUBLES,
     FLOAT_STACK,
@@ -75,6 +76,11 @@ class KernelLearner(NamedTuple):
     counters: npt.NDArray[np.int64]
     geometry: npt.NDArray[np.float64]
     algorithm: npt.NDArray[np.int64]
+    pooled: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
+    amounts: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float32]
+    smoothing: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -106,6 +112,11 @@ KERNEL_LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         INTS,
+        DOUBLE_TABLE,
+        DOUBLE_STACK,
+        DOUBLES,
+        FLOAT_TABLE,
+        DOUBLES,
     ),
     KernelLearner,
 )

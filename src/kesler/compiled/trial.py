@@ -41,6 +41,7 @@ from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
+from kesler.compiled.pooled import take_in_pooled
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import join, take_in
@@ -160,6 +161,8 @@ def meet(learner, indices, values, codes, levels, weight, out):
                 insert_rank(learner, y)
         if levels[i] == 0:
             take_in(learner, indices, values, y, weight)
+    if learner.pooled.shape[1]:
+        take_in_pooled(learner, indices, values, codes, levels, weight)
     settle(learner, out)
 
 
