@@ -87,43 +87,50 @@ def map_loops(  # type: ignore[no-untyped-def]
     TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
-    total, own, rest, met = totals[layer], shares[OWN], shares[REST], shares[MET]
     last = statistics.shape[0] - 1
-    one, two, three = (
-        statistics[layer],
-        statistics[min(layer + 1, last)],
-        statistics[min(layer + 2, last)],
-    )
-    for j in range(indices.shape[0]):
-        f = indices[j]
-        x, level = ahead(values[j], f, pooled)
-        a, b, c = one[f], two[f], three[f]
-        if task == PROJECT and vectors.shape[1] == 1:
+    second, third = statistics[min(layer + 1, last)], statistics[min(layer + 2, last)]
+    kept = (statistics[layer], second, third, totals[layer], shares)
+    # Unsigned indices spare the loops the question whether they count from the end.
+    n, stop = indices.shape[0], np.uintp(k)
+    if task == PROJECT and vectors.shape[1] == 1:
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
             u = vectors[j, 0]
-            for r in range(k):
-                out[r] += u * at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
-        elif task == PROJECT:
-            us = vectors[j]
-            for r in range(k):
-                phi = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
-                out[r] += us[r] * phi
-        elif task == PRODUCTS:
-            # In double: what counts are differences of such products, which cancel.
+            for r in range(stop):
+                out[r] += u * at(x, level, f, r, kept, q)
+    elif task == PROJECT:
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            for r in range(stop):
+                out[r] += vectors[j, r] * at(x, level, f, r, kept, q)
+    elif task == PRODUCTS:
+        # In double: what counts are differences of such products, which cancel.
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
             v = np.float64(vectors[j, 0])
-            for r in range(k):
-                phi = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
-                products[r] += v * np.float64(np.float32(phi))
-        elif task == SQUARED_NORMS:
-            for r in range(k):
-                phi = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
-                phi = np.float64(np.float32(phi))
+            for r in range(stop):
+                products[r] += v * np.float64(np.float32(at(x, level, f, r, kept, q)))
+    elif task == SQUARED_NORMS:
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            for r in range(stop):
+                phi = np.float64(np.float32(at(x, level, f, r, kept, q)))
                 products[r] += phi * phi
-        elif task == TABLE:
-            row = vectors[j]
-            for r in range(k):
-                row[r] = at(x, level, a[r], b[r], c[r], total[r], own[r], rest[r], met[r], q)
-        else:
-            out[j] = at(x, level, a[k], b[k], c[k], total[k], own[k], rest[k], met[k], q)
+    elif task == TABLE:
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            for r in range(stop):
+                vectors[j, r] = at(x, level, f, r, kept, q)
+    else:
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            out[j] = at(x, level, f, stop, kept, q)
 
 
 def as_it_is(x, feature, pooled):  # type: ignore[no-untyped-def]
@@ -144,21 +151,22 @@ def with_density(x, feature, pooled):  # type: ignore[no-untyped-def]
     return np.float32(value - pooled[feature, ORIGIN]), np.float32(level)
 
 
-def of_statistic(x, level, a, b, c, total, own, rest, met, q):  # type: ignore[no-untyped-def]
+def of_statistic(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     """Return g(x, p), p the statistic of the class."""
-    return g(x, a / total, q)
+    return g(x, kept[0][f, r] / kept[3][r], q)
 
 
-def of_contrast(x, level, a, b, c, total, own, rest, met, q):  # type: ignore[no-untyped-def]
+def of_contrast(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     """Return g(x, p, p'), the shares of rows of the class and of all others."""
+    own, shares = kept[0][f, r], kept[4]
     nothing, all_of_them = np.float32(0), np.float32(1)
-    others = max((level - a) * rest, nothing)
-    return g(x, min(a * own, all_of_them), min(others, all_of_them), q)
+    others = max((level - own) * shares[REST, r], nothing)
+    return g(x, min(own * shares[OWN, r], all_of_them), min(others, all_of_them), q)
 
 
-def of_moments(x, level, a, b, c, total, own, rest, met, q):  # type: ignore[no-untyped-def]
+def of_moments(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     """Return g(x, level, centre, sharpness, height), 0 for a class without rows."""
-    return met * g(x, level, a, b, c, q)
+    return kept[4][MET, r] * g(x, level, kept[0][f, r], kept[1][f, r], kept[2][f, r], q)
 
 
 def without_parameters(x, p, q):  # type: ignore[no-untyped-def]
@@ -184,5 +192,7 @@ def map_address(function: Callable[..., Any], statistic: str) -> int:
     once, each, plain = LOOKS.get(statistic, (as_it_is, of_statistic, without_parameters))
     if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
         function = instantiate(plain, "g", function)
-    loops = instantiate(map_loops, "ahead", once)
-    return callback_address(instantiate(loops, "at", instantiate(each, "g", function)), MAP)
+    each = instantiate(each, "g", function)
+    loops = instantiate(map_loops, "ahead", once, allocates=False)
+    loops = instantiate(loops, "at", each, allocates=False)
+    return callback_address(loops, MAP, allocates=False)
