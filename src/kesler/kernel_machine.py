@@ -15,7 +15,7 @@ from kesler.classes import ClassTable, Newcomers
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.geometry import EUCLIDEAN, Metric
-from kesler.hypotheses import Part, takes_ratings
+from kesler.hypotheses import Part, Shared, takes_ratings
 from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.machine import LINEAR, Machine
@@ -85,6 +85,11 @@ class KernelMachine(Machine):
             raise KeslerError(
                 "ratings by sub-experts are combined by weights, and with a kernel there are none: "
                 "leave the kernel out, or the sub-experts"
+            )
+        if any(isinstance(part, Shared) and part.begins_at for part in parts):
+            raise KeslerError(
+                "begins_at is of weights, and over a kernel there are none: leave it out, or the "
+                "kernel"
             )
         self.kernel = kernel
         self.budget = require_budget(budget)

@@ -25,7 +25,7 @@ from kesler.hypotheses import (
 )
 from kesler.links import CustomLink, Linear, Link, require_compatible
 from kesler.maps import FeatureMap
-from kesler.memory import STATISTICS, Memory, aligned_zeros
+from kesler.memory import STATISTICS, Memory, aligned_zeros, layers_of
 from kesler.ratings import Ratings
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
@@ -229,6 +229,8 @@ class Machine(Memory):
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
         self._sums[:] = 0
         self._totals[:] = 0
+        for kept in (self._pooled, self._moments, self._amounts, self._shares):
+            kept[:] = 0
         self.counters[:] = 0
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
@@ -403,6 +405,11 @@ class Machine(Memory):
             "counters": self.counters,
             "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
             "newcomers": np.array([get_args(Newcomers).index(self.newcomers)]),
+            "pooled": self._pooled,
+            "moments": self._moments,
+            "amounts": self._amounts,
+            "shares": self._shares,
+            "smoothing": np.array([*self._smoothing, self.constant]),
         }
 
     @cached_property
@@ -431,8 +438,9 @@ class Machine(Memory):
         part, columns = self.parts[i], [self._offsets[i], self._width(i)]
         kind = [PerClass, Shared, Grouped, Ordered].index(type(part))
         if isinstance(part.feature_map, FeatureMap):
-            statistic = self.statistics.index(part.feature_map.statistic)
-            return [kind, map_address(part.feature_map.g), statistic, *columns]
+            name = part.feature_map.statistic
+            layer = self.statistics.index(layers_of(name)[0])
+            return [kind, map_address(part.feature_map.g, name), layer, *columns]
         return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
 
     def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -36,7 +36,15 @@ ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
 # What is kept of each class.
-FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
+FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range(8)
+# What is kept of each feature over all rows: how often it is not zero; its mean, the squares about
+# it, what classes' centres are relative to, and the Gaussian that follows.
+COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
+# What counts of a class and of all others are multiplied by, whether the class has a row, and what
+# part of all rows a pseudo-row is.
+OWN, REST, MET, PSEUDO = range(4)
+# How variances and counts of classes are smoothed; the value of the constant feature, 0 for none.
+SHRINKAGE, FLOOR, PSEUDO_ROWS, PRIOR = range(4)
 # Which constraints a rule is given.
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST = range(8)
 # The virtual class of score 0 that stands for the rest in a pair.
@@ -108,7 +116,10 @@ class Learner(NamedTuple):
     states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
     metric, metric_numbers : numbers as named above; metric_parameters : (1,), of evidence;
     evidence : (features, hypotheses), what is known beside each weight; scales : (features,), the
-    largest |x_i| so far; newcomers : (1,), what the first instance of a class does.
+    largest |x_i| so far; newcomers : (1,), what the first instance of a class does;
+    pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
+    (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
+    all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above.
     """
 
     weights: npt.NDArray[np.float32]
@@ -141,6 +152,11 @@ class Learner(NamedTuple):
     evidence: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
     newcomers: npt.NDArray[np.int64]
+    pooled: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
+    amounts: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float32]
+    smoothing: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -279,6 +295,11 @@ LEARNER = types.NamedTuple(
         FLOAT_TABLE,
         FLOATS,
         INTS,
+        DOUBLE_TABLE,
+        DOUBLE_STACK,
+        DOUBLES,
+        FLOAT_TABLE,
+        DOUBLES,
     ),
     Learner,
 )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from kesler.compiled.jit import (
+    DOUBLE_STACK,
     DOUBLE_TABLE,
     DOUBLES,
     FLOAT_STACK,
@@ -76,6 +77,11 @@ class KernelLearner(NamedTuple):
     geometry: npt.NDArray[np.float64]
     algorithm: npt.NDArray[np.int64]
     newcomers: npt.NDArray[np.int64]
+    pooled: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
+    amounts: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float32]
+    smoothing: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -108,6 +114,11 @@ KERNEL_LEARNER = types.NamedTuple(
         DOUBLES,
         INTS,
         INTS,
+        DOUBLE_TABLE,
+        DOUBLE_STACK,
+        DOUBLES,
+        FLOAT_TABLE,
+        DOUBLES,
     ),
     KernelLearner,
 )

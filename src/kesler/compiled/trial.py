@@ -45,6 +45,7 @@ from kesler.compiled.metrics import gather_gradient, leave_evidence, rescale
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
+from kesler.compiled.pooled import set_shares, take_in_pooled
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import inherit, join, take_in
@@ -172,7 +173,10 @@ def join_new(learner, codes, out):
                 inherit(learner, y)
             if learner.ranks.shape[1]:
                 insert_rank(learner, y)
-    return learner.counters[FIRST_SEEN] > n_before
+    joined = learner.counters[FIRST_SEEN] > n_before
+    if joined and learner.pooled.shape[1]:
+        set_shares(learner)
+    return joined
 
 
 @always_inlined
@@ -183,6 +187,8 @@ def meet(learner, indices, values, codes, levels, weight, out):
         y = np.int64(codes[i])
         if levels[i] == 0:
             take_in(learner, indices, values, y, weight)
+    if learner.pooled.shape[1]:
+        take_in_pooled(learner, indices, values, codes, levels, weight)
     settle(learner, out)
 
 
