@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Answers, Kind
+from kesler.calibration import probabilities
 from kesler.classes import ClassTable, Label
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
+NO_PROBABILITIES = np.empty((0, 2))
 LINEAR = Linear()
 NO_RATINGS = Ratings(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
@@ -94,6 +96,7 @@ class Machine(Memory):
         weights: npt.NDArray[np.float64] | None = None,
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
         scores: npt.NDArray[np.float32] = NO_SCORES,
+        chances: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Run one trial a row; return the class number predicted in each, and those of the labels.
 
@@ -107,6 +110,8 @@ class Machine(Memory):
         answers : makes the answers of the numbers of these labels.
         scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
             was given before its answer was heard, of the classes known by then.
+        chances : of shape (n_rows, 2) or (0, 2); is filled with the probabilities, before the
+            answer was heard, of the class predicted and of the answer; NaN if it was not known.
 
         Returns
         -------
@@ -118,7 +123,7 @@ class Machine(Memory):
                 "sample_weight out, or choose a quasi-additive algorithm"
             )
         with self._lock:
-            return self._learn(self._prepare(rows), labels, weights, answers, scores)
+            return self._learn(self._prepare(rows), labels, weights, answers, scores, chances)
 
     def _learn(
         self,
@@ -127,6 +132,7 @@ class Machine(Memory):
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[npt.NDArray[np.int32]], Answers],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         n_before = len(self.classes)
         try:
@@ -143,7 +149,7 @@ class Machine(Memory):
             self._place_ranks()
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._run(blocks, self._heard(answers(codes), weights), predictions, scores)
+        self._run(blocks, self._heard(answers(codes), weights), predictions, scores, chances)
         self._require_finite_steps()
         return predictions, codes
 
@@ -153,9 +159,10 @@ class Machine(Memory):
         heard: Any,
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> None:
         """Run the trials, for whose classes, groups and features there is room."""
-        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores, chances)
 
     def _blocks(self, rows: Rows) -> Any:
         """Return rows as the kernels take them, with ratings for the classes met by now."""
@@ -232,6 +239,11 @@ class Machine(Memory):
             scores = np.empty((len(rows), self.n_known), dtype=np.float32)
             self._predict(rows, scores)
         return scores
+
+    def probabilities(self, rows: Rows) -> npt.NDArray[np.float64]:
+        """Return the probability of each known class, by number, shape (n_rows, n_classes)."""
+        with self._lock:
+            return probabilities(self.scores(rows), self._calibration)
 
     def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
         rows = self._prepare(rows)
@@ -376,6 +388,7 @@ class Machine(Memory):
             "margins": self._margins,
             "counters": self.counters,
             "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
+            "calibration": self._calibration,
         }
 
     @cached_property

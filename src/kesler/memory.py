@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
+from kesler.calibration import uncalibrated
 from kesler.classes import ClassTable, Label, plain
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -31,7 +32,7 @@ from kesler.updates import UpdateRule
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 LANES = 16  # float32 numbers in a 64-byte cache line
-_ARRAYS = ("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met")
+_ARRAYS = ("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration")
 
 
 class Memory:
@@ -84,6 +85,7 @@ class Memory:
         self._numbers = np.zeros(3 + MOST_NUMBERS)
         self._numbers[3] = self._ask_link(SCALE)
         self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
+        self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -371,6 +373,8 @@ class Memory:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
+        if self._calibration.size:
+            arrays["calibration"] = self._calibration
         arrays |= self._hypotheses(whole=False)
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
@@ -393,6 +397,8 @@ class Memory:
         self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
+        if "calibration" in arrays:  # files of the first version have none
+            self._calibration[:] = arrays["calibration"]
         self._put_hypotheses(arrays)
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]

@@ -87,7 +87,8 @@ class Learner(NamedTuple):
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
     many features and how many hypotheses of each part those are; algorithm : (1,), the address of
     one that moves weights by itself, 0 for none; flat_weights, flat_states : the same weights and
-    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials.
+    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
+    calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes.
     """
 
     weights: npt.NDArray[np.float32]
@@ -114,6 +115,7 @@ class Learner(NamedTuple):
     flat_weights: npt.NDArray[np.float32]
     flat_states: npt.NDArray[np.float64]
     sums: npt.NDArray[np.float64]
+    calibration: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -153,7 +155,8 @@ class Solver(NamedTuple):
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
     where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
-    after : (classes,), the scores that the steps would lead to.
+    after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
+    scores.
     """
 
     ranks: npt.NDArray[np.int64]
@@ -174,6 +177,7 @@ class Solver(NamedTuple):
     is_moved: npt.NDArray[np.bool_]
     moved: npt.NDArray[np.int64]
     after: npt.NDArray[np.float64]
+    exponentials: npt.NDArray[np.float32]
 
 
 class Ratings(NamedTuple):
@@ -236,6 +240,7 @@ LEARNER = types.NamedTuple(
         INTS,
         FLOATS,
         DOUBLE_TABLE,
+        DOUBLES,
         DOUBLES,
     ),
     Learner,
@@ -333,4 +338,5 @@ def make_solver(learner, n_classes, heard):
         np.zeros(n_classes, np.bool_),
         np.empty(n_classes, np.int64),
         np.empty(n_classes if sight == GRAM else 0),
+        np.empty(n_classes, np.float32),
     )

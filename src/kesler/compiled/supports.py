@@ -75,6 +75,7 @@ class KernelLearner(NamedTuple):
     counters: npt.NDArray[np.int64]
     geometry: npt.NDArray[np.float64]
     algorithm: npt.NDArray[np.int64]
+    calibration: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -106,6 +107,7 @@ KERNEL_LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         INTS,
+        DOUBLES,
     ),
     KernelLearner,
 )

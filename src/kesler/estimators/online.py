@@ -185,6 +185,27 @@ default "auto"
         scores = self._scores(X)[:, self._known_classes().order]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`.
+
+        Softmax over the scores at a temperature that is learnt, as rows are, from each answer
+        before it moves anything; see :mod:`kesler.calibration`. A class has none before its first
+        row. The class that `predict` returns has the highest; with `averaged` the temperature is
+        still that of the last weights.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_classes), rows summing to 1.
+        """
+        machine = self._fitted()
+        pieces = [machine.probabilities(rows) for rows in self._rows_to_score(X)]
+        probabilities: npt.NDArray[np.float64] = np.concatenate(pieces)[:, machine.classes.order]
+        return probabilities
+
     # ---- events -----------------------------------------------------------------------------
 
     def learn_one(self: Self, x: Any, y: Label) -> Self:
@@ -214,6 +235,12 @@ default "auto"
         """Return the label of highest score for one row, as in `learn_one`."""
         machine = self._fitted()
         return machine.classes.labels[machine.predict(self._row(x, learn=False))[0]]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability of each label for one row, as in `learn_one`."""
+        machine = self._fitted()
+        found = machine.probabilities(self._row(x, learn=False))[0].tolist()
+        return dict(zip(machine.classes.labels, found, strict=True))
 
     # ---- blocks of rows ---------------------------------------------------------------------
 
