@@ -110,20 +110,19 @@ class Machine(Memory):
         answers : makes the answers of the numbers of these labels.
         scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
             was given before its answer was heard, of the classes known by then.
-        chances : of shape (n_rows, 2) or (0, 2); is filled with the probabilities, before the
-            answer was heard, of the class predicted and of the answer; NaN if it was not known.
+        chances : of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2); is filled with the
+            probabilities, before the answer was heard, of the class predicted and of the answer,
+            NaN if it was not known, and of each class known by then.
 
         Returns
         -------
         Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
-        if self.rule.update is not None and weights is not None and not (weights == 1).all():
-            raise KeslerError(
-                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
-                "sample_weight out, or choose a quasi-additive algorithm"
-            )
+        self._require_weighable(weights)
         with self._lock:
-            return self._learn(self._prepare(rows), labels, weights, answers, scores, chances)
+            found = self._learn(self._prepare(rows), labels, weights, answers, scores, chances)
+            self._require_finite_steps()
+        return found
 
     def _learn(
         self,
@@ -150,7 +149,6 @@ class Machine(Memory):
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
         self._run(blocks, self._heard(answers(codes), weights), predictions, scores, chances)
-        self._require_finite_steps()
         return predictions, codes
 
     def _run(
@@ -273,6 +271,14 @@ class Machine(Memory):
                 f"give dense rows or choose another, {other} for instance"
             )
         return rows
+
+    def _require_weighable(self, weights: npt.NDArray[np.float64] | None) -> None:
+        """Raise if rows have weights that the rule would not notice."""
+        if self.rule.update is not None and weights is not None and not (weights == 1).all():
+            raise KeslerError(
+                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
+                "sample_weight out, or choose a quasi-additive algorithm"
+            )
 
     def _require_ratings(self, rows: Rows) -> None:
         """Raise unless rows bring ratings if, and only if, a part looks at them."""

@@ -167,7 +167,7 @@ def _learning(command: ArgumentParser) -> None:
         "--update",
         metavar="NAME",
         help="perceptron, margin-perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj, "
-        "mira, hinge, softmax or logistic",
+        "mira, hinge, softmax or logistic; bank for several learners side by side",
     )
     add(
         "--C",

@@ -9,8 +9,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import types
 
-from kesler.compiled.jit import always_inlined, inlined
+from kesler.compiled.jit import (
+    DOUBLE_TABLE,
+    DOUBLES,
+    FLOAT_TABLE,
+    always_inlined,
+    inlined,
+    kernel,
+)
 
 # What is kept: the inverse temperature, its information (0 before the first row that teaches), the
 # answers that scores did not explain, and those heard; all but the first discounted.
@@ -51,47 +59,67 @@ def below(inverse, score, top):
 
 
 @inlined
-def begin(calibration, scores, k, top):
-    """Let the classes of a first row lie 2 apart; whether they differ at all."""
+def temper(calibration, scores, k, top):
+    """Return the inverse temperature: before it begins, the one that puts classes 2 apart."""
+    if calibration[INFORMATION] > 0:
+        return calibration[INVERSE]
     lowest = top
     for r in range(k):
         lowest = min(lowest, np.float64(scores[r]))
-    if not (0 < top - lowest and top - lowest < np.inf):
-        return False
-    calibration[INVERSE] = 2.0 / (top - lowest)
-    calibration[INFORMATION] = 1.0
-    return True
+    spread = top - lowest
+    return 2.0 / spread if 0 < spread and spread < np.inf else 0.0
+
+
+@inlined
+def soften(inverse, scores, k, top, exponentials):
+    """exponentials[r] = e^(beta (score of r - top)); return their sum."""
+    for r in range(k):
+        exponentials[r] = exponential(below(inverse, scores[r], top))
+    total = 0.0
+    for r in range(k):
+        total += np.float64(exponentials[r])
+    return total
+
+
+@inlined
+def chance(share, total, lapse, k):
+    """Return the probability of a class."""
+    return (1.0 - lapse) * (np.float64(share) / total) + lapse / k
 
 
 @always_inlined
 def calibrate(calibration, scores, k, winner, y, exponentials, probabilities, t):
-    """Learn from the answer y; probabilities[t] becomes those of the winner and of y, if kept.
+    """Learn from the answer y; probabilities[t] becomes what was said before it, if kept.
 
-    An answer teaches nothing if its class is new, or the only one.
+    These are the probabilities of the winner, of y, NaN if it is new, and of each class where there
+    is room. An answer teaches nothing if its class is new, or if all classes have one score.
     """
     if probabilities.shape[0]:
         probabilities[t, 0], probabilities[t, 1] = np.nan, np.nan
-    if y >= k or not np.isfinite(scores[winner]):
+    if k == 0:
         return
     top = np.float64(scores[winner])
-    teaches = k > 1 and (calibration[INFORMATION] > 0 or begin(calibration, scores, k, top))
-    inverse = calibration[INVERSE]
-    for r in range(k):
-        exponentials[r] = exponential(below(inverse, scores[r], top))
-    total, first, second = 0.0, 0.0, 0.0
-    for r in range(k):
-        z, share = np.float64(below(inverse, scores[r], top)), np.float64(exponentials[r])
-        total += share
-        first += share * z
-        second += share * z * z
+    inverse = temper(calibration, scores, k, top)
+    total = soften(inverse, scores, k, top, exponentials)
     lapse = calibration[LAPSES] / calibration[HEARD]
-    answered = (1.0 - lapse) * np.float64(exponentials[y]) / total + lapse / k
     if probabilities.shape[0]:
-        probabilities[t, 0], probabilities[t, 1] = (1.0 - lapse) / total + lapse / k, answered
-    if teaches:
+        if y < k:
+            probabilities[t, 0] = chance(exponentials[winner], total, lapse, k)
+            probabilities[t, 1] = chance(exponentials[y], total, lapse, k)
+        for r in range(min(k, probabilities.shape[1] - 2)):
+            probabilities[t, 2 + r] = chance(exponentials[r], total, lapse, k)
+    if k > 1 and y < k and inverse > 0 and np.isfinite(top):
+        if calibration[INFORMATION] == 0:
+            calibration[INVERSE], calibration[INFORMATION] = inverse, 1.0
+        first, second = 0.0, 0.0
+        for r in range(k):
+            z, share = np.float64(below(inverse, scores[r], top)), np.float64(exponentials[r])
+            first += share * z
+            second += share * z * z
         mean = first / total
         slope = mean - np.float64(below(inverse, scores[y], top))
-        learn(calibration, slope, second / total - mean * mean, lapse / k / answered)
+        lapsed = lapse / k / chance(exponentials[y], total, lapse, k)
+        learn(calibration, slope, second / total - mean * mean, lapsed)
 
 
 @inlined
@@ -105,3 +133,19 @@ def learn(calibration, slope, variance, lapsed):
     calibration[INVERSE] = min(COLDEST, max(HOTTEST, inverse))
     calibration[LAPSES] = DISCOUNT * calibration[LAPSES] + lapsed
     calibration[HEARD] = DISCOUNT * calibration[HEARD] + 1.0
+
+
+@kernel(types.void(DOUBLES, FLOAT_TABLE, DOUBLE_TABLE))
+def tell(calibration, scores, probabilities):
+    """Write the probability of each class, of which there is one at least."""
+    k = scores.shape[1]
+    exponentials = np.empty(k, np.float32)
+    lapse = calibration[LAPSES] / calibration[HEARD]
+    for t in range(scores.shape[0]):
+        top = np.float64(scores[t, 0])
+        for r in range(1, k):
+            top = max(top, np.float64(scores[t, r]))
+        inverse = temper(calibration, scores[t], k, top)
+        total = soften(inverse, scores[t], k, top, exponentials)
+        for r in range(k):
+            probabilities[t, r] = chance(exponentials[r], total, lapse, k)

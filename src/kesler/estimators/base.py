@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from kesler.answers import Kind
+from kesler.bank_machine import BankMachine
 from kesler.classes import ClassTable, Label
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -32,6 +33,7 @@ from kesler.rows import Rows, Vocabulary
 from kesler.updates import resolve_rule
 
 Self = TypeVar("Self", bound="OnlineLearner")
+AnyMachine = Machine | BankMachine
 
 # What `fit` forgets.
 _LEARNT = (
@@ -409,14 +411,14 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         """Return the table of classes before the first row."""
         return ClassTable(n_virtual=self.n_virtual)
 
-    def _prepared(self, *, dense: bool) -> Machine:
+    def _prepared(self, *, dense: bool) -> AnyMachine:
         """Return the machine, made for the kind of the first rows."""
-        machine: Machine | None = getattr(self, "_machine", None)
+        machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None:
             machine = self._machine = self._new_machine(dense=dense)
         return machine
 
-    def _new_machine(self, *, dense: bool) -> Machine:
+    def _new_machine(self, *, dense: bool) -> AnyMachine:
         made_of: dict[str, Any] = {
             "parts": self._parts(dense=dense),
             "classes": self._known_classes(),
@@ -479,18 +481,25 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return Shared(resolve_map(self.feature_map, dense=dense, kernel=with_kernel))
 
     def _takes_ratings(self) -> bool:
-        machine: Machine | None = getattr(self, "_machine", None)
+        machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None:
             return takes_ratings(self._parts(dense=False))
         return machine.takes_ratings
 
-    def _fitted(self) -> Machine:
-        machine: Machine | None = getattr(self, "_machine", None)
+    def _fitted(self) -> AnyMachine:
+        machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None or not machine.classes.labels:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: no class is known before "
                 "the first row is learnt, by fit, partial_fit or learn_one"
             )
+        return machine
+
+    def _single(self) -> Machine:
+        """Return the machine of a learner that is no bank."""
+        machine = self._fitted()
+        if isinstance(machine, BankMachine):
+            raise KeslerError("a bank has no weights of its own: take one of its learners")
         return machine
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -11,9 +11,12 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from kesler.answers import Kind
+from kesler.bank_machine import BankMachine
 from kesler.classes import Label
+from kesler.errors import KeslerError
 from kesler.estimators import inputs
-from kesler.estimators.base import OnlineLearner
+from kesler.estimators.base import AnyMachine, OnlineLearner
+from kesler.estimators.members import bank_of, require_only, resolve_members
 from kesler.estimators.told import Told
 from kesler.hypotheses import Part
 from kesler.kernels import MercerKernel
@@ -51,9 +54,10 @@ default "auto"
         "frequency" if the first rows are sparse or named, "distance" if they are dense, or
         "difference" if there is a kernel too.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic" or rule, default "pa1"
+"simproj", "mira", "hinge", "softmax", "logistic", "bank", rule or list of learners, default "pa1"
         How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
-        (0.001 to 0.1) bears noise better, on text above all.
+        (0.001 to 0.1) bears noise better, on text above all. A list of learners, each with its own
+        settings, is combined as by :class:`~kesler.Bank`; "bank" stands for a list of ours.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The geometry in which the rule moves: additive updates, multiplicative ones (with weights of
         either sign, or positive ones alone), what lies between, or any link of
@@ -136,7 +140,7 @@ default "auto"
         self,
         hypotheses: str | Part | list[Part] = "hybrid",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "pa1",
+        update: str | UpdateRule | list[OnlineClassifier] = "pa1",
         link: str | Link = "linear",
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
@@ -282,6 +286,46 @@ default "auto"
         machine = self._fitted()
         inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
         return machine.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
+
+    # ---- banks ------------------------------------------------------------------------------
+
+    def _members(self) -> list[OnlineLearner] | None:
+        """Return the learners of the bank that this one is, None if it is none."""
+        update = vars(self).get("update")
+        if self.answer != "class" or not (isinstance(update, (list, tuple)) or update == "bank"):
+            return None
+        require_only(self, "update")
+        return resolve_members(update)
+
+    def _combination(self) -> dict[str, Any]:
+        """Return how a bank combines its members: as it does unless told."""
+        return {}
+
+    def _new_machine(self, *, dense: bool) -> AnyMachine:
+        members = self._members()
+        if members is None:
+            return super()._new_machine(dense=dense)
+        return bank_of(members, dense=dense, **self._combination())
+
+    @classmethod
+    def _of_bank(cls, learners: list[Any], machine: BankMachine) -> OnlineClassifier:
+        """Return a face whose parameters are what a bank is made of."""
+        return cls(update=learners)
+
+    def _takes_ratings(self) -> bool:
+        members = self._members()
+        if members is None:
+            return super()._takes_ratings()
+        return any(member._takes_ratings() for member in members)
+
+    def _takes_sparse_rows(self) -> bool:
+        try:
+            members = self._members()
+        except KeslerError:  # refused when it learns, not when it is asked for its tags
+            return True
+        if members is None:
+            return super()._takes_sparse_rows()
+        return all(member._takes_sparse_rows() for member in members)
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         return Told.of_classes(inputs.label_list(y))
