@@ -109,6 +109,7 @@ class KernelMachine(Machine):
         heard: Any,
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> None:
         """Run the trials, some rows at a time, after making room for all that they may add."""
         n_rows, start = len(blocks.indptr) - 1, 0
@@ -119,7 +120,8 @@ class KernelMachine(Machine):
             answers = heard._replace(
                 indptr=heard.indptr[indptr], row_weights=heard.row_weights[piece]
             )
-            self._kernels.learn(self._learner, some, answers, predictions[piece], scores[piece])
+            kept = predictions[piece], scores[piece], chances[piece]
+            self._kernels.learn(self._learner, some, answers, *kept)
             start = stop
 
     def _make_room_ahead(self, indptr: npt.NDArray[np.int64], start: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Answers, Kind
+from kesler.calibration import probabilities
 from kesler.classes import ClassTable, Label, Newcomers
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
+NO_PROBABILITIES = np.empty((0, 2))
 LINEAR = Linear()
 NO_RATINGS = Ratings(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
@@ -111,6 +113,7 @@ class Machine(Memory):
         weights: npt.NDArray[np.float64] | None = None,
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
         scores: npt.NDArray[np.float32] = NO_SCORES,
+        chances: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Run one trial a row; return the class number predicted in each, and those of the labels.
 
@@ -124,18 +127,19 @@ class Machine(Memory):
         answers : makes the answers of the numbers of these labels.
         scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
             was given before its answer was heard, of the classes known by then.
+        chances : of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2); is filled with the
+            probabilities, before the answer was heard, of the class predicted and of the answer,
+            NaN if it was not known, and of each class known by then.
 
         Returns
         -------
         Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
-        if self.rule.update is not None and weights is not None and not (weights == 1).all():
-            raise KeslerError(
-                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
-                "sample_weight out, or choose a quasi-additive algorithm"
-            )
+        self._require_weighable(weights)
         with self._lock:
-            return self._learn(self._prepare(rows), labels, weights, answers, scores)
+            found = self._learn(self._prepare(rows), labels, weights, answers, scores, chances)
+            self._require_finite_steps()
+        return found
 
     def _learn(
         self,
@@ -144,6 +148,7 @@ class Machine(Memory):
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[npt.NDArray[np.int32]], Answers],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         n_before = len(self.classes)
         try:
@@ -160,8 +165,7 @@ class Machine(Memory):
             self._place_ranks()
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._run(blocks, self._heard(answers(codes), weights), predictions, scores)
-        self._require_finite_steps()
+        self._run(blocks, self._heard(answers(codes), weights), predictions, scores, chances)
         return predictions, codes
 
     def _run(
@@ -170,9 +174,10 @@ class Machine(Memory):
         heard: Any,
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> None:
         """Run the trials, for whose classes, groups and features there is room."""
-        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores, chances)
 
     def _blocks(self, rows: Rows) -> Any:
         """Return rows as the kernels take them, with ratings for the classes met by now."""
@@ -254,6 +259,11 @@ class Machine(Memory):
             self._predict(rows, scores)
         return scores
 
+    def probabilities(self, rows: Rows) -> npt.NDArray[np.float64]:
+        """Return the probability of each known class, by number, shape (n_rows, n_classes)."""
+        with self._lock:
+            return probabilities(self.scores(rows), self._calibration)
+
     def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
         rows = self._prepare(rows)
         predictions = np.empty(len(rows), dtype=np.int32)
@@ -282,6 +292,14 @@ class Machine(Memory):
                 f"give dense rows or choose another, {other} for instance"
             )
         return rows
+
+    def _require_weighable(self, weights: npt.NDArray[np.float64] | None) -> None:
+        """Raise if rows have weights that the rule would not notice."""
+        if self.rule.update is not None and weights is not None and not (weights == 1).all():
+            raise KeslerError(
+                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
+                "sample_weight out, or choose a quasi-additive algorithm"
+            )
 
     def _require_ratings(self, rows: Rows) -> None:
         """Raise unless rows bring ratings if, and only if, a part looks at them."""
@@ -410,6 +428,7 @@ class Machine(Memory):
             "amounts": self._amounts,
             "shares": self._shares,
             "smoothing": np.array([*self._smoothing, self.constant]),
+            "calibration": self._calibration,
         }
 
     @cached_property

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
+from kesler.calibration import uncalibrated
 from kesler.classes import ClassTable, Label, Newcomers, plain
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -35,7 +36,7 @@ _GAUSSIAN = ("centre", "sharpness", "height")
 STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
 LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
-    *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met"),
+    *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
     *("_pooled", "_moments", "_amounts", "_shares", "_metric_numbers"),
 )
 
@@ -99,6 +100,7 @@ class Memory:
         self._metric_numbers = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
         self._smoothing = _smoothing(self._maps)
         self._require_linear_beginning()
+        self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -455,6 +457,8 @@ class Memory:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
+        if self._calibration.size:
+            arrays["calibration"] = self._calibration
         arrays |= self._hypotheses(whole=False)
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
@@ -478,6 +482,8 @@ class Memory:
         self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
+        if "calibration" in arrays:  # files of the first version have none
+            self._calibration[:] = arrays["calibration"]
         self._put_hypotheses(arrays)
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]

@@ -169,7 +169,8 @@ def _learning(command: ArgumentParser) -> None:
         "--update",
         metavar="NAME",
         help="perceptron, margin-perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj, "
-        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2",
+        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2; "
+        "bank for several learners side by side",
     )
     add(
         "--C",

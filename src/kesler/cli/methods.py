@@ -70,10 +70,17 @@ class Method:
     def spelt_out(self) -> Method:
         """Return the same method, with the strength of its update where it was left open."""
         rule = self._rule()
-        strength = None if rule.strength is None else getattr(rule, rule.strength)
+        if isinstance(rule, str) or rule.strength is None:
+            return replace(self, C=None)
+        strength = getattr(rule, rule.strength)
         return replace(self, C=strength)
 
-    def _rule(self) -> UpdateRule:
+    def _rule(self) -> UpdateRule | str:
+        """Return the rule, or "bank" for the learners of a bank, which have their own."""
+        if self.update == "bank":
+            if self.C is not None:
+                raise KeslerError(f"C={self.C:g} says nothing to a bank: leave it out")
+            return self.update
         rule = resolve_rule(self.update)
         if self.C is None or rule.strength is None:
             return rule

@@ -119,7 +119,8 @@ class Learner(NamedTuple):
     largest |x_i| so far; newcomers : (1,), what the first instance of a class does;
     pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
     (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
-    all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above.
+    all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above;
+    calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes.
     """
 
     weights: npt.NDArray[np.float32]
@@ -157,6 +158,7 @@ class Learner(NamedTuple):
     amounts: npt.NDArray[np.float64]
     shares: npt.NDArray[np.float32]
     smoothing: npt.NDArray[np.float64]
+    calibration: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -205,7 +207,8 @@ class Solver(NamedTuple):
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
     where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
-    after : (classes,), the scores that the steps would lead to.
+    after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
+    scores.
     """
 
     ranks: npt.NDArray[np.int64]
@@ -226,6 +229,7 @@ class Solver(NamedTuple):
     is_moved: npt.NDArray[np.bool_]
     moved: npt.NDArray[np.int64]
     after: npt.NDArray[np.float64]
+    exponentials: npt.NDArray[np.float32]
 
 
 class Ratings(NamedTuple):
@@ -299,6 +303,7 @@ LEARNER = types.NamedTuple(
         DOUBLE_STACK,
         DOUBLES,
         FLOAT_TABLE,
+        DOUBLES,
         DOUBLES,
     ),
     Learner,
@@ -415,4 +420,5 @@ def make_solver(learner, n_classes, heard):
         np.zeros(n_classes, np.bool_),
         np.empty(n_classes, np.int64),
         np.empty(n_classes if sight == GRAM else 0),
+        np.empty(n_classes, np.float32),
     )

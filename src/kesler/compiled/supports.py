@@ -82,6 +82,7 @@ class KernelLearner(NamedTuple):
     amounts: npt.NDArray[np.float64]
     shares: npt.NDArray[np.float32]
     smoothing: npt.NDArray[np.float64]
+    calibration: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -118,6 +119,7 @@ KERNEL_LEARNER = types.NamedTuple(
         DOUBLE_STACK,
         DOUBLES,
         FLOAT_TABLE,
+        DOUBLES,
         DOUBLES,
     ),
     KernelLearner,

@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.algorithms import run_algorithm
+from kesler.compiled.calibration import calibrate
 from kesler.compiled.choices import (
     is_ahead,
     loss_of,
@@ -16,7 +17,7 @@ from kesler.compiled.choices import (
     worst_pair,
 )
 from kesler.compiled.given import find_views
-from kesler.compiled.jit import FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
+from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
     BLOCKS,
     EXACT,
@@ -193,7 +194,7 @@ def meet(learner, indices, values, codes, levels, weight, out):
 
 
 @always_inlined
-def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
+def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver):
     """Run a trial a row."""
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
@@ -206,6 +207,7 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
+        calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         r, s = judge(learner, k, highest, scratch, solver)
@@ -232,6 +234,22 @@ def score_candidates(learner, rows, t, indices, values, scratch):
 
 
 @inlined
+def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
+    """Learn what scores are worth, where answers are of one class."""
+    if learner.calibration.shape[0]:
+        calibrate(
+            learner.calibration,
+            scratch.scores,
+            k,
+            winner,
+            codes[0],
+            solver.exponentials,
+            probabilities,
+            t,
+        )
+
+
+@inlined
 def keep(row_scores, k, scores, t):
     """Copy the scores of one row, if they are asked for."""
     if scores.shape[0]:
@@ -252,16 +270,17 @@ def score_all(learner, rows, predictions, scores, scratch):
         keep(scratch.scores, k, scores, t)
 
 
-@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE))
-def learn(learner, rows, heard, predictions, scores):
+@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
+def learn(learner, rows, heard, predictions, scores, probabilities):
     """Run a trial a row.
 
     predictions[i] becomes the class of highest score before the answer was heard, -1 if none was
-    known; scores[i] the scores of the classes known by then, unless `scores` has no rows.
+    known; scores[i] the scores of the classes known by then, and probabilities[i] those of the
+    class predicted and of the answer, NaN if it was not known, unless they have no rows.
     """
     scratch = make_scratch(learner, rows)
     solver = make_solver(learner, scratch.scores.shape[0], heard)
-    learn_all(learner, rows, heard, predictions, scores, scratch, solver)
+    learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver)
 
 
 @kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))

@@ -149,7 +149,7 @@ metric, default "auto"
     @property
     def thresholds_(self) -> npt.NDArray[np.float32]:
         """Where <w, x> passes from one rank to the next, in the order of `classes_`."""
-        thresholds = self._fitted().thresholds
+        thresholds = self._single().thresholds
         if thresholds is None:
             raise AttributeError("only Ordered hypotheses have thresholds, and there are none")
         return thresholds

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from kesler.bank_machine import BankMachine
 from kesler.classes import ClassTable
 from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
@@ -46,6 +47,11 @@ class Replay:
         if not self.n_rows:
             raise KeslerError("there is no row to bound the mistakes of")
         made = learner._prepared(dense=self._pieces[0][0].dense)
+        if isinstance(made, BankMachine):
+            raise KeslerError(
+                "a bank has the bound of weighted majority against its best learner, and no other: "
+                "ask Bank(combine='majority') for mistake_bound_"
+            )
         if isinstance(made, KernelMachine):
             raise KeslerError(
                 f"the competitor of a bound is looked for among weights, and over {made.kernel!r} "
