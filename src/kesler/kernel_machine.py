@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kesler.answers import Kind
 from kesler.classes import ClassTable
+from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import Part, takes_ratings
@@ -32,7 +33,7 @@ class KernelMachine(Machine):
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, costs : as in `Machine`.
+    parts, rule, classes, constant, answer, costs, conditioning : as in `Machine`.
     link, averaged : refused unless linear and False, since there are no weights.
     kernel : the inner product of views.
     dense : whether rows list every feature.
@@ -56,6 +57,7 @@ class KernelMachine(Machine):
         link: Link = LINEAR,
         averaged: bool = False,
         costs: Costs | None = None,
+        conditioning: Conditioning | None = None,
         kernel: MercerKernel,
         dense: bool,
         budget: int | None = None,
@@ -74,7 +76,15 @@ class KernelMachine(Machine):
         self.kernel = kernel
         self.budget = require_budget(budget)
         self.dense = dense
-        super().__init__(parts, rule, classes, constant, answer=answer, costs=costs)
+        super().__init__(
+            parts,
+            rule,
+            classes,
+            constant,
+            answer=answer,
+            costs=costs,
+            conditioning=conditioning,
+        )
 
     @property
     def n_support_vectors(self) -> list[int]:

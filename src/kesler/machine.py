@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kesler.answers import Answers, Kind
 from kesler.classes import ClassTable, Label
+from kesler.conditioning import Conditioning
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -53,6 +54,7 @@ class Machine(Memory):
     link : the geometry in which the rule moves.
     averaged : whether predictions are made by the mean of the weights after each trial.
     costs : what confusions cost, None for 1 each.
+    conditioning : what is done to rows before their trials, None for nothing.
 
     Raises
     ------
@@ -77,11 +79,20 @@ class Machine(Memory):
         link: Link = LINEAR,
         averaged: bool = False,
         costs: Costs | None = None,
+        conditioning: Conditioning | None = None,
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
         require_priceable(costs, rule)
         super().__init__(
-            parts, rule, classes, constant, answer=answer, link=link, averaged=averaged, costs=costs
+            parts,
+            rule,
+            classes,
+            constant,
+            answer=answer,
+            link=link,
+            averaged=averaged,
+            costs=costs,
+            conditioning=conditioning,
         )
         self._require_thresholds()
 
@@ -210,6 +221,8 @@ class Machine(Memory):
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
         self._sums[:] = 0
         self._totals[:] = 0
+        self._past[:] = 0
+        self._past_rows[:] = 0
         self.counters[:] = 0
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
@@ -237,11 +250,11 @@ class Machine(Memory):
         rows = self._prepare(rows)
         predictions = np.empty(len(rows), dtype=np.int32)
         with self._lock:
-            known = rows.below(self.n_features)
-            if known.ratings is not None:
-                unseen = self.n_sub_experts
-                known = replace(known, ratings=known.ratings.with_unseen_as(unseen))
-            self._kernels.predict(self._reader, self._blocks(known), predictions, scores)
+            rows = rows.with_unseen_as(self.n_features)
+            if rows.ratings is not None:
+                ratings = rows.ratings.with_unseen_as(self.n_sub_experts)
+                rows = replace(rows, ratings=ratings)
+            self._kernels.predict(self._reader, self._blocks(rows), predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
@@ -278,9 +291,11 @@ class Machine(Memory):
     def _why_dense(self) -> tuple[str, str] | None:
         """Return what looks at zeros, and what would not; None if nothing does."""
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
-        if looking is None:
-            return None
-        return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if looking is not None:
+            return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if self.conditioning is not None and not self.conditioning.zero_at_zero:
+            return f"the conditioning {self.conditioning!r} is not zero at zero", "'counts'"
+        return None
 
     def _require_finite_steps(self) -> None:
         if self.counters[3]:
@@ -376,6 +391,17 @@ class Machine(Memory):
             "margins": self._margins,
             "counters": self.counters,
             "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
+            **self._conditioning_fields(),
+        }
+
+    def _conditioning_fields(self) -> dict[str, Any]:
+        part = self.conditioning
+        method, parameters = (part.method, part.parameters) if part is not None else (0, ())
+        return {
+            "conditioning": np.array([method, bool(self.constant)]),
+            "conditioning_parameters": np.array(parameters, dtype=np.float64),
+            "past": self._past,
+            "past_rows": self._past_rows,
         }
 
     @cached_property

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
 from kesler.classes import ClassTable, Label, plain
+from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import (
@@ -31,7 +32,10 @@ from kesler.updates import UpdateRule
 # What is kept of each class; the last is what float32 rounds off the sums of the means.
 STATISTICS = ("first", "mean", "frequency", "rounded off")
 LANES = 16  # float32 numbers in a 64-byte cache line
-_ARRAYS = ("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met")
+_ARRAYS = (
+    *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met"),
+    *("_past", "_past_rows"),
+)
 
 
 class Memory:
@@ -39,13 +43,14 @@ class Memory:
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, link, averaged, costs : as in
+    parts, rule, classes, constant, answer, link, averaged, costs, conditioning : as in
         :class:`~kesler.machine.Machine`.
 
     Notes
     -----
-    4 bytes for each feature and hypothesis, 8 more with a link or an average, and 4 for each
-    feature, class and statistic kept (one for every kind that a map asks for). Room for classes and
+    4 bytes for each feature and hypothesis, 8 more with a link or an average, 4 for each feature,
+    class and statistic kept (one for every kind that a map asks for), and up to 16 a feature for
+    the conditioning of rows. Room for classes and
     features doubles when it is full, so that growing costs O(1) amortised.
     """
 
@@ -60,6 +65,7 @@ class Memory:
         link: Link,
         averaged: bool,
         costs: Costs | None,
+        conditioning: Conditioning | None,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
@@ -69,6 +75,7 @@ class Memory:
         self.link = link
         self.averaged = averaged
         self.costs = costs
+        self.conditioning = conditioning
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
@@ -84,6 +91,7 @@ class Memory:
         self._numbers = np.zeros(3 + MOST_NUMBERS)
         self._numbers[3] = self._ask_link(SCALE)
         self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
+        self._past_rows = np.zeros(1)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -216,12 +224,12 @@ class Memory:
         """Make room for so many classes, features, sub-experts and the groups there are.
 
         Features and sub-experts are rows of one table, since each part has columns of its own. One
-        row stays unused: it stands for all sub-experts that have not been met, whose weight is the
-        one that all begin with (Mesterharm 2001, Section 6.1).
+        row of either kind stays unused: it stands for all that have not been met, whose weight is
+        the one that all begin with (Mesterharm 2001, Section 6.1).
         """
         class_room = _doubled(self._class_room, n_classes)
         feature_room = _doubled(
-            self._feature_room, max(n_features, n_sub_experts + self.takes_ratings)
+            self._feature_room, max(n_features + 1, n_sub_experts + self.takes_ratings)
         )
         group_room = [
             _doubled(room, len(groups))
@@ -236,13 +244,14 @@ class Memory:
             return
         old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
         old_margins = self._margins
-        old_statistics, old_totals = self._sums, self._totals
+        old_statistics, old_totals, old_past = self._sums, self._totals, self._past
         self._allocate(class_room, feature_room, group_room)
         self._count(n_features, n_sub_experts)
         self._put_hypotheses(old_hypotheses)
         _, n_rows, n_columns = old_statistics.shape
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
+        self._past[: len(old_past)] = old_past
         self._ranks[:, : old_ranks.shape[1]] = old_ranks
         if self.costs is not None:
             self._margins[: len(old_margins), : len(old_margins)] = old_margins
@@ -258,9 +267,10 @@ class Memory:
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
+        past = np.zeros((feature_room, self.conditioning.n_statistics if self.conditioning else 0))
         ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
         self._allocate_hypotheses(class_room, feature_room, group_room)
-        self._sums, self._totals, self._ranks = sums, totals, ranks
+        self._sums, self._totals, self._past, self._ranks = sums, totals, past, ranks
         self._margins = margins * self.rule.margin
         self._class_room, self._feature_room, self._group_room = (
             class_room,
@@ -375,6 +385,8 @@ class Memory:
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
+        if self.conditioning is not None:
+            arrays |= {"past": self._past[:n], "past_rows": self._past_rows}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
     def restore(
@@ -397,6 +409,8 @@ class Memory:
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
+        if self.conditioning is not None:
+            self._past[:n_features], self._past_rows[:] = arrays["past"], arrays["past_rows"]
         self._place_ranks()
         self._bind()
 

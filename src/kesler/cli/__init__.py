@@ -18,6 +18,7 @@ OPTIONS = {
     "text=...": "--text",
     "update='": "--update '",
     "feature_map='": "--map '",
+    "conditioning='": "--conditioning '",
 }
 
 

@@ -213,6 +213,12 @@ def _learning(command: ArgumentParser) -> None:
         help="keep the N latest support vectors of a kernel (default: all)",
     )
     add(
+        "--conditioning",
+        metavar="NAME",
+        help="what is done to each row before its trial, from the rows before it: none (default), "
+        "counts, idf, z-scores, or auto, by the kind of the first rows",
+    )
+    add(
         "--shuffle",
         type=_seed,
         metavar="SEED",

@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from kesler.conditioning import resolve_conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
 from kesler.hypotheses import Shared, resolve_hypotheses
@@ -29,6 +30,8 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     kernel, sigma, budget : str or None, float, int or None
         As :class:`kesler.OnlineClassifier` takes them.
+    conditioning : str or None
+        As :class:`kesler.OnlineClassifier` takes them.
     """
 
     hypotheses: str = "hybrid"
@@ -40,12 +43,14 @@ class Method:
     kernel: str | None = None
     sigma: float = 1.0
     budget: int | None = None
+    conditioning: str | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
         resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
         resolve_link(self.link)
+        resolve_conditioning(self.conditioning, dense=False)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -57,6 +62,7 @@ class Method:
             kernel=self.kernel,
             sigma=self.sigma,
             budget=self.budget,
+            conditioning=self.conditioning,
         )
 
     def spelt_out(self) -> Method:

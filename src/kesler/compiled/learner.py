@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.compiled.conditioning import METHOD, NONE
 from kesler.compiled.jit import (
     BOOL_TABLE,
     DOUBLE_STACK,
@@ -87,7 +88,9 @@ class Learner(NamedTuple):
     (features, parts), the features that have weights in the sum of a link; met : (parts, 2), how
     many features and how many hypotheses of each part those are; algorithm : (1,), the address of
     one that moves weights by itself, 0 for none; flat_weights, flat_states : the same weights and
-    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials.
+    states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
+    conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
+    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are.
     """
 
     weights: npt.NDArray[np.float32]
@@ -114,6 +117,10 @@ class Learner(NamedTuple):
     flat_weights: npt.NDArray[np.float32]
     flat_states: npt.NDArray[np.float64]
     sums: npt.NDArray[np.float64]
+    conditioning: npt.NDArray[np.int64]
+    conditioning_parameters: npt.NDArray[np.float64]
+    past: npt.NDArray[np.float64]
+    past_rows: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -130,7 +137,10 @@ class Views(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one trial, made once a call: nothing is allocated within a trial."""
+    """Room for one trial, made once a call: nothing is allocated within a trial.
+
+    conditioned, exact : (longest row,) if rows are conditioned.
+    """
 
     scores: npt.NDArray[np.float32]
     column: npt.NDArray[np.float32]
@@ -143,6 +153,8 @@ class Scratch(NamedTuple):
     positions: npt.NDArray[np.int64]
     z: npt.NDArray[np.float64]
     views: Views
+    conditioned: npt.NDArray[np.float32]
+    exact: npt.NDArray[np.float64]
 
 
 class Solver(NamedTuple):
@@ -237,6 +249,10 @@ LEARNER = types.NamedTuple(
         FLOATS,
         DOUBLE_TABLE,
         DOUBLES,
+        INTS,
+        DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLES,
     ),
     Learner,
 )
@@ -261,6 +277,7 @@ def make_scratch(learner, rows):
             first, last = ratings.starts[t], ratings.starts[t + 1]
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
+    n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     views = Views(
         np.empty(n_classes, np.int64),
         np.empty(n_classes, np.int64),
@@ -280,6 +297,8 @@ def make_scratch(learner, rows):
         np.empty(n_positions, np.int64),
         np.empty(n_positions),
         views,
+        np.empty(n_conditioned, np.float32),
+        np.empty(n_conditioned),
     )
 
 

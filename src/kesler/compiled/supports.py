@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.compiled.conditioning import METHOD, NONE
 from kesler.compiled.jit import (
     DOUBLE_TABLE,
     DOUBLES,
@@ -75,6 +76,10 @@ class KernelLearner(NamedTuple):
     counters: npt.NDArray[np.int64]
     geometry: npt.NDArray[np.float64]
     algorithm: npt.NDArray[np.int64]
+    conditioning: npt.NDArray[np.int64]
+    conditioning_parameters: npt.NDArray[np.float64]
+    past: npt.NDArray[np.float64]
+    past_rows: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -106,6 +111,10 @@ KERNEL_LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         INTS,
+        INTS,
+        DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLES,
     ),
     KernelLearner,
 )
@@ -118,7 +127,8 @@ class KernelScratch(NamedTuple):
     sizes : (classes,), their squared norms; inner, distances, similarities, factors : (PANEL,), of
     the support vectors of a panel; lanes : (classes, PANEL), scores before they are summed;
     column : (hypotheses,); phi, narrow, products, out : for the loops of maps;
-    pair : (longest row, 1), one : (3, 1), for single products in double.
+    pair : (longest row, 1), one : (3, 1), for single products in double; conditioned, exact : as
+    in `Scratch`.
     """
 
     scores: npt.NDArray[np.float32]
@@ -136,6 +146,8 @@ class KernelScratch(NamedTuple):
     out: npt.NDArray[np.float64]
     pair: npt.NDArray[np.float32]
     one: npt.NDArray[np.float64]
+    conditioned: npt.NDArray[np.float32]
+    exact: npt.NDArray[np.float64]
 
 
 @allocating
@@ -150,6 +162,7 @@ def make_kernel_scratch(learner, indptr):
         width = max(width, learner.parts[part, WIDTH])
         if learner.parts[part, MAP] != 0:
             n_views = n_classes
+    n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     return KernelScratch(
         np.empty(n_classes, np.float32),
         np.zeros((n_views, longest + 1), np.float32),
@@ -166,6 +179,8 @@ def make_kernel_scratch(learner, indptr):
         np.empty(1),
         np.empty((longest, 1), np.float32),
         np.empty((3, 1)),
+        np.empty(n_conditioned, np.float32),
+        np.empty(n_conditioned),
     )
 
 

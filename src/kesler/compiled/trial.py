@@ -15,6 +15,7 @@ from kesler.compiled.choices import (
     set_levels,
     worst_pair,
 )
+from kesler.compiled.conditioning import condition, remember
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
@@ -168,11 +169,12 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
     """Run a trial a row."""
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
+        x = condition(learner, row, values, scratch)
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
@@ -183,6 +185,7 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
         meet(learner, row, x, codes, levels, weight, scratch.out)
+        remember(learner, row, values, weight)
 
 
 @inlined
@@ -199,7 +202,8 @@ def score_all(learner, rows, predictions, scores, scratch):
     k = learner.counters[FIRST_SEEN]
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        x = condition(learner, row, values, scratch)
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)

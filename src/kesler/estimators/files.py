@@ -11,6 +11,7 @@ import numpy as np
 from kesler import model_file
 from kesler.algorithms import OURS as ALGORITHMS
 from kesler.classes import ClassTable
+from kesler.conditioning import OURS as CONDITIONINGS
 from kesler.costs import restore_costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import describe_parts, names_in, restore_parts
@@ -49,6 +50,7 @@ def save(
         "link": machine.link.describe(),
         "averaged": machine.averaged,
         "costs": None if machine.costs is None else machine.costs.describe(),
+        "conditioning": machine.conditioning and machine.conditioning.describe(),
         "labels": machine.classes.labels,
         "order": machine.classes.declared,
         "n_features": machine.n_features,
@@ -102,6 +104,9 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     links = [each for each in custom if isinstance(each, Link)]
     link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
     costs = restore_costs(metadata.get("costs"), custom)
+    conditioning = metadata.get("conditioning")
+    if conditioning is not None:
+        conditioning = restore(conditioning, "conditioning", CONDITIONINGS, ())
     constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
     order = metadata.get("order")
     made_of: dict[str, Any] = {
@@ -113,6 +118,7 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
         "link": link,
         "averaged": averaged,
         "costs": costs,
+        "conditioning": conditioning,
     }
     kept = metadata.get("kernel")
     machine = Machine(**made_of) if kept is None else _over_kernel(kept, custom, made_of)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from kesler.conditioning import Conditioning
 from kesler.estimators.base import OnlineLearner, unchanged_on_error
 from kesler.estimators.label_sets import RELEVANT, require_contrast, told_of_sets
 from kesler.estimators.tables import is_table
@@ -59,7 +60,7 @@ default "auto"
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
-    kernel, sigma, budget
+    kernel, sigma, budget, conditioning
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -123,6 +124,7 @@ default "auto"
         kernel: str | MercerKernel | None = None,
         sigma: float = 1.0,
         budget: int | None = None,
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -133,6 +135,7 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+        self.conditioning = conditioning
 
     @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -157,7 +160,7 @@ default "auto"
 
         Parameters
         ----------
-        X : rows as in `fit`; names never met count for nothing.
+        X : rows as in `fit`; features never met have the weights that all begin with.
 
         Returns
         -------

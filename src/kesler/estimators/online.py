@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 
 from kesler.answers import Kind
 from kesler.classes import Label
+from kesler.conditioning import Conditioning
 from kesler.estimators import inputs
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.told import Told
@@ -81,6 +82,11 @@ default "auto"
         The most support vectors that each part of the hypotheses keeps: the oldest makes room
         (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values: fewer mistakes,
         slower; None keeps all.
+    conditioning : "auto", "counts", "idf", "z-scores", "none", conditioning or None, default None
+        What is done to each row before its trial, from the rows before it only; see
+        :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
+        their own; "auto" takes the former if the first rows are sparse or named, the latter if
+        they are dense. None leaves rows as they are.
 
     Attributes
     ----------
@@ -93,6 +99,8 @@ default "auto"
         The map in use, None for "multi".
     n_support_vectors_ : list of int
         With a kernel, how many support vectors each part of the hypotheses has; else empty.
+    conditioning_ : Conditioning or None
+        What is done to rows.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set while learning from named features, whose number grows.
 
@@ -144,6 +152,7 @@ default "auto"
         kernel: str | MercerKernel | None = None,
         sigma: float = 1.0,
         budget: int | None = None,
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -155,6 +164,7 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+        self.conditioning = conditioning
 
     # ---- predictions ------------------------------------------------------------------------
 
@@ -163,7 +173,7 @@ default "auto"
 
         Parameters
         ----------
-        X : rows as in `fit`; names never met count for nothing.
+        X : rows as in `fit`; features never met have the weights that all begin with.
 
         Returns
         -------

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kesler.answers import Kind
 from kesler.classes import ClassTable, Label, plain
+from kesler.conditioning import Conditioning
 from kesler.errors import KeslerError
 from kesler.estimators.online import OnlineClassifier
 from kesler.estimators.told import Told
@@ -55,6 +56,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     averaged : bool, default False
         Whether to predict by the mean of the weights after each row: best where rows are noisy, as
         grades are, and in several passes. As in :class:`~kesler.OnlineClassifier`.
+    conditioning
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -114,6 +117,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         intercept: float = 1.0,
         link: str | Link = "linear",
         averaged: bool = False,
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -121,6 +125,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.intercept = intercept
         self.link = link
         self.averaged = averaged
+        self.conditioning = conditioning
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         values = getattr(y, "dtype", None)

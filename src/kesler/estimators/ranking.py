@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.conditioning import Conditioning
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.rankings import ranks_by_score, told_of_rankings
 from kesler.estimators.tables import is_table
@@ -53,7 +54,7 @@ default "auto"
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
-    kernel, sigma, budget
+    kernel, sigma, budget, conditioning
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -112,6 +113,7 @@ default "auto"
         kernel: str | MercerKernel | None = None,
         sigma: float = 1.0,
         budget: int | None = None,
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -122,6 +124,7 @@ default "auto"
         self.kernel = kernel
         self.sigma = sigma
         self.budget = budget
+        self.conditioning = conditioning
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the rank of each label, 1 for the best; of equals, the one met first is ahead.
