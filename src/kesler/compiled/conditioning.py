@@ -24,18 +24,21 @@ FURTHEST = 1e3
 
 
 @always_inlined
+def is_conditioned(learner):
+    """Whether anything is done to rows."""
+    return learner.conditioning[METHOD] != NONE
+
+
+@inlined
 def condition(learner, indices, values, scratch):
-    """Return the values of a row as the trial sees them."""
-    if learner.conditioning[METHOD] == NONE:
-        return values
-    first, n = learner.conditioning[N_CONSTANT], values.shape[0]
+    """Set scratch.conditioned to the values of a row as the trial sees them."""
+    first = learner.conditioning[N_CONSTANT]
     for j in range(first):
         scratch.conditioned[j] = values[j]
     if learner.conditioning[METHOD] == COUNTS:
         condition_counts(learner, indices, values, first, scratch)
     else:
         condition_scores(learner, indices, values, first, scratch)
-    return scratch.conditioned[:n]
 
 
 @inlined
@@ -72,20 +75,16 @@ def condition_scores(learner, indices, values, first, scratch):
 
 @always_inlined
 def remember(learner, indices, values, weight):
-    """Take a row in, after its trial, as so many rows."""
-    if learner.conditioning[METHOD] == NONE:
-        return
-    first = learner.conditioning[N_CONSTANT]
-    n_before = learner.past_rows[0]
+    """Take a row in, after its trial, as so many rows; nothing if rows are not conditioned."""
+    first, n_before = learner.conditioning[N_CONSTANT], learner.past_rows[0]
+    if learner.conditioning[METHOD] == Z_SCORES:
+        for j in range(first, values.shape[0]):
+            take_in_value(learner, indices[j], np.float64(values[j]), n_before, weight)
+    elif learner.past.shape[1] != 0:
+        for j in range(first, values.shape[0]):
+            if values[j] != 0:
+                learner.past[indices[j], N_ROWS] += weight
     learner.past_rows[0] = n_before + weight
-    if learner.conditioning[METHOD] == COUNTS:
-        if learner.conditioning_parameters[IDF] != 0:
-            for j in range(first, values.shape[0]):
-                if values[j] != 0:
-                    learner.past[indices[j], N_ROWS] += weight
-        return
-    for j in range(first, values.shape[0]):
-        take_in_value(learner, indices[j], np.float64(values[j]), n_before, weight)
 
 
 @inlined

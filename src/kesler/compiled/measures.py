@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.choices import choose, lead_of, set_levels, worst_pair
-from kesler.compiled.conditioning import condition, remember
+from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import DOUBLES, inlined, kernel
 from kesler.compiled.learner import (
@@ -58,7 +58,10 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
-        x = condition(learner, row, values, scratch)
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         k = learner.counters[FIRST_SEEN]

@@ -15,7 +15,7 @@ from kesler.compiled.choices import (
     set_levels,
     worst_pair,
 )
-from kesler.compiled.conditioning import condition, remember
+from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
@@ -174,7 +174,10 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
-        x = condition(learner, row, values, scratch)
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
@@ -203,7 +206,10 @@ def score_all(learner, rows, predictions, scores, scratch):
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
-        x = condition(learner, row, values, scratch)
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
