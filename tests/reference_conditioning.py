@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kesler.conditioning import Counts
 
 Array = NDArray[np.float64]
-FURTHEST = 1000.0  # deviations from the mean that a value counts as, at most
+FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
 
 
 def counts(x: Array, past: Array, w: Array, part: Any) -> Array:

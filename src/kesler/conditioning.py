@@ -137,8 +137,8 @@ class ZScores(Conditioning):
     Notes
     -----
     For dense rows only: zeros move too. Mean and deviation are updated in float64 (Welford), so
-    that neither a large mean nor a large value costs digits; what is further than 1,000 deviations
-    from the mean counts as that far in them, lest one broken value hide all later ones. 16 bytes a
+    that a large mean costs no digits. In them, what is further than 30 deviations from the mean
+    counts as that far, lest one broken value hide all later ones. 16 bytes a
     feature; a row costs a root and two divisions a feature.
 
     References

@@ -18,9 +18,9 @@ CLIP = 0
 # Columns of what is kept of each feature.
 N_ROWS = 0
 MEAN, SQUARES = range(2)
-# So many deviations from the mean at most, a value is taken in. More than any value of a stream
-# that changes its scale needs to be followed within some rows.
-FURTHEST = 1e3
+# A value is taken in at no more than so many deviations from the mean: few enough for a broken
+# value not to hide all later ones, and many enough to follow a stream that changes its scale.
+FURTHEST = 30.0
 
 
 @always_inlined
