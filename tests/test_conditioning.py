@@ -55,7 +55,9 @@ def seen(part: Any, X: Any, weights: Any = None, **more: Any) -> Any:
 @pytest.mark.parametrize("part", PARTS, ids=repr)
 @settings(max_examples=15)
 @given(
-    seed=st.integers(0, 999), scale=st.sampled_from([1e-30, 0.01, 1.0, 50.0]), weighted=st.booleans()
+    seed=st.integers(0, 999),
+    scale=st.sampled_from([1e-30, 0.01, 1.0, 50.0]),
+    weighted=st.booleans(),
 )
 def test_rows_are_seen_as_the_twin_sees_them(part, seed, scale, weighted):
     stream = make_stream(seed, n_rows=25)
@@ -297,8 +299,5 @@ def test_no_stream_makes_anything_but_numbers(part):
 
 
 def test_a_large_offset_costs_no_digits():
-    X, y = measured()
-    offset = (X.astype(np.float32) + np.float32(0)).astype(np.float64)
-    offset[:, 5] = np.round(X[:, 5]) + 2.0**23
-    plain = offset - [0, 0, 0, 0, 0, 2.0**23]
-    assert_allclose(seen(ZScores(), offset[:99]), seen(ZScores(), plain[:99]), atol=1e-6)
+    X = np.random.default_rng(13).integers(9, size=(99, 3))
+    assert_allclose(seen(ZScores(), X + 2.0**23), seen(ZScores(), X), atol=1e-6)
