@@ -21,6 +21,7 @@ from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditionin
 from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
+from reference_conditioning import conditioned
 
 MOST_CLASSES = 12
 SETS = {
@@ -132,6 +133,10 @@ class Row:
     @property
     def conditioned_by(self) -> Conditioning | None:
         return resolve_conditioning(self.conditioning, dense=True)
+
+    def seen(self, X: Any, weights: Any = None) -> Any:
+        """Return rows as their trials see them, in the oracle's words."""
+        return conditioned(self.conditioned_by, X, weights)
 
     @property
     def dense_only(self) -> bool:

@@ -37,7 +37,6 @@ from kesler import (
     load,
     progressive_validate,
 )
-from reference_conditioning import conditioned
 from registry import CUSTOM, FAMILIES, SETS
 from streams import everything, learnt
 
@@ -249,7 +248,7 @@ def our_weights(model: Any, kinds: Any) -> list[Any]:
 
 def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
     told, rest = told_to_oracle(case.face, y)
-    seen = conditioned(case.row.conditioned_by, X, weights)
+    seen = case.row.seen(X, weights)
     wide = np.hstack([np.ones((len(X), 1)), seen])
     arguments = (oracle_parts(case), case.row.rule, C)
     run = reference_answers.reference_answers_run(wide, told, rest, *arguments, weights)

@@ -22,7 +22,6 @@ from kesler import (
     OnlineOrdinalClassifier,
     Ratings,
     load,
-    mistake_bound,
     progressive_validate,
 )
 from kesler.conditioning import CONDITIONINGS, OURS, Counts, ZScores, resolve_conditioning
@@ -222,18 +221,6 @@ def test_the_past_grows_with_the_features_and_is_kept(part, tmp_path):
     arrays = model._machine.arrays()
     assert arrays["past"].shape == (40, part.n_statistics)
     assert arrays["past_rows"].tolist() == [30]
-
-
-def test_bounds_go_through_the_rows_that_the_learner_saw():
-    stream = make_stream(9, n_rows=60)
-    for part in (Counts(idf=True), ZScores()):
-        model = OnlineClassifier("multi", update="perceptron", conditioning=part)
-        X = conditioned(part, stream.X)
-        beforehand = OnlineClassifier("multi", update="perceptron")
-        bound = mistake_bound(progressive_validate(model, stream.X, stream.y))
-        other = mistake_bound(progressive_validate(beforehand, X, stream.y))
-        assert (bound.n_mistakes, bound.theorem) == (other.n_mistakes, other.theorem)
-        assert_allclose(bound.bound, other.bound, rtol=1e-3)
 
 
 def test_a_replay_forgets_the_past_before_each_pass():

@@ -37,7 +37,6 @@ from kesler.kernels import KERNELS, RBF, Linear, Polynomial, resolve_kernel
 from kesler.kernels.rbf import rbf
 from kesler.maps import Difference, Distance, Frequency
 from kesler.updates import RULES
-from reference_conditioning import conditioned
 from reference_kernels import KERNELS as ORACLE_KERNELS
 from reference_kernels import reference_kernel_run
 from registry import CUSTOM, FAMILIES, ROWS, Row
@@ -70,7 +69,7 @@ class Case:
 
     def oracle(self, stream: Stream, C: float = 1.0, *, weighted: bool = False) -> dict[str, Any]:
         return reference_kernel_run(
-            conditioned(self.row.conditioned_by, stream.X, stream.weights if weighted else None),
+            self.row.seen(stream.X, stream.weights if weighted else None),
             stream.y,
             self.row.oracle(),
             self.row.rule,

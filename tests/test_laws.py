@@ -40,7 +40,6 @@ from kesler.conditioning import CONDITIONINGS
 from kesler.links import LINKS
 from kesler.maps import MAPS
 from kesler.updates import RULES
-from reference_conditioning import conditioned
 from registry import CUSTOM, FAMILIES, MOST_CLASSES, ROWS, SETS, Row
 from streams import Stream, assert_same, everything, learnt, make_stream, streams
 
@@ -836,7 +835,7 @@ def oracle_weights(row: Row, model: OnlineClassifier) -> list[Any]:
 
 
 def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) -> None:
-    seen = conditioned(row.conditioned_by, stream.X, weights)
+    seen = row.seen(stream.X, weights)
     run = oracle.Watched(seen, stream.y, row.oracle(), row.rule, C, weights)
     if not exactly and run.doubtful < len(stream):
         assume(run.doubtful >= 8)
@@ -887,7 +886,7 @@ def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
     """Whatever the steps are, which need not be unique, nothing has a lower objective."""
     model, parts = row.learner(C=C), row.oracle()
     past: list[reference.Past] = [[] for _ in range(stream.n_classes)]
-    seen = conditioned(row.conditioned_by, stream.X)
+    seen = row.seen(stream.X)
     for given_x, x, y in zip(stream.X, seen, stream.y.tolist(), strict=True):
         met = [r for r, rows in enumerate(past) if rows]
         if y in met:

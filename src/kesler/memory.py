@@ -49,9 +49,9 @@ class Memory:
     Notes
     -----
     4 bytes for each feature and hypothesis, 8 more with a link or an average, 4 for each feature,
-    class and statistic kept (one for every kind that a map asks for), and up to 16 a feature for
-    the conditioning of rows. Room for classes and
-    features doubles when it is full, so that growing costs O(1) amortised.
+    class and statistic kept (one for every kind that a map asks for), and up to 16 for each feature
+    if rows are conditioned. Room for classes and features doubles when it is full, so that growing
+    costs O(1) amortised.
     """
 
     def __init__(

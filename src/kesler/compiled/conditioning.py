@@ -75,7 +75,7 @@ def condition_scores(learner, indices, values, first, scratch):
 
 @always_inlined
 def remember(learner, indices, values, weight):
-    """Take a row in, after its trial, as so many rows; nothing if rows are not conditioned."""
+    """Take a row in, after its trial, as so many rows."""
     first, n_before = learner.conditioning[N_CONSTANT], learner.past_rows[0]
     if learner.conditioning[METHOD] == Z_SCORES:
         for j in range(first, values.shape[0]):
