@@ -34,9 +34,11 @@ class Case:
     def learner(self, C: float = 1.0) -> Any:
         view = self.row.feature_map
         hypotheses = FAMILIES[self.row.family].hypotheses(None, view)
-        maps = {} if view is None or self.face == "ranks" else {"feature_map": view}
+        more: dict[str, Any] = {"conditioning": self.row.conditioning}
+        if view is not None and self.face != "ranks":
+            more["feature_map"] = view
         update = self.row.update(C)
-        return FACES[self.face](hypotheses, update=update, intercept=self.intercept, **maps)
+        return FACES[self.face](hypotheses, update=update, intercept=self.intercept, **more)
 
 
 CASES = [
@@ -44,6 +46,10 @@ CASES = [
     for face, rule, family in product(FACES, RULES, ["multi", "single", "own-view", "grouped"])
 ] + [Case(face, Row(rule, "hybrid", "distance")) for face, rule in product(OF_TABLES, RULES)]
 CASES += [Case("ranks", Row(rule, "hybrid", None)) for rule in RULES]
+CASES += [
+    Case(face, Row("simproj", "multi", None, conditioning=conditioning))
+    for face, conditioning in product(FACES, ["counts", "idf", "z-scores"])
+]
 
 
 def every_case(cases: list[Case]) -> Any:

@@ -17,9 +17,11 @@ import homemade
 import reference
 from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
 from kesler.algorithms import ALGORITHMS
+from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditioning
 from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
+from reference_conditioning import conditioned
 
 MOST_CLASSES = 12
 SETS = {
@@ -108,12 +110,13 @@ class Row:
     link: str = "linear"
     averaged: bool = False
     algorithm: str | None = None
+    conditioning: str | None = None
 
     @property
     def name(self) -> str:
         link = self.link if self.link != "linear" else None
         first = self.rule if self.algorithm is None else f"linear-max-{self.algorithm}"
-        parts = [first, self.family, self.view, link]
+        parts = [first, self.family, self.view, link, self.conditioning]
         return "-".join([*(part for part in parts if part), *(["mean"] if self.averaged else [])])
 
     @property
@@ -128,8 +131,17 @@ class Row:
         return MAPS[self.view]() if self.view in MAPS else getattr(homemade, self.view)
 
     @property
+    def conditioned_by(self) -> Conditioning | None:
+        return resolve_conditioning(self.conditioning, dense=True)
+
+    def seen(self, X: Any, weights: Any = None) -> Any:
+        """Return rows as their trials see them, in the oracle's words."""
+        return conditioned(self.conditioned_by, X, weights)
+
+    @property
     def dense_only(self) -> bool:
-        return self.feature_map is not None and not self.feature_map.zero_at_zero
+        parts = (self.feature_map, self.conditioned_by)
+        return any(part is not None and not part.zero_at_zero for part in parts)
 
     def update(self, C: float) -> UpdateRule:
         if self.rule not in RULES:
@@ -143,13 +155,14 @@ class Row:
         if self.algorithm is not None:
             known = self.algorithm in ALGORITHMS
             algorithm = self.algorithm if known else getattr(homemade, self.algorithm)
-            return LinearMax(algorithm, hypotheses, view)
+            return LinearMax(algorithm, hypotheses, view, self.conditioning)
         return OnlineClassifier(
             hypotheses,
             view,
             self.update(C),
             self.link if self.link in LINKS else getattr(homemade, self.link),
             self.averaged,
+            conditioning=self.conditioning,
         )
 
     def oracle(self) -> list[dict[str, Any]]:
@@ -191,7 +204,20 @@ def _rows() -> list[Row]:
             ("all-three", "frequency"),
         ]
     ]
-    return list(dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max]))
+    conditioned = [
+        replace(row, conditioning=conditioning)
+        for row in [
+            Row("pa1", "multi", None),
+            Row("perceptron", "hybrid", "frequency"),
+            Row("mira", "grouped-view", "product-mean"),
+            Row("simproj", "hybrid", "product-mean", "exponential"),
+            Row("perceptron", "all-three", "product", averaged=True),
+            Row("perceptron", "multi", None, algorithm="romma"),
+        ]
+        for conditioning in CONDITIONINGS
+        if conditioning != "none"
+    ]
+    return list(dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max, *conditioned]))
 
 
 ROWS = _rows()

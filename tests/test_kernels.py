@@ -69,7 +69,7 @@ class Case:
 
     def oracle(self, stream: Stream, C: float = 1.0, *, weighted: bool = False) -> dict[str, Any]:
         return reference_kernel_run(
-            stream.X,
+            self.row.seen(stream.X, stream.weights if weighted else None),
             stream.y,
             self.row.oracle(),
             self.row.rule,
@@ -101,6 +101,11 @@ def _cases() -> list[Case]:
     ] + [Row("pa1", "all-three", "product-mean"), Row("mira", "hybrid", "frequency")]
     cases += [Case(row, kernel) for row, kernel in product(few, OURS)]
     cases += [Case(row, "rbf", budget) for row, budget in product(few[:6], [1, 7])]
+    cases += [
+        Case(replace(row, conditioning=conditioning), "rbf")
+        for row in (Row("perceptron", "multi", None), Row("simproj", "hybrid", "product-mean"))
+        for conditioning in ("counts", "idf", "z-scores")
+    ]
     return list(dict.fromkeys(cases))
 
 
@@ -119,12 +124,15 @@ SOME = [
         "rbf-perceptron-hybrid-difference-7",
         "rbf-perceptron-multi-7",
         "rbf-mira-hybrid-frequency",
+        "rbf-perceptron-multi-idf",
+        "rbf-simproj-hybrid-product-mean-counts",
+        "rbf-perceptron-multi-z-scores",
     )
 ]
 SPARSE = [case for case in SOME if not case.row.dense_only and case.kernel != "overlap"]
 # Where users write 1 for 1.0, compiled code counts in double and NumPy in float32.
 OURS_ALONE = [case for case in SOME if case.kernel in KERNELS]
-assert len(SOME) == 9 and len(SPARSE) == 4
+assert len(SOME) == 12 and len(SPARSE) == 6
 
 
 def every(cases: list[Case]) -> Any:

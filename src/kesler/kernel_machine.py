@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kesler.answers import Kind
 from kesler.classes import ClassTable, Newcomers
+from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.geometry import EUCLIDEAN, Metric
@@ -33,7 +34,7 @@ class KernelMachine(Machine):
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, costs : as in `Machine`.
+    parts, rule, classes, constant, answer, costs, conditioning : as in `Machine`.
     link, averaged, metric, newcomers : refused unless linear, False, Euclidean and not "virtual",
         since there are no weights.
     kernel : the inner product of views.
@@ -60,6 +61,7 @@ class KernelMachine(Machine):
         costs: Costs | None = None,
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
+        conditioning: Conditioning | None = None,
         kernel: MercerKernel,
         dense: bool,
         budget: int | None = None,
@@ -95,7 +97,14 @@ class KernelMachine(Machine):
         self.budget = require_budget(budget)
         self.dense = dense
         super().__init__(
-            parts, rule, classes, constant, answer=answer, costs=costs, newcomers=newcomers
+            parts,
+            rule,
+            classes,
+            constant,
+            answer=answer,
+            costs=costs,
+            newcomers=newcomers,
+            conditioning=conditioning,
         )
 
     @property

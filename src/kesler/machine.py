@@ -13,6 +13,7 @@ import numpy.typing as npt
 from kesler.answers import Answers, Kind
 from kesler.calibration import probabilities
 from kesler.classes import ClassTable, Label, Newcomers
+from kesler.conditioning import Conditioning
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -58,6 +59,7 @@ class Machine(Memory):
     costs : what confusions cost, None for 1 each.
     metric : one step size for each weight.
     newcomers : what the first instance of a class does; see :data:`kesler.classes.Newcomers`.
+    conditioning : what is done to rows before their trials, None for nothing.
 
     Raises
     ------
@@ -84,6 +86,7 @@ class Machine(Memory):
         costs: Costs | None = None,
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
+        conditioning: Conditioning | None = None,
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
         require_measurable(metric, rule, link, parts)
@@ -101,6 +104,7 @@ class Machine(Memory):
             costs=costs,
             metric=metric,
             newcomers=newcomers,
+            conditioning=conditioning,
         )
         self._require_thresholds()
 
@@ -236,6 +240,8 @@ class Machine(Memory):
         self._totals[:] = 0
         for kept in (self._pooled, self._moments, self._amounts, self._shares):
             kept[:] = 0
+        self._past[:] = 0
+        self._past_rows[:] = 0
         self.counters[:] = 0
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
@@ -268,11 +274,11 @@ class Machine(Memory):
         rows = self._prepare(rows)
         predictions = np.empty(len(rows), dtype=np.int32)
         with self._lock:
-            known = rows.below(self.n_features)
-            if known.ratings is not None:
-                unseen = self.n_sub_experts
-                known = replace(known, ratings=known.ratings.with_unseen_as(unseen))
-            self._kernels.predict(self._reader, self._blocks(known), predictions, scores)
+            rows = rows.with_unseen_as(self.n_features)
+            if rows.ratings is not None:
+                ratings = rows.ratings.with_unseen_as(self.n_sub_experts)
+                rows = replace(rows, ratings=ratings)
+            self._kernels.predict(self._reader, self._blocks(rows), predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
@@ -317,9 +323,11 @@ class Machine(Memory):
     def _why_dense(self) -> tuple[str, str] | None:
         """Return what looks at zeros, and what would not; None if nothing does."""
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
-        if looking is None:
-            return None
-        return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if looking is not None:
+            return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if self.conditioning is not None and not self.conditioning.zero_at_zero:
+            return f"the conditioning {self.conditioning!r} is not zero at zero", "'counts'"
+        return None
 
     def _require_finite_steps(self) -> None:
         if self.counters[3]:
@@ -429,6 +437,17 @@ class Machine(Memory):
             "shares": self._shares,
             "smoothing": np.array([*self._smoothing, self.constant]),
             "calibration": self._calibration,
+            **self._conditioning_fields(),
+        }
+
+    def _conditioning_fields(self) -> dict[str, Any]:
+        part = self.conditioning
+        method, parameters = (part.method, part.parameters) if part is not None else (0, ())
+        return {
+            "conditioning": np.array([method, bool(self.constant)]),
+            "conditioning_parameters": np.array(parameters, dtype=np.float64),
+            "past": self._past,
+            "past_rows": self._past_rows,
         }
 
     @cached_property

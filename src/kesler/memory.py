@@ -13,6 +13,7 @@ from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
 from kesler.calibration import uncalibrated
 from kesler.classes import ClassTable, Label, Newcomers, plain
+from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.geometry import Metric
@@ -37,7 +38,7 @@ STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off
 LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
     *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
-    *("_pooled", "_moments", "_amounts", "_shares", "_metric_numbers"),
+    *("_pooled", "_moments", "_amounts", "_shares", "_metric_numbers", "_past", "_past_rows"),
 )
 
 
@@ -46,15 +47,15 @@ class Memory:
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers : as in
-        :class:`~kesler.machine.Machine`.
+    parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers, \
+conditioning : as in :class:`~kesler.machine.Machine`.
 
     Notes
     -----
     4 bytes for each feature and hypothesis, 8 more with a link or an average, 4 more with a metric
     that is not Euclidean, and 4 for each feature, class and statistic kept (one for every kind that
-    a map asks for; 28 for moments). Room for classes and features doubles when it is full, so that
-    growing costs O(1) amortised.
+    a map asks for; 28 for moments), and up to 16 for each feature if rows are conditioned. Room for
+    classes and features doubles when it is full, so that growing costs O(1) amortised.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Memory:
         costs: Costs | None,
         metric: Metric,
         newcomers: Newcomers,
+        conditioning: Conditioning | None,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
@@ -81,6 +83,7 @@ class Memory:
         self.costs = costs
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
@@ -101,6 +104,7 @@ class Memory:
         self._smoothing = _smoothing(self._maps)
         self._require_linear_beginning()
         self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
+        self._past_rows = np.zeros(1)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -233,12 +237,12 @@ class Memory:
         """Make room for so many classes, features, sub-experts and the groups there are.
 
         Features and sub-experts are rows of one table, since each part has columns of its own. One
-        row stays unused: it stands for all sub-experts that have not been met, whose weight is the
-        one that all begin with (Mesterharm 2001, Section 6.1).
+        row of either kind stays unused: it stands for all that have not been met, whose weight is
+        the one that all begin with (Mesterharm 2001, Section 6.1).
         """
         class_room = _doubled(self._class_room, n_classes + self._n_unborn)
         feature_room = _doubled(
-            self._feature_room, max(n_features, n_sub_experts + self.takes_ratings)
+            self._feature_room, max(n_features + 1, n_sub_experts + self.takes_ratings)
         )
         group_room = [
             _doubled(room, len(groups))
@@ -254,6 +258,7 @@ class Memory:
         old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
         old_margins = self._margins
         old_statistics, old_totals, old_pooled = self._sums, self._totals, self._pooled_arrays()
+        old_past = self._past
         self._allocate(class_room, feature_room, group_room)
         self._count(n_features, n_sub_experts)
         self._put_hypotheses(old_hypotheses)
@@ -261,6 +266,7 @@ class Memory:
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
         self._put_pooled(old_pooled)
+        self._past[: len(old_past)] = old_past
         self._ranks[:, : old_ranks.shape[1]] = old_ranks
         if self.costs is not None:
             self._margins[: len(old_margins), : len(old_margins)] = old_margins
@@ -276,10 +282,11 @@ class Memory:
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
+        past = np.zeros((feature_room, self.conditioning.n_statistics if self.conditioning else 0))
         ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
         self._allocate_hypotheses(class_room, feature_room, group_room)
         self._allocate_pooled(class_room, feature_room)
-        self._sums, self._totals, self._ranks = sums, totals, ranks
+        self._sums, self._totals, self._past, self._ranks = sums, totals, past, ranks
         self._margins = margins * self.rule.margin
         self._class_room, self._feature_room, self._group_room = (
             class_room,
@@ -464,6 +471,8 @@ class Memory:
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
         arrays |= self._pooled_arrays(n, k)
+        if self.conditioning is not None:
+            arrays |= {"past": self._past[:n], "past_rows": self._past_rows}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
     def restore(
@@ -489,6 +498,8 @@ class Memory:
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
         self._put_pooled(arrays)
+        if self.conditioning is not None:
+            self._past[:n_features], self._past_rows[:] = arrays["past"], arrays["past_rows"]
         self._place_ranks()
         self._bind()
 

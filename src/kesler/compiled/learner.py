@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.compiled.conditioning import METHOD, NONE
 from kesler.compiled.jit import (
     BOOL_TABLE,
     DOUBLE_STACK,
@@ -120,7 +121,9 @@ class Learner(NamedTuple):
     pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
     (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
     all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above;
-    calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes.
+    calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes;
+    conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
+    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are.
     """
 
     weights: npt.NDArray[np.float32]
@@ -159,6 +162,10 @@ class Learner(NamedTuple):
     shares: npt.NDArray[np.float32]
     smoothing: npt.NDArray[np.float64]
     calibration: npt.NDArray[np.float64]
+    conditioning: npt.NDArray[np.int64]
+    conditioning_parameters: npt.NDArray[np.float64]
+    past: npt.NDArray[np.float64]
+    past_rows: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -179,7 +186,8 @@ class Scratch(NamedTuple):
 
     wide, lengths : (classes,), coefficients and squared norms of all classes; rates : (longest
     row,), of the entries' weights in one hypothesis, or what all are multiplied by; tables :
-    (parts, longest row, classes), views that are wanted again, or (0, ...).
+    (parts, longest row, classes), views that are wanted again, or (0, ...);
+    conditioned, exact : (longest row,) if rows are conditioned.
     """
 
     scores: npt.NDArray[np.float32]
@@ -197,6 +205,8 @@ class Scratch(NamedTuple):
     rates: npt.NDArray[np.float32]
     tables: npt.NDArray[np.float32]
     views: Views
+    conditioned: npt.NDArray[np.float32]
+    exact: npt.NDArray[np.float64]
 
 
 class Solver(NamedTuple):
@@ -305,6 +315,10 @@ LEARNER = types.NamedTuple(
         FLOAT_TABLE,
         DOUBLES,
         DOUBLES,
+        INTS,
+        DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLES,
     ),
     Learner,
 )
@@ -329,6 +343,7 @@ def make_scratch(learner, rows):
             first, last = ratings.starts[t], ratings.starts[t + 1]
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
+    n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     views = Views(
         np.empty(n_classes, np.int64),
         np.empty(n_classes, np.int64),
@@ -354,6 +369,8 @@ def make_scratch(learner, rows):
             (learner.parts.shape[0] if keeps_views(learner) else 0, longest, n_classes), np.float32
         ),
         views,
+        np.empty(n_conditioned, np.float32),
+        np.empty(n_conditioned),
     )
 
 

@@ -16,6 +16,7 @@ from kesler.compiled.choices import (
     set_levels,
     worst_pair,
 )
+from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
@@ -198,11 +199,15 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
     """Run a trial a row."""
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         rescale(learner, row, x, weight)
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
@@ -223,6 +228,7 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
         meet(learner, row, x, codes, levels, weight, scratch.out)
+        remember(learner, row, values, weight)
 
 
 @inlined
@@ -263,7 +269,11 @@ def score_all(learner, rows, predictions, scores, scratch):
     k = learner.counters[FIRST_SEEN]
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from kesler.answers import Kind
 from kesler.bank_machine import BankMachine
 from kesler.classes import ClassTable, Label
+from kesler.conditioning import Conditioning, resolve_conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
@@ -259,6 +260,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return self
 
     @property
+    def conditioning_(self) -> Conditioning | None:
+        """What is done to rows before their trials; None for nothing, or each member's own."""
+        machine = self._fitted()
+        return None if isinstance(machine, BankMachine) else machine.conditioning
+
+    @property
     def n_support_vectors_(self) -> list[int]:
         """How many support vectors each part of the hypotheses has; empty without a kernel."""
         machine = self._fitted()
@@ -425,6 +432,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "classes": self._known_classes(),
             "constant": inputs.intercept_value(getattr(self, "intercept", 0.0)),
             "answer": self.answer,
+            "conditioning": resolve_conditioning(vars(self)["conditioning"], dense=dense),
             **self._moves(),
         }
         kernel, budget = self._kernel(), getattr(self, "budget", None)
@@ -458,6 +466,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "intercept": machine.constant,
             "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,
+            "conditioning": machine.conditioning,
         }
         if isinstance(machine, KernelMachine):
             told |= {"kernel": machine.kernel, "budget": machine.budget}
@@ -518,8 +527,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     def _takes_sparse_rows(self) -> bool:
         try:
             parts, kernel = self._parts(dense=False), self._kernel()
+            conditioning = resolve_conditioning(vars(self)["conditioning"], dense=False)
         except KeslerError:  # refused when it learns, not when it is asked for its tags
             return True
         if kernel is not None and kernel.of == "vectors":
+            return False
+        if conditioning is not None and not conditioning.zero_at_zero:
             return False
         return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)

@@ -12,6 +12,7 @@ from kesler import model_file
 from kesler.algorithms import OURS as ALGORITHMS
 from kesler.bank_machine import BankMachine
 from kesler.classes import ClassTable
+from kesler.conditioning import OURS as CONDITIONINGS
 from kesler.costs import restore_costs
 from kesler.errors import KeslerError
 from kesler.estimators.members import unfitted
@@ -75,6 +76,7 @@ def _settings(machine: AnyMachine) -> dict[str, Any]:
         "metric": machine.metric.describe(),
         "newcomers": machine.newcomers,
         "costs": None if machine.costs is None else machine.costs.describe(),
+        "conditioning": machine.conditioning and machine.conditioning.describe(),
         "labels": machine.classes.labels,
         "order": machine.classes.declared,
         "n_features": machine.n_features,
@@ -150,6 +152,9 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
     links = [each for each in custom if isinstance(each, Link)]
     link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
     costs = restore_costs(metadata.get("costs"), custom)
+    conditioning = metadata.get("conditioning")
+    if conditioning is not None:
+        conditioning = restore(conditioning, "conditioning", CONDITIONINGS, ())
     constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
     order = metadata.get("order")
     made_of: dict[str, Any] = {
@@ -163,6 +168,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "costs": costs,
         "metric": restore(metadata.get("metric", EUCLIDEAN.describe()), "metric", METRICS, []),
         "newcomers": metadata.get("newcomers", "wait"),
+        "conditioning": conditioning,
     }
     kept = metadata.get("kernel")
     machine = Machine(**made_of) if kept is None else _over_kernel(kept, custom, made_of)

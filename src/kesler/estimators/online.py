@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from kesler.answers import Kind
 from kesler.bank_machine import BankMachine
 from kesler.classes import Label, Newcomers
+from kesler.conditioning import Conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import inputs
 from kesler.estimators.base import AnyMachine, OnlineLearner
@@ -96,6 +97,11 @@ metric, default "auto"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
+    conditioning : "auto", "counts", "idf", "z-scores", "none", conditioning or None, default None
+        What is done to each row before its trial, from the rows before it only; see
+        :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
+        their own; "auto" takes the former if the first rows are sparse or named, the latter if
+        they are dense. None leaves rows as they are.
 
     Attributes
     ----------
@@ -108,6 +114,8 @@ metric, default "auto"
         The map in use, None for "multi".
     n_support_vectors_ : list of int
         With a kernel, how many support vectors each part of the hypotheses has; else empty.
+    conditioning_ : Conditioning or None
+        What is done to rows.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set while learning from named features, whose number grows.
 
@@ -161,6 +169,7 @@ metric, default "auto"
         budget: int | None = None,
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -174,6 +183,7 @@ metric, default "auto"
         self.budget = budget
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
 
     # ---- predictions ------------------------------------------------------------------------
 
@@ -182,7 +192,7 @@ metric, default "auto"
 
         Parameters
         ----------
-        X : rows as in `fit`; names never met count for nothing.
+        X : rows as in `fit`; features never met have the weights that all begin with.
 
         Returns
         -------
