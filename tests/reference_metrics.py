@@ -119,6 +119,7 @@ def rates(metric: str, evidence: Array, scales: Array, gain: float) -> Array:
     return {
         "euclidean": np.ones_like(evidence),
         "adagrad": steep,  # Duchi et al. 2011
+        "length-free-adagrad": np.sqrt(gain) * steep,
         "scale-free": gain * units**2,  # Ross et al. 2013, Algorithm 2
         "scale-free-adagrad": np.sqrt(gain) * units * steep,  # Ross et al. 2013, Algorithm 3
         **dict.fromkeys(["confidence", "soft"], 1 / (1 + evidence)),  # Crammer et al. 2009

@@ -18,9 +18,11 @@ import reference
 import reference_metrics
 from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
 from kesler.algorithms import ALGORITHMS
+from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditioning
 from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
+from reference_conditioning import conditioned
 
 MOST_CLASSES = 12
 SETS = {
@@ -48,6 +50,7 @@ reference.CHOICES["part_way"] = reference.most_violated
 
 NEEDS_TWIN = tuple(reference_metrics.RULES)
 """Rules that only trial-by-trial comparisons know: those against the rest, and confident ones."""
+PLAIN_RULES = [rule for rule in RULES if rule not in NEEDS_TWIN]
 
 # ---- families of hypotheses ---------------------------------------------------------------------
 
@@ -112,6 +115,7 @@ class Row:
     link: str = "linear"
     averaged: bool = False
     algorithm: str | None = None
+    conditioning: str | None = None
     metric: str = "auto"
     newcomers: Any = "wait"
     invariant: bool = False
@@ -120,7 +124,7 @@ class Row:
     def name(self) -> str:
         link = self.link if self.link != "linear" else None
         first = self.rule if self.algorithm is None else f"linear-max-{self.algorithm}"
-        parts = [first, self.family, self.view, link]
+        parts = [first, self.family, self.view, link, self.conditioning]
         options = {
             "mean": self.averaged,
             "invariant": self.invariant,
@@ -132,8 +136,9 @@ class Row:
     @property
     def is_plain(self) -> bool:
         """Whether the oracle of whole runs knows it: no link, metric, rest or newcomers."""
-        told = (self.link, self.algorithm, self.metric, self.newcomers, self.invariant)
-        return told == ("linear", None, "auto", "wait", False) and self.rule not in NEEDS_TWIN
+        told = (self.link, self.algorithm, self.conditioning, self.metric, self.newcomers)
+        plain = told == ("linear", None, None, "auto", "wait") and not self.invariant
+        return plain and self.rule not in NEEDS_TWIN
 
     @property
     def takes_weights(self) -> bool:
@@ -147,8 +152,17 @@ class Row:
         return MAPS[self.view]() if self.view in MAPS else getattr(homemade, self.view)
 
     @property
+    def conditioned_by(self) -> Conditioning | None:
+        return resolve_conditioning(self.conditioning, dense=True)
+
+    def seen(self, X: Any, weights: Any = None) -> Any:
+        """Return rows as their trials see them, in the oracle's words."""
+        return conditioned(self.conditioned_by, X, weights)
+
+    @property
     def dense_only(self) -> bool:
-        return self.feature_map is not None and not self.feature_map.zero_at_zero
+        parts = (self.feature_map, self.conditioned_by)
+        return any(part is not None and not part.zero_at_zero for part in parts)
 
     def update(self, C: float) -> UpdateRule:
         if self.rule not in RULES:
@@ -163,13 +177,14 @@ class Row:
         if self.algorithm is not None:
             known = self.algorithm in ALGORITHMS
             algorithm = self.algorithm if known else getattr(homemade, self.algorithm)
-            return LinearMax(algorithm, hypotheses, view)
+            return LinearMax(algorithm, hypotheses, view, self.conditioning)
         return OnlineClassifier(
             hypotheses,
             view,
             self.update(C),
             self.link if self.link in LINKS else getattr(homemade, self.link),
             self.averaged,
+            conditioning=self.conditioning,
             metric=self.metric,
             newcomers=self.newcomers,
         )
@@ -213,7 +228,22 @@ def _rows() -> list[Row]:
             ("all-three", "frequency"),
         ]
     ]
-    return list(dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max, *_adaptive()]))
+    conditioned = [
+        replace(row, conditioning=conditioning)
+        for row in [
+            Row("pa1", "multi", None),
+            Row("perceptron", "hybrid", "frequency"),
+            Row("mira", "grouped-view", "product-mean"),
+            Row("simproj", "hybrid", "product-mean", "exponential"),
+            Row("perceptron", "all-three", "product", averaged=True),
+            Row("perceptron", "multi", None, algorithm="romma"),
+        ]
+        for conditioning in CONDITIONINGS
+        if conditioning != "none"
+    ]
+    return list(
+        dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max, *conditioned, *_adaptive()])
+    )
 
 
 def _adaptive() -> list[Row]:

@@ -113,4 +113,7 @@ def assert_same(one: OnlineClassifier, other: OnlineClassifier, probes: Any) -> 
     assert one.classes_.tolist() == other.classes_.tolist()
     scores, others = one.decision_function(probes), other.decision_function(probes)
     np.testing.assert_array_equal(scores, others, strict=True)
+    if hasattr(one, "predict_proba"):
+        chances, others = one.predict_proba(probes), other.predict_proba(probes)
+        np.testing.assert_array_equal(chances, others, strict=True)
     assert one.predict(probes).tolist() == other.predict(probes).tolist()

@@ -190,6 +190,13 @@ def test_5_save_load_go_on_is_never_stopped(case, tmp_path):
         assert_same(never_stopped, other.partial_fit(X[11:], y[11:]), X)
 
 
+def assert_trials_follow(model: Any, X: Any, y: Answers) -> None:
+    """What predicts and the trial that comes next score alike, features never met included."""
+    expected = model._scores(X[:1])
+    found = model._run_trials(X[:1], y[:1], keep_scores=True).scores
+    np.testing.assert_array_equal(found[:, : expected.shape[1]], expected)
+
+
 @every_case(CASES)
 def test_6_predicting_changes_nothing(case):
     X, y = some(case.face, 9)
@@ -202,6 +209,8 @@ def test_6_predicting_changes_nothing(case):
         inside = everything(named)
         named.predict(rows), named.predict_one(rows[0])
         assert everything(named) == inside
+        assert_trials_follow(named, [row | {"a": 2.0} for row in rows], y[:1])
+    assert_trials_follow(copy.deepcopy(model), X[:3], y[:3])
     assert (
         everything(model),
         {k: v.tobytes() for k, v in model._machine.arrays().items()},
@@ -239,7 +248,8 @@ def our_weights(model: Any, kinds: Any) -> list[Any]:
 
 def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
     told, rest = told_to_oracle(case.face, y)
-    wide = np.hstack([np.ones((len(X), 1)), X])
+    seen = case.row.seen(X, weights)
+    wide = np.hstack([np.ones((len(X), 1)), seen])
     arguments = (oracle_parts(case), case.row.rule, C)
     run = reference_answers.reference_answers_run(wide, told, rest, *arguments, weights)
     stop = run["doubtful"]

@@ -36,10 +36,9 @@ from kesler import (
 from kesler.kernels import KERNELS, RBF, Linear, Polynomial, resolve_kernel
 from kesler.kernels.rbf import rbf
 from kesler.maps import Difference, Distance, Frequency
-from kesler.updates import RULES
 from reference_kernels import KERNELS as ORACLE_KERNELS
 from reference_kernels import reference_kernel_run
-from registry import CUSTOM, FAMILIES, ROWS, Row
+from registry import CUSTOM, FAMILIES, PLAIN_RULES, ROWS, Row
 from streams import Stream, assert_same, everything, in_order_of_appearance, learnt, make_stream
 
 OURS = {
@@ -69,7 +68,7 @@ class Case:
 
     def oracle(self, stream: Stream, C: float = 1.0, *, weighted: bool = False) -> dict[str, Any]:
         return reference_kernel_run(
-            stream.X,
+            self.row.seen(stream.X, stream.weights if weighted else None),
             stream.y,
             self.row.oracle(),
             self.row.rule,
@@ -88,7 +87,7 @@ def _cases() -> list[Case]:
     views = {name: "difference" if name in ("single", "hybrid") else None for name in FAMILIES}
     rows = [
         Row(rule, family, views[family])
-        for rule, family in product([*RULES, "part_way"], ["multi", "single", "hybrid"])
+        for rule, family in product([*PLAIN_RULES, "part_way"], ["multi", "single", "hybrid"])
     ]
     cases = [Case(row, "rbf") for row in rows]
     BY_RULE.extend(cases)
@@ -101,6 +100,11 @@ def _cases() -> list[Case]:
     ] + [Row("pa1", "all-three", "product-mean"), Row("mira", "hybrid", "frequency")]
     cases += [Case(row, kernel) for row, kernel in product(few, OURS)]
     cases += [Case(row, "rbf", budget) for row, budget in product(few[:6], [1, 7])]
+    cases += [
+        Case(replace(row, conditioning=conditioning), "rbf")
+        for row in (Row("perceptron", "multi", None), Row("simproj", "hybrid", "product-mean"))
+        for conditioning in ("counts", "idf", "z-scores")
+    ]
     return list(dict.fromkeys(cases))
 
 
@@ -119,12 +123,15 @@ SOME = [
         "rbf-perceptron-hybrid-difference-7",
         "rbf-perceptron-multi-7",
         "rbf-mira-hybrid-frequency",
+        "rbf-perceptron-multi-idf",
+        "rbf-simproj-hybrid-product-mean-counts",
+        "rbf-perceptron-multi-z-scores",
     )
 ]
 SPARSE = [case for case in SOME if not case.row.dense_only and case.kernel != "overlap"]
 # Where users write 1 for 1.0, compiled code counts in double and NumPy in float32.
 OURS_ALONE = [case for case in SOME if case.kernel in KERNELS]
-assert len(SOME) == 9 and len(SPARSE) == 4
+assert len(SOME) == 12 and len(SPARSE) == 6
 
 
 def every(cases: list[Case]) -> Any:
@@ -174,7 +181,7 @@ def test_200_trials_on_a_real_set_are_as_in_the_oracle(case):
     assert assert_follows(case, stream, 1.0) > (4 if case.row.rule == "mira" else 15)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", PLAIN_RULES)
 @pytest.mark.parametrize("family", ["multi", "grouped", "hybrid"])
 def test_the_linear_kernel_predicts_what_weights_do(rule, family):
     row = Row(rule, family, "product-mean" if family == "hybrid" else None)
@@ -359,7 +366,7 @@ def test_10_scikit_learn_checks_pass(hypotheses):
         estimator, expected_failed_checks=expected, on_fail=None, on_skip=None
     )
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-    assert failed == {} and len(results) > 50
+    assert failed == {} and len(results) > 60
 
 
 # ---- budgets ------------------------------------------------------------------------------------

@@ -563,6 +563,7 @@ def test_parameters_can_be_read_set_and_shown():
         "averaged": False,
         "costs": None,
         "intercept": 0.0,
+        "conditioning": None,
     }
     assert "PassiveAggressive(C=0.1, variant=1)" in repr(model)
     assert model.set_params(hypotheses="multi").hypotheses == "multi"

@@ -23,7 +23,9 @@ def no_window():
 def progressive(n_trials, every):
     """A run with a mistake in each trial whose number is a multiple of `every`."""
     curve = np.arange(1, n_trials + 1) // every
-    return ProgressiveResult(n_trials, int(curve[-1]), 0, curve, np.empty(0, dtype=object), 1.0)
+    return ProgressiveResult(
+        n_trials, int(curve[-1]), 0, curve, np.empty(0, dtype=object), np.empty((0, 2)), 1.0
+    )
 
 
 def method(trials, curve):

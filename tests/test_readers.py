@@ -192,15 +192,19 @@ def test_names_join_the_vocabulary_that_is_given(tmp_path):
         ("rows.vw", "1 |f a b\n", {}),
         ("rows.csv", "y,f^a,f^b,t\n1,1,1,\n", {"label": "y"}),
         ("rows.jsonl", '{"label": 1, "text": "a b"}', {}),
+        ("dense.csv", "y,f^a,f^b\n1,1,1\n", {"label": "y"}),
     ],
 )
-def test_without_growth_new_names_are_dropped(tmp_path, name, content, options):
+def test_without_growth_new_names_do_not_join(tmp_path, name, content, options):
+    """They are numbered beyond those known; columns of a dense table are left out."""
     known = "b" if name == "rows.jsonl" else "f^b"
     vocabulary = Vocabulary.of([known])
     path = write(tmp_path, name, content)
     stream = open_stream(path, vocabulary=vocabulary, grow=False, **options)
     (block,) = stream
-    assert (block.rows.indices.tolist(), block.rows.n_features) == ([0], 1)
+    found = block.rows.indices.tolist(), block.rows.n_features
+    assert found == (([0], 1) if block.rows.dense else ([1, 0], 2))
+    assert block.rows.dense == (name == "dense.csv")
     assert vocabulary.names == [known]
 
 

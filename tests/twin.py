@@ -233,7 +233,9 @@ class Twin:
     def rescaled(self, x: Any, before: State, weight: float) -> State:
         """Count features in the units that they have from this row on."""
         self.scales, shrunk = reference_metrics.shrunk(self.metric, x, self.scales)
-        units = np.divide(x, self.scales, out=np.zeros(self.n), where=self.scales > 0)
+        units = x
+        if self.metric.startswith("scale-free"):
+            units = np.divide(x, self.scales, out=np.zeros(self.n), where=self.scales > 0)
         self.trials, self.length = self.trials + weight, self.length + weight * (units @ units)
         return replace(before, v=before.v * np.tile(shrunk, len(before.v) // self.n))
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kesler.algorithms.algorithm import threshold_algorithm
     from kesler.bounds import mistake_bound
     from kesler.errors import KeslerError
+    from kesler.estimators.bank import Bank
     from kesler.estimators.files import load
     from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 # What is imported on first use, and where it stands: `import kesler` stays cheap.
 _HOMES = {
+    "Bank": "kesler.estimators.bank",
     "Grouped": "kesler.hypotheses",
     "KeslerError": "kesler.errors",
     "LinearMax": "kesler.estimators.linear_max",
@@ -59,6 +61,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Bank",
     "Grouped",
     "KeslerError",
     "LinearMax",

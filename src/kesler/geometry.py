@@ -22,19 +22,20 @@ class Metric:
     Attributes
     ----------
     follows : "nothing", "gradients" or "evidence", what rates follow from.
-    is_scaled : whether a feature's unit does not matter.
+    unit : "none", "rows" or "features", in units of what rates are.
     is_measured : whether evidence depends on the step.
     """
 
     follows: ClassVar[str] = "nothing"
-    is_scaled: ClassVar[bool] = False
+    unit: ClassVar[str] = "none"
     is_measured: ClassVar[bool] = False
 
     @property
     def codes(self) -> list[int]:
         """The numbers by which the compiled trial knows the metric."""
         follows = ("nothing", "gradients", "evidence").index(self.follows)
-        return [follows, int(self.is_scaled), 0, int(self.is_measured)]
+        unit = ("none", "rows", "features").index(self.unit)
+        return [follows, unit, 0, int(self.is_measured)]
 
     @property
     def parameter(self) -> float:
@@ -44,7 +45,7 @@ class Metric:
     @property
     def is_euclidean(self) -> bool:
         """Whether every weight has the same step size."""
-        return self.follows == "nothing" and not self.is_scaled
+        return self.follows == "nothing" and self.unit == "none"
 
     def describe(self) -> dict[str, Any]:
         """Return the name and the parameters, as a model file keeps them."""
@@ -73,9 +74,12 @@ class AdaGrad(Metric):
 
     Parameters
     ----------
+    length_free : bool, default False
+        Whether rates are divided by the root of the mean of ||x||^2 over the rows so far, so that
+        streams of longer rows have no longer steps.
     scale_free : bool, default False
-        Whether to divide by the largest |x_i| so far too, so that the units of features do not
-        matter, and to give longer rows no longer steps; for plain views of x only.
+        Whether rates are divided by the largest |x_i| so far, too, and lengths are measured in
+        these units, so that those of features do not matter; for plain views of x only.
 
     Notes
     -----
@@ -89,17 +93,18 @@ class AdaGrad(Metric):
     --------
     >>> from kesler import OnlineClassifier
     >>> OnlineClassifier(update="softmax", metric=AdaGrad()).metric
-    AdaGrad(scale_free=False)
+    AdaGrad(length_free=False, scale_free=False)
     """
 
+    length_free: bool = False
     scale_free: bool = False
 
     follows = "gradients"
 
     @property
-    def is_scaled(self) -> bool:  # type: ignore[override]
-        """Whether a feature's unit does not matter."""
-        return self.scale_free
+    def unit(self) -> str:  # type: ignore[override]
+        """What rates are in units of."""
+        return "features" if self.scale_free else "rows" if self.length_free else "none"
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ class ScaleFree(Metric):
     array(['a', 'b'], dtype=object)
     """
 
-    is_scaled = True
+    unit = "features"
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,7 @@ def resolve_metric(metric: str | Metric, own: Metric | None = None) -> Metric:
     Examples
     --------
     >>> resolve_metric("adagrad"), resolve_metric("auto")
-    (AdaGrad(scale_free=False), Euclidean())
+    (AdaGrad(length_free=False, scale_free=False), Euclidean())
     """
     if isinstance(metric, str) and metric == "auto":
         return own or EUCLIDEAN

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.classes import plain
 from kesler.errors import KeslerError
 from kesler.maps import MAPS, FeatureMap, SubExperts, View
 from kesler.parts import find_function, function_name, restore
+
+MOST = 1e6  # what weights may begin at
 
 Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]]
 
@@ -62,11 +65,16 @@ class Shared:
     ----------
     feature_map : FeatureMap or SubExperts
         The view of x for each class.
+    begins_at : float, default 0.0
+        What every weight begins at, those of features that appear later too. Above 0 the map speaks
+        from the first row on, as in a naive Bayes classifier; larger values: louder. Linear link
+        only, and not of :class:`~kesler.LinearMax`, whose algorithms say where weights begin.
 
     Raises
     ------
     KeslerError
-        If there is no map: all classes would score the same.
+        If there is no map, when all classes would score the same, or begins_at is not finite; when
+        learning begins, if weights cannot begin there: under a link, a kernel or an algorithm.
 
     Notes
     -----
@@ -85,6 +93,7 @@ class Shared:
     """
 
     feature_map: View
+    begins_at: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.feature_map, View):
@@ -92,6 +101,15 @@ class Shared:
                 f"Shared(feature_map={self.feature_map!r}): one hypothesis for all classes needs a "
                 "map of kesler.maps, or every class would score the same"
             )
+        if not (isinstance(self.begins_at, Real) and abs(float(self.begins_at)) <= MOST):
+            raise KeslerError(
+                f"Shared(begins_at={self.begins_at!r}): weights begin at a number from {-MOST:g} "
+                f"to {MOST:g}"
+            )
+
+    def __repr__(self) -> str:
+        beginning = f", begins_at={self.begins_at!r}" if self.begins_at else ""
+        return f"Shared(feature_map={self.feature_map!r}{beginning})"
 
 
 @dataclass(frozen=True)
@@ -299,6 +317,8 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
     for part in parts:
         view = part.feature_map
         entry: dict[str, Any] = {"kind": type(part).__name__, "map": view and view.describe()}
+        if isinstance(part, Shared) and part.begins_at:
+            entry["begins_at"] = float(part.begins_at)
         if isinstance(part, Grouped):
             entry["groups"] = (
                 function_name(part.groups)
@@ -318,7 +338,7 @@ def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) 
         if entry["kind"] == "PerClass":
             parts.append(PerClass(view))
         elif entry["kind"] == "Shared":
-            parts.append(Shared(view))
+            parts.append(Shared(view, entry.get("begins_at", 0.0)))
         elif entry["kind"] == "Ordered":
             parts.append(Ordered())
         else:

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from kesler.answers import Kind
 from kesler.classes import ClassTable, Newcomers
+from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.geometry import EUCLIDEAN, Metric
-from kesler.hypotheses import Part, takes_ratings
+from kesler.hypotheses import Part, Shared, takes_ratings
 from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.machine import LINEAR, Machine
@@ -33,7 +34,7 @@ class KernelMachine(Machine):
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, costs : as in `Machine`.
+    parts, rule, classes, constant, answer, costs, conditioning : as in `Machine`.
     link, averaged, metric, newcomers : refused unless linear, False, Euclidean and not "virtual",
         since there are no weights.
     kernel : the inner product of views.
@@ -60,6 +61,7 @@ class KernelMachine(Machine):
         costs: Costs | None = None,
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
+        conditioning: Conditioning | None = None,
         kernel: MercerKernel,
         dense: bool,
         budget: int | None = None,
@@ -86,11 +88,23 @@ class KernelMachine(Machine):
                 "ratings by sub-experts are combined by weights, and with a kernel there are none: "
                 "leave the kernel out, or the sub-experts"
             )
+        if any(isinstance(part, Shared) and part.begins_at for part in parts):
+            raise KeslerError(
+                "begins_at is of weights, and over a kernel there are none: leave it out, or the "
+                "kernel"
+            )
         self.kernel = kernel
         self.budget = require_budget(budget)
         self.dense = dense
         super().__init__(
-            parts, rule, classes, constant, answer=answer, costs=costs, newcomers=newcomers
+            parts,
+            rule,
+            classes,
+            constant,
+            answer=answer,
+            costs=costs,
+            newcomers=newcomers,
+            conditioning=conditioning,
         )
 
     @property
@@ -104,6 +118,7 @@ class KernelMachine(Machine):
         heard: Any,
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> None:
         """Run the trials, some rows at a time, after making room for all that they may add."""
         n_rows, start = len(blocks.indptr) - 1, 0
@@ -114,7 +129,8 @@ class KernelMachine(Machine):
             answers = heard._replace(
                 indptr=heard.indptr[indptr], row_weights=heard.row_weights[piece]
             )
-            self._kernels.learn(self._learner, some, answers, predictions[piece], scores[piece])
+            kept = predictions[piece], scores[piece], chances[piece]
+            self._kernels.learn(self._learner, some, answers, *kept)
             start = stop
 
     def _make_room_ahead(self, indptr: npt.NDArray[np.int64], start: int) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Answers, Kind
+from kesler.calibration import probabilities
 from kesler.classes import ClassTable, Label, Newcomers
+from kesler.conditioning import Conditioning
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
@@ -25,7 +27,7 @@ from kesler.hypotheses import (
 )
 from kesler.links import CustomLink, Linear, Link, require_compatible
 from kesler.maps import FeatureMap
-from kesler.memory import STATISTICS, Memory, aligned_zeros
+from kesler.memory import STATISTICS, Memory, aligned_zeros, layers_of
 from kesler.ratings import Ratings
 from kesler.rows import Rows
 from kesler.updates import UpdateRule
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
+NO_PROBABILITIES = np.empty((0, 2))
 LINEAR = Linear()
 NO_RATINGS = Ratings(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
@@ -56,6 +59,7 @@ class Machine(Memory):
     costs : what confusions cost, None for 1 each.
     metric : one step size for each weight.
     newcomers : what the first instance of a class does; see :data:`kesler.classes.Newcomers`.
+    conditioning : what is done to rows before their trials, None for nothing.
 
     Raises
     ------
@@ -82,6 +86,7 @@ class Machine(Memory):
         costs: Costs | None = None,
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
+        conditioning: Conditioning | None = None,
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
         require_measurable(metric, rule, link, parts)
@@ -99,6 +104,7 @@ class Machine(Memory):
             costs=costs,
             metric=metric,
             newcomers=newcomers,
+            conditioning=conditioning,
         )
         self._require_thresholds()
 
@@ -111,6 +117,7 @@ class Machine(Memory):
         weights: npt.NDArray[np.float64] | None = None,
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
         scores: npt.NDArray[np.float32] = NO_SCORES,
+        chances: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Run one trial a row; return the class number predicted in each, and those of the labels.
 
@@ -124,18 +131,19 @@ class Machine(Memory):
         answers : makes the answers of the numbers of these labels.
         scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
             was given before its answer was heard, of the classes known by then.
+        chances : of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2); is filled with the
+            probabilities, before the answer was heard, of the class predicted and of the answer,
+            NaN if it was not known, and of each class known by then.
 
         Returns
         -------
         Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
-        if self.rule.update is not None and weights is not None and not (weights == 1).all():
-            raise KeslerError(
-                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
-                "sample_weight out, or choose a quasi-additive algorithm"
-            )
+        self._require_weighable(weights)
         with self._lock:
-            return self._learn(self._prepare(rows), labels, weights, answers, scores)
+            found = self._learn(self._prepare(rows), labels, weights, answers, scores, chances)
+            self._require_finite_steps()
+        return found
 
     def _learn(
         self,
@@ -144,6 +152,7 @@ class Machine(Memory):
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[npt.NDArray[np.int32]], Answers],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         n_before = len(self.classes)
         try:
@@ -160,8 +169,7 @@ class Machine(Memory):
             self._place_ranks()
         self._forget_mean()
         predictions = np.empty(len(rows), dtype=np.int32)
-        self._run(blocks, self._heard(answers(codes), weights), predictions, scores)
-        self._require_finite_steps()
+        self._run(blocks, self._heard(answers(codes), weights), predictions, scores, chances)
         return predictions, codes
 
     def _run(
@@ -170,9 +178,10 @@ class Machine(Memory):
         heard: Any,
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
     ) -> None:
         """Run the trials, for whose classes, groups and features there is room."""
-        self._kernels.learn(self._learner, blocks, heard, predictions, scores)
+        self._kernels.learn(self._learner, blocks, heard, predictions, scores, chances)
 
     def _blocks(self, rows: Rows) -> Any:
         """Return rows as the kernels take them, with ratings for the classes met by now."""
@@ -229,6 +238,10 @@ class Machine(Memory):
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
         self._sums[:] = 0
         self._totals[:] = 0
+        for kept in (self._pooled, self._moments, self._amounts, self._shares):
+            kept[:] = 0
+        self._past[:] = 0
+        self._past_rows[:] = 0
         self.counters[:] = 0
 
     def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
@@ -252,15 +265,20 @@ class Machine(Memory):
             self._predict(rows, scores)
         return scores
 
+    def probabilities(self, rows: Rows) -> npt.NDArray[np.float64]:
+        """Return the probability of each known class, by number, shape (n_rows, n_classes)."""
+        with self._lock:
+            return probabilities(self.scores(rows), self._calibration)
+
     def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
         rows = self._prepare(rows)
         predictions = np.empty(len(rows), dtype=np.int32)
         with self._lock:
-            known = rows.below(self.n_features)
-            if known.ratings is not None:
-                unseen = self.n_sub_experts
-                known = replace(known, ratings=known.ratings.with_unseen_as(unseen))
-            self._kernels.predict(self._reader, self._blocks(known), predictions, scores)
+            rows = rows.with_unseen_as(self.n_features)
+            if rows.ratings is not None:
+                ratings = rows.ratings.with_unseen_as(self.n_sub_experts)
+                rows = replace(rows, ratings=ratings)
+            self._kernels.predict(self._reader, self._blocks(rows), predictions, scores)
         return predictions
 
     def _prepare(self, rows: Rows) -> Rows:
@@ -281,6 +299,14 @@ class Machine(Memory):
             )
         return rows
 
+    def _require_weighable(self, weights: npt.NDArray[np.float64] | None) -> None:
+        """Raise if rows have weights that the rule would not notice."""
+        if self.rule.update is not None and weights is not None and not (weights == 1).all():
+            raise KeslerError(
+                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
+                "sample_weight out, or choose a quasi-additive algorithm"
+            )
+
     def _require_ratings(self, rows: Rows) -> None:
         """Raise unless rows bring ratings if, and only if, a part looks at them."""
         if rows.ratings is None and self.takes_ratings:
@@ -297,9 +323,11 @@ class Machine(Memory):
     def _why_dense(self) -> tuple[str, str] | None:
         """Return what looks at zeros, and what would not; None if nothing does."""
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
-        if looking is None:
-            return None
-        return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if looking is not None:
+            return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if self.conditioning is not None and not self.conditioning.zero_at_zero:
+            return f"the conditioning {self.conditioning!r} is not zero at zero", "'counts'"
+        return None
 
     def _require_finite_steps(self) -> None:
         if self.counters[3]:
@@ -403,6 +431,23 @@ class Machine(Memory):
             "counters": self.counters,
             "geometry": np.array([self.link.exponent or 2.0, self.link.factor]),
             "newcomers": np.array([get_args(Newcomers).index(self.newcomers)]),
+            "pooled": self._pooled,
+            "moments": self._moments,
+            "amounts": self._amounts,
+            "shares": self._shares,
+            "smoothing": np.array([*self._smoothing, self.constant]),
+            "calibration": self._calibration,
+            **self._conditioning_fields(),
+        }
+
+    def _conditioning_fields(self) -> dict[str, Any]:
+        part = self.conditioning
+        method, parameters = (part.method, part.parameters) if part is not None else (0, ())
+        return {
+            "conditioning": np.array([method, bool(self.constant)]),
+            "conditioning_parameters": np.array(parameters, dtype=np.float64),
+            "past": self._past,
+            "past_rows": self._past_rows,
         }
 
     @cached_property
@@ -431,8 +476,9 @@ class Machine(Memory):
         part, columns = self.parts[i], [self._offsets[i], self._width(i)]
         kind = [PerClass, Shared, Grouped, Ordered].index(type(part))
         if isinstance(part.feature_map, FeatureMap):
-            statistic = self.statistics.index(part.feature_map.statistic)
-            return [kind, map_address(part.feature_map.g), statistic, *columns]
+            name = part.feature_map.statistic
+            layer = self.statistics.index(layers_of(name)[0])
+            return [kind, map_address(part.feature_map.g, name), layer, *columns]
         return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
 
     def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -464,7 +510,7 @@ def require_measurable(metric: Metric, rule: UpdateRule, link: Link, parts: Sequ
             f"{rule!r} {why}, in the Euclidean metric only, not in {metric!r}: choose another "
             'rule, simproj for instance, or metric="euclidean"'
         )
-    if metric.is_scaled and any(
+    if metric.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts
     ):
         raise KeslerError(

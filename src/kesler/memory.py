@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
+from kesler.calibration import uncalibrated
 from kesler.classes import ClassTable, Label, Newcomers, plain
+from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.geometry import Metric
@@ -26,21 +28,17 @@ from kesler.hypotheses import (
 )
 from kesler.links import CustomLink, Linear, Link
 from kesler.links.link import SCALE, WEIGHT
-from kesler.maps import FeatureMap, SubExperts
+from kesler.maps import FeatureMap, GaussianRatio, SubExperts
 from kesler.updates import UpdateRule
 
-# What is kept of each class; the last is what float32 rounds off the sums of the means.
-STATISTICS = ("first", "mean", "frequency", "rounded off")
+# What is kept of each class, as in `kesler.compiled.learner`; the last is what float32 rounds off
+# the sums of the means.
+_GAUSSIAN = ("centre", "sharpness", "height")
+STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
 LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
-    "_sums",
-    "_totals",
-    "_ranks",
-    "counters",
-    "_margins",
-    "_numbers",
-    "_met",
-    "_metric_numbers",
+    *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
+    *("_pooled", "_moments", "_amounts", "_shares", "_metric_numbers", "_past", "_past_rows"),
 )
 
 
@@ -49,15 +47,15 @@ class Memory:
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers : as in
-        :class:`~kesler.machine.Machine`.
+    parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers, \
+conditioning : as in :class:`~kesler.machine.Machine`.
 
     Notes
     -----
     4 bytes for each feature and hypothesis, 8 more with a link or an average, 4 more with a metric
-    that is not Euclidean, and 4 for each
-    feature, class and statistic kept (one for every kind that a map asks for). Room for classes and
-    features doubles when it is full, so that growing costs O(1) amortised.
+    that is not Euclidean, and 4 for each feature, class and statistic kept (one for every kind that
+    a map asks for; 28 for moments), and up to 16 for each feature if rows are conditioned. Room for
+    classes and features doubles when it is full, so that growing costs O(1) amortised.
     """
 
     def __init__(
@@ -73,6 +71,7 @@ class Memory:
         costs: Costs | None,
         metric: Metric,
         newcomers: Newcomers,
+        conditioning: Conditioning | None,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
@@ -84,11 +83,12 @@ class Memory:
         self.costs = costs
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
-        asked: set[str] = {m.statistic for m in self._maps}
-        kept = asked | {"rounded off"} if "mean" in asked else asked
+        asked = {m.statistic for m in self._maps}
+        kept = {layer for statistic in asked for layer in layers_of(statistic)}
         self.statistics = [name for name in STATISTICS if name in kept]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
         self.memberships: list[list[list[int]]] = [
@@ -101,6 +101,10 @@ class Memory:
         self._met = np.array([[0, isinstance(part, Shared)] for part in self.parts], dtype=np.int64)
         # What a metric measures, and the gain of scale-free ones; see `kesler.compiled.learner`.
         self._metric_numbers = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
+        self._smoothing = _smoothing(self._maps)
+        self._require_linear_beginning()
+        self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
+        self._past_rows = np.zeros(1)
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -233,12 +237,12 @@ class Memory:
         """Make room for so many classes, features, sub-experts and the groups there are.
 
         Features and sub-experts are rows of one table, since each part has columns of its own. One
-        row stays unused: it stands for all sub-experts that have not been met, whose weight is the
-        one that all begin with (Mesterharm 2001, Section 6.1).
+        row of either kind stays unused: it stands for all that have not been met, whose weight is
+        the one that all begin with (Mesterharm 2001, Section 6.1).
         """
         class_room = _doubled(self._class_room, n_classes + self._n_unborn)
         feature_room = _doubled(
-            self._feature_room, max(n_features, n_sub_experts + self.takes_ratings)
+            self._feature_room, max(n_features + 1, n_sub_experts + self.takes_ratings)
         )
         group_room = [
             _doubled(room, len(groups))
@@ -253,13 +257,16 @@ class Memory:
             return
         old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
         old_margins = self._margins
-        old_statistics, old_totals = self._sums, self._totals
+        old_statistics, old_totals, old_pooled = self._sums, self._totals, self._pooled_arrays()
+        old_past = self._past
         self._allocate(class_room, feature_room, group_room)
         self._count(n_features, n_sub_experts)
         self._put_hypotheses(old_hypotheses)
         _, n_rows, n_columns = old_statistics.shape
         self._sums[:, :n_rows, :n_columns] = old_statistics
         self._totals[:, :n_columns] = old_totals
+        self._put_pooled(old_pooled)
+        self._past[: len(old_past)] = old_past
         self._ranks[:, : old_ranks.shape[1]] = old_ranks
         if self.costs is not None:
             self._margins[: len(old_margins), : len(old_margins)] = old_margins
@@ -275,9 +282,11 @@ class Memory:
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
         sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
+        past = np.zeros((feature_room, self.conditioning.n_statistics if self.conditioning else 0))
         ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
         self._allocate_hypotheses(class_room, feature_room, group_room)
-        self._sums, self._totals, self._ranks = sums, totals, ranks
+        self._allocate_pooled(class_room, feature_room)
+        self._sums, self._totals, self._past, self._ranks = sums, totals, past, ranks
         self._margins = margins * self.rule.margin
         self._class_room, self._feature_room, self._group_room = (
             class_room,
@@ -285,6 +294,33 @@ class Memory:
             group_room,
         )
         self._bind()
+
+    def _allocate_pooled(self, class_room: int, feature_room: int) -> None:
+        """Make room for what is kept of all rows, as far as a map looks at it."""
+        has_moments = "centre" in self.statistics
+        n_columns = 6 if has_moments else int("contrast" in self.statistics)
+        self._pooled = np.zeros((feature_room, n_columns))
+        self._moments = np.zeros((2, class_room if has_moments else 0, feature_room))
+        self._amounts = np.zeros(1 + class_room)
+        self._shares = np.zeros((4, class_room), dtype=np.float32)
+
+    def _pooled_arrays(
+        self, n_features: int | None = None, n_classes: int | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return what is kept of all rows, cut to so many features and classes."""
+        if not self._pooled.shape[1]:
+            return {}
+        return {
+            "statistics.pooled": self._pooled[:n_features],
+            "moments": self._moments[:, :n_classes, :n_features],
+            "amounts": self._amounts[: None if n_classes is None else 1 + n_classes],
+            "shares": self._shares[:, :n_classes],
+        }
+
+    def _put_pooled(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Copy what `_pooled_arrays` returned to where it belongs by now."""
+        for name, array in self._pooled_arrays().items():
+            array[tuple(slice(n) for n in arrays[name].shape)] = arrays[name]
 
     def _allocate_hypotheses(
         self, class_room: int, feature_room: int, group_room: list[int]
@@ -299,11 +335,16 @@ class Memory:
         weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
         if weights_begin_at:
             weights[:] = weights_begin_at
+        for part, offset in zip(self.parts, ends, strict=False):
+            if isinstance(part, Shared) and part.begins_at:
+                weights[:, offset] = part.begins_at
         states = np.zeros((self._n_states, *weights.shape))
         self._is_met = np.zeros((feature_room, len(self.parts)), dtype=np.bool_)
         follows = self.metric.follows != "nothing"
         self._evidence = aligned_zeros(feature_room if follows else 0, weights.shape[1])
-        self._scales = np.zeros(feature_room if self.metric.is_scaled else 0, dtype=np.float32)
+        self._scales = np.zeros(
+            feature_room if self.metric.unit == "features" else 0, dtype=np.float32
+        )
         self.weights, self._states, self._offsets = weights, states, ends[:-1]
 
     def _own_hypotheses(self) -> None:
@@ -325,7 +366,7 @@ class Memory:
         if self._scale_code:
             met = self._is_met[: len(self.weights) if whole else self._n_used]
             arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
-        if self.metric.is_scaled:
+        if self.metric.unit != "none":
             scales = self._scales[: len(self._scales) if whole else self._n_used]
             arrays |= {"scales": scales, "metric_numbers": self._metric_numbers}
         return arrays
@@ -340,11 +381,27 @@ class Memory:
                 self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
             if self.metric.follows != "nothing":
                 self._evidence[:n_rows, columns] = arrays[f"evidence.{i}"]
-        if self.metric.is_scaled:
+        if self.metric.unit != "none":
             self._scales[: len(arrays["scales"])] = arrays["scales"]
             self._metric_numbers[:] = arrays["metric_numbers"]
         if self._scale_code:
             self._is_met[: len(arrays["is_met"])] = arrays["is_met"]
+
+    def _require_linear_beginning(self) -> None:
+        """Raise if weights begin at a value where there are none, or a link or algorithm says."""
+        begun = [part for part in self.parts if isinstance(part, Shared) and part.begins_at]
+        if not begun:
+            return
+        if not isinstance(self.link, Linear):
+            raise KeslerError(
+                f"{begun[0]!r}: under {self.link!r} all weights begin where the link says; leave "
+                "begins_at out, or choose the linear link"
+            )
+        if self.rule.update is not None:
+            raise KeslerError(
+                f"{begun[0]!r}: the weights of {self.rule!r} begin where the algorithm says; leave "
+                "begins_at out, or choose an update rule"
+            )
 
     def _price(self, n_known: int) -> None:
         """Write the margins of the classes from number `n_known` on."""
@@ -407,10 +464,15 @@ class Memory:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
         n, k = self.n_features, self.n_known
         arrays: dict[str, npt.NDArray[Any]] = {"counters": self.counters}
+        if self._calibration.size:
+            arrays["calibration"] = self._calibration
         arrays |= self._hypotheses(whole=False)
         for i, name in enumerate(self.statistics):
             arrays[f"statistics.{name}"] = self._sums[i, :n, :k]
             arrays[f"totals.{name}"] = self._totals[i, :k]
+        arrays |= self._pooled_arrays(n, k)
+        if self.conditioning is not None:
+            arrays |= {"past": self._past[:n], "past_rows": self._past_rows}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
     def restore(
@@ -429,12 +491,41 @@ class Memory:
         self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
+        if "calibration" in arrays:  # files of the first version have none
+            self._calibration[:] = arrays["calibration"]
         self._put_hypotheses(arrays)
         for i, name in enumerate(self.statistics):
             self._sums[i, :n_features, : self.n_known] = arrays[f"statistics.{name}"]
             self._totals[i, : self.n_known] = arrays[f"totals.{name}"]
+        self._put_pooled(arrays)
+        if self.conditioning is not None:
+            self._past[:n_features], self._past_rows[:] = arrays["past"], arrays["past_rows"]
         self._place_ranks()
         self._bind()
+
+
+def layers_of(statistic: str) -> tuple[str, ...]:
+    """Return the statistics that are kept where a map asks for one, its own first."""
+    if statistic == "moments":
+        return _GAUSSIAN
+    return ("mean", "rounded off") if statistic == "mean" else (statistic,)
+
+
+def _smoothing(maps: Sequence[FeatureMap]) -> list[float]:
+    """Return how variances and counts of classes are smoothed: what is read of them is kept once.
+
+    In the order of the numbers of `kesler.compiled.learner`.
+    """
+    variances = {(m.shrinkage, m.floor) for m in maps if isinstance(m, GaussianRatio)}
+    pseudo = {getattr(m, "smoothing", 0.0) for m in maps if m.statistic == "contrast"}
+    if len(variances) > 1 or len(pseudo) > 1:
+        raise KeslerError(
+            "the hypotheses have maps of different shrinkage, floor or smoothing, but what is kept "
+            "of classes is smoothed in one way: give all GaussianRatio, and all maps of contrasts, "
+            "the same"
+        )
+    shrinkage, floor = variances.pop() if variances else (0.0, 0.0)
+    return [shrinkage, floor, pseudo.pop() if pseudo else 0.0]
 
 
 def _n_columns(part: Part, n_classes: int, n_groups: int) -> int:

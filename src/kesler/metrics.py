@@ -1,4 +1,4 @@
-"""How well scores agree with label sets and rankings, and predicted ranks with the right ones.
+"""How well scores and probabilities agree with answers, and predicted ranks with the right ones.
 
 Scores are float arrays of shape (n_rows, n_labels); NaN stands for a label that was not known,
 which comes after all others. Rows that say nothing of what is measured are left out; where none is
@@ -109,6 +109,60 @@ def mean_absolute_error(
     except KeyError as error:
         raise KeslerError(f"label {error} is not among the ranks {list(places)}") from None
     return _mean(np.abs(np.subtract(there, right)))
+
+
+def log_loss(probabilities: Floats) -> float:
+    r"""Return the mean of minus the logarithm of the probability that each answer was given.
+
+    .. math:: -\frac1T \sum_t \ln p_t(y_t)
+
+    Parameters
+    ----------
+    probabilities : float array of shape (n_rows,)
+        Of the answers; NaN where the answer was not known.
+
+    Examples
+    --------
+    >>> round(log_loss(np.array([0.5, np.nan, 0.5])), 3)
+    0.693
+    """
+    known = probabilities[~np.isnan(probabilities)]
+    return _mean(-np.log(np.maximum(known, np.finfo(np.float64).tiny)))
+
+
+def calibration_error(
+    probabilities: Floats, right: npt.NDArray[np.bool_], n_bins: int = 15
+) -> float:
+    r"""Return the expected calibration error: how far probabilities are from shares of hits.
+
+    .. math:: \sum_b \frac{|b|}{T} \left| \frac1{|b|} \sum_{t \in b} p_t(\hat y_t)
+        - \frac1{|b|} \sum_{t \in b} 1[\hat y_t = y_t] \right|
+
+    over equal bins b of the probability (Naeini, Cooper and Hauskrecht 2015).
+
+    Parameters
+    ----------
+    probabilities : float array of shape (n_rows,)
+        Of the classes predicted; rows of NaN are left out.
+    right : bool array of shape (n_rows,)
+        Whether each prediction was right.
+    n_bins : int, default 15
+        Larger values look closer, and see more of chance.
+
+    Examples
+    --------
+    >>> p = np.array([0.75, 0.75, 0.75, 0.75])
+    >>> calibration_error(p, np.array([True, True, True, False]))
+    0.0
+    >>> calibration_error(p, np.array([True, False, False, False]))
+    0.5
+    """
+    known = ~np.isnan(probabilities)
+    p, hit = probabilities[known].astype(np.float64), right[known]
+    if not p.size:
+        return float("nan")
+    gaps = np.bincount(np.minimum(p * n_bins, n_bins - 1).astype(np.int64), p - hit)
+    return float(np.abs(gaps).sum() / p.size)
 
 
 def _with_unknown_last(scores: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import count, islice
 from numbers import Real
 from typing import Any
 
@@ -28,7 +28,7 @@ class Rows(Entries):
     indptr : int64 array of shape (n_rows + 1,)
         Where each row begins and ends.
     indices : int32 array of shape (n_entries,)
-        The feature of each entry, each at most once in a row.
+        The feature of each entry, each at most once in a row; but that of all that were never met.
     values : float32 array of shape (n_entries,)
         Its value; finite.
     n_features : int
@@ -95,7 +95,7 @@ class Rows(Entries):
     def from_entries(
         entries: Iterable[Mapping[int, float]], n_features: int, *, dense: bool = False
     ) -> Rows:
-        """Rows from one mapping {feature index: value} a row."""
+        """Rows from one mapping {feature index: value} a row; of more features if one says so."""
         lengths, indices, values = [0], list[int](), list[float]()
         for entry in entries:
             indices.extend(entry)
@@ -105,7 +105,7 @@ class Rows(Entries):
             np.cumsum(lengths, dtype=np.int64),
             np.array(indices, dtype=np.int32),
             as_float32(_numbers(values)),
-            n_features,
+            max(n_features, 1 + max(indices, default=-1)),
             dense,
         )
 
@@ -144,11 +144,12 @@ class Rows(Entries):
             n_features=self.n_features + 1,
         )
 
-    def below(self, n_features: int) -> Rows:
-        """Rows without the entries of features from `n_features` on."""
-        if self.n_features <= n_features:
+    def with_unseen_as(self, unseen: int) -> Rows:
+        """Rows with all features from `unseen` on as that one, as often as there are such."""
+        if self.n_features <= unseen:
             return self
-        return replace(self.where(self.indices < n_features), n_features=n_features)
+        indices = np.minimum(self.indices, np.int32(unseen))
+        return replace(self, indices=indices, n_features=unseen + 1)
 
     def require_finite(self, first_row: int = 0) -> None:
         """Raise a sentence that names the first row with NaN or infinity, if there is one."""
@@ -219,6 +220,17 @@ class Vocabulary:
         """Return the entry by number, without the names that are not in the vocabulary."""
         indices = self.indices
         return {indices[name]: value for name, value in entry.items() if name in indices}
+
+    def numbered(self, entry: Mapping[str, float]) -> dict[int, float]:
+        """Return the entry by number; names not in the vocabulary go on from its last.
+
+        Nothing joins: such a number says that the name was never met, not which name it is.
+        """
+        indices, unseen = self.indices, count(len(self.indices))
+        return {
+            indices[name] if name in indices else next(unseen): value
+            for name, value in entry.items()
+        }
 
     def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
         """Return the entry by number; new names join the vocabulary."""

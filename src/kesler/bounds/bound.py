@@ -13,11 +13,11 @@ from kesler.bounds.competitors import Competitor, competitions
 from kesler.bounds.theorems import Competition, Theorem, theorems_of
 from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
+from kesler.estimators.members import unfitted
 from kesler.estimators.replay import Replay
 from kesler.estimators.told import Told
 from kesler.progressive import ProgressiveResult
 from kesler.progressive.label_results import LabelResult
-from kesler.progressive.run import unfitted
 from kesler.readers import Block
 
 

@@ -198,7 +198,7 @@ def _aligned(
     machine: Machine, competitor: OnlineLearner, learner: OnlineLearner
 ) -> list[npt.NDArray[np.float32]]:
     """Return the weights of another model in the order of classes and features of this run."""
-    other = competitor._fitted()
+    other = competitor._single()
     if other.parts != machine.parts or other.constant != machine.constant:
         raise KeslerError(
             "the competitor has other hypotheses than the run: give an estimator of the same "

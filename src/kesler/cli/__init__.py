@@ -1,4 +1,4 @@
-"""The command line: kesler compare | learn | predict."""
+"""The command line: kesler compare | learn | predict | show."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ OPTIONS = {
     "text=...": "--text",
     "update='": "--update '",
     "feature_map='": "--map '",
+    "conditioning='": "--conditioning '",
 }
 
 

@@ -70,6 +70,17 @@ examples:
 
 {EXIT}"""
 
+SHOW = """\
+Print what a model file holds: the parts of the learner, what is done to rows
+before it sees them, how far it has come, its features and classes."""
+
+SHOW_EXAMPLES = f"""\
+examples:
+  kesler show mail.kesler
+  kesler show mail.kesler --json
+
+{EXIT}"""
+
 
 def parser() -> ArgumentParser:
     """Return the parser of the whole command line."""
@@ -88,13 +99,17 @@ def parser() -> ArgumentParser:
             epilog=examples,
             formatter_class=RawDescriptionHelpFormatter,
         )
-        added.add_argument("input", metavar="INPUT", help="where the rows are; see above")
         return added
 
     _compare(command("compare", "several methods over one stream", COMPARE, COMPARE_EXAMPLES))
     _learn(command("learn", "learn a stream and write the model", LEARN, LEARN_EXAMPLES))
     _predict(command("predict", "print the class of each row", PREDICT, PREDICT_EXAMPLES))
+    _show(command("show", "print what a model file holds", SHOW, SHOW_EXAMPLES))
     return root
+
+
+def _input(command: ArgumentParser) -> None:
+    command.add_argument("input", metavar="INPUT", help="where the rows are; see above")
 
 
 def _reading(command: ArgumentParser) -> None:
@@ -120,6 +135,7 @@ def _reading(command: ArgumentParser) -> None:
 
 
 def _compare(command: ArgumentParser) -> None:
+    _input(command)
     command.add_argument(
         "--methods",
         default="multi,single,hybrid",
@@ -144,6 +160,7 @@ def _compare(command: ArgumentParser) -> None:
 
 
 def _learn(command: ArgumentParser) -> None:
+    _input(command)
     command.add_argument("--model", required=True, metavar="FILE", help="where the model is kept")
     command.add_argument(
         "--hypotheses",
@@ -169,7 +186,8 @@ def _learning(command: ArgumentParser) -> None:
         "--update",
         metavar="NAME",
         help="perceptron, margin-perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj, "
-        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2",
+        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2; "
+        "bank for several learners side by side",
     )
     add(
         "--C",
@@ -227,6 +245,12 @@ def _learning(command: ArgumentParser) -> None:
         help="keep the N latest support vectors of a kernel (default: all)",
     )
     add(
+        "--conditioning",
+        metavar="NAME",
+        help="what is done to each row before its trial, from the rows before it: none (default), "
+        "counts, idf, z-scores, or auto, by the kind of the first rows",
+    )
+    add(
         "--shuffle",
         type=_seed,
         metavar="SEED",
@@ -236,6 +260,7 @@ def _learning(command: ArgumentParser) -> None:
 
 
 def _predict(command: ArgumentParser) -> None:
+    _input(command)
     command.add_argument("--model", required=True, metavar="FILE", help="what kesler learn wrote")
     what = command.add_mutually_exclusive_group()
     what.add_argument(
@@ -255,6 +280,11 @@ def _predict(command: ArgumentParser) -> None:
         help='print a JSON object a line instead: {"label": ...} with "scores" or "top"',
     )
     _reading(command)
+
+
+def _show(command: ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help="what kesler learn or save wrote")
+    command.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
 def _positive(token: str) -> int:

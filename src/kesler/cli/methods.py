@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from kesler.conditioning import resolve_conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
 from kesler.geometry import resolve_metric
@@ -32,6 +33,8 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     kernel, sigma, budget : str or None, float, int or None
         As :class:`kesler.OnlineClassifier` takes them.
+    conditioning : str or None
+        As :class:`kesler.OnlineClassifier` takes them.
     """
 
     hypotheses: str = "hybrid"
@@ -45,6 +48,7 @@ class Method:
     budget: int | None = None
     metric: str = "auto"
     newcomers: str = "wait"
+    conditioning: str | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
@@ -52,6 +56,7 @@ class Method:
         resolve_map(self.map, dense=False)
         resolve_link(self.link)
         resolve_metric(self.metric)
+        resolve_conditioning(self.conditioning, dense=False)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -65,15 +70,23 @@ class Method:
             budget=self.budget,
             metric=self.metric,
             newcomers=self.newcomers,  # type: ignore[arg-type]
+            conditioning=self.conditioning,
         )
 
     def spelt_out(self) -> Method:
         """Return the same method, with the strength of its update where it was left open."""
         rule = self._rule()
-        strength = None if rule.strength is None else getattr(rule, rule.strength)
+        if isinstance(rule, str) or rule.strength is None:
+            return replace(self, C=None)
+        strength = getattr(rule, rule.strength)
         return replace(self, C=strength)
 
-    def _rule(self) -> UpdateRule:
+    def _rule(self) -> UpdateRule | str:
+        """Return the rule, or "bank" for the learners of a bank, which have their own."""
+        if self.update == "bank":
+            if self.C is not None:
+                raise KeslerError(f"C={self.C:g} says nothing to a bank: leave it out")
+            return self.update
         rule = resolve_rule(self.update)
         if self.C is None or rule.strength is None:
             return rule

@@ -106,18 +106,22 @@ def by_learner(function: Function) -> Any:
     return chosen
 
 
-def callback_address(function: Function, signature: Any) -> int:
-    """Return the address of `function`, compiled for `signature` and cached in its own file."""
+def callback_address(function: Function, signature: Any, *, allocates: bool = True) -> int:
+    """Return the address of `function`, compiled for `signature` and cached in its own file.
+
+    Unless it allocates, it counts no references to its arrays: with many, that took most of its
+    time.
+    """
     if config.DISABLE_JIT:
         _python_functions[id(function)] = function
         return id(function)
-    return _callback(_named_by_contents(function), signature).address
+    return _callback(_named_by_contents(function), signature, allocates=allocates).address
 
 
 @cache
-def _callback(function: Function, signature: Any) -> Any:
+def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
     try:
-        return _cached(cfunc, function, signature, error_model="numpy")
+        return _cached(cfunc, function, signature, error_model="numpy", _nrt=allocates)
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise KeslerError(
@@ -162,7 +166,9 @@ def by_address(signature: Any) -> Function:
     return call
 
 
-def instantiate(template: Function, name: str, function: Function) -> Function:
+def instantiate(
+    template: Function, name: str, function: Function, *, allocates: bool = True
+) -> Function:
     """Return a copy of `template` in which the global `name` is `function`, inlined.
 
     The copy carries the file, the line and the name of `function`, so that Numba caches it beside
@@ -174,9 +180,8 @@ def instantiate(template: Function, name: str, function: Function) -> Function:
         co_firstlineno=function.__code__.co_firstlineno,
     )
     globals_ = dict(template.__globals__)
-    globals_[name] = (
-        function if config.DISABLE_JIT else njit(_with_helpers(function), error_model="numpy")
-    )
+    compiled = {"error_model": "numpy", "_nrt": allocates, "forceinline": not allocates}
+    globals_[name] = function if config.DISABLE_JIT else njit(_with_helpers(function), **compiled)
     digest = f"{_digest(function):x}_{_digest(template):x}"
     copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}_{digest}"

@@ -7,7 +7,7 @@ from numba import types
 
 # Imported for the versions that they register.
 from kesler.compiled import kernel_moves, kernel_norms, kernel_scores  # noqa: F401
-from kesler.compiled.jit import FLOAT_TABLE, INDICES, kernel
+from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, kernel
 from kesler.compiled.learner import BLOCKS, HEARD, Blocks, Heard, Ratings, make_solver
 from kesler.compiled.supports import KERNEL_LEARNER, PANEL, KernelLearner, make_kernel_scratch
 from kesler.compiled.trial import learn_all, score_all
@@ -15,12 +15,12 @@ from kesler.compiled.trial import learn_all, score_all
 __all__ = ["PANEL", "Blocks", "Heard", "KernelLearner", "Ratings", "learn", "predict"]
 
 
-@kernel(types.void(KERNEL_LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE))
-def learn(learner, rows, heard, predictions, scores):
+@kernel(types.void(KERNEL_LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
+def learn(learner, rows, heard, predictions, scores, probabilities):
     """Run a trial a row, for which there must be room; see `kesler.compiled.trial.learn`."""
     scratch = make_kernel_scratch(learner, rows.indptr)
     solver = make_solver(learner, scratch.scores.shape[0], heard)
-    learn_all(learner, rows, heard, predictions, scores, scratch, solver)
+    learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver)
 
 
 @kernel(types.void(KERNEL_LEARNER, BLOCKS, INDICES, FLOAT_TABLE))

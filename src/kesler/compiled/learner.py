@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.compiled.conditioning import METHOD, NONE
 from kesler.compiled.jit import (
     BOOL_TABLE,
     DOUBLE_STACK,
@@ -36,7 +37,15 @@ ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
 # What is kept of each class.
-FIRST, MEAN, FREQUENCY, ROUNDED_OFF = range(4)
+FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range(8)
+# What is kept of each feature over all rows: how often it is not zero; its mean, the squares about
+# it, what classes' centres are relative to, and the Gaussian that follows.
+COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
+# What counts of a class and of all others are multiplied by, whether the class has a row, and what
+# part of all rows a pseudo-row is.
+OWN, REST, MET, PSEUDO = range(4)
+# How variances and counts of classes are smoothed; the value of the constant feature, 0 for none.
+SHRINKAGE, FLOOR, PSEUDO_ROWS, PRIOR = range(4)
 # Which constraints a rule is given.
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST = range(8)
 # The virtual class of score 0 that stands for the rest in a pair.
@@ -61,11 +70,12 @@ SUM, PEAK, REFERENCE, FACTOR, STALE = range(5)
 # Where the scale of all weights comes from.
 NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
 # What the step size of a weight follows from, by its number in `metric`: nothing, the squares of
-# its gradients, or the evidence for it.
+# its gradients, or the evidence for it; and in units of what it is.
 EUCLIDEAN, ADAPTIVE, CONFIDENT = range(3)
-# Numbers of `metric`: of the above, whether features are scaled, what a walk over weights does,
-# and how evidence follows from steps.
-METRIC, SCALED, TASK, EVIDENCE = range(4)
+# Numbers of `metric`: of the above, what rates are in units of, what a walk over weights does, and
+# how evidence follows from steps.
+METRIC, UNIT, TASK, EVIDENCE = range(4)
+NO_UNIT, ROWS, FEATURES = range(3)
 MOVE, GATHER, MEASURE = range(3)
 FIXED, MEASURED = range(2)
 # Numbers of `metric_numbers`: what was measured, what squares are multiplied by, and rates; the
@@ -107,7 +117,13 @@ class Learner(NamedTuple):
     states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
     metric, metric_numbers : numbers as named above; metric_parameters : (1,), of evidence;
     evidence : (features, hypotheses), what is known beside each weight; scales : (features,), the
-    largest |x_i| so far; newcomers : (1,), what the first instance of a class does.
+    largest |x_i| so far; newcomers : (1,), what the first instance of a class does;
+    pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
+    (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
+    all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above;
+    calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes;
+    conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
+    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are.
     """
 
     weights: npt.NDArray[np.float32]
@@ -140,6 +156,16 @@ class Learner(NamedTuple):
     evidence: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
     newcomers: npt.NDArray[np.int64]
+    pooled: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
+    amounts: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float32]
+    smoothing: npt.NDArray[np.float64]
+    calibration: npt.NDArray[np.float64]
+    conditioning: npt.NDArray[np.int64]
+    conditioning_parameters: npt.NDArray[np.float64]
+    past: npt.NDArray[np.float64]
+    past_rows: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -158,8 +184,10 @@ class Views(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one trial, made once a call: nothing is allocated within a trial.
 
-    wide, lengths : (classes,), coefficients and squared norms of all classes; tables : (parts,
-    longest row, classes), views that are wanted again, or (0, ...).
+    wide, lengths : (classes,), coefficients and squared norms of all classes; rates : (longest
+    row,), of the entries' weights in one hypothesis, or what all are multiplied by; tables :
+    (parts, longest row, classes), views that are wanted again, or (0, ...);
+    conditioned, exact : (longest row,) if rows are conditioned.
     """
 
     scores: npt.NDArray[np.float32]
@@ -174,8 +202,11 @@ class Scratch(NamedTuple):
     z: npt.NDArray[np.float64]
     wide: npt.NDArray[np.float32]
     lengths: npt.NDArray[np.float32]
+    rates: npt.NDArray[np.float32]
     tables: npt.NDArray[np.float32]
     views: Views
+    conditioned: npt.NDArray[np.float32]
+    exact: npt.NDArray[np.float64]
 
 
 class Solver(NamedTuple):
@@ -186,7 +217,8 @@ class Solver(NamedTuple):
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
     where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
-    after : (classes,), the scores that the steps would lead to.
+    after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
+    scores.
     """
 
     ranks: npt.NDArray[np.int64]
@@ -207,6 +239,7 @@ class Solver(NamedTuple):
     is_moved: npt.NDArray[np.bool_]
     moved: npt.NDArray[np.int64]
     after: npt.NDArray[np.float64]
+    exponentials: npt.NDArray[np.float32]
 
 
 class Ratings(NamedTuple):
@@ -276,6 +309,16 @@ LEARNER = types.NamedTuple(
         FLOAT_TABLE,
         FLOATS,
         INTS,
+        DOUBLE_TABLE,
+        DOUBLE_STACK,
+        DOUBLES,
+        FLOAT_TABLE,
+        DOUBLES,
+        DOUBLES,
+        INTS,
+        DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLES,
     ),
     Learner,
 )
@@ -300,6 +343,7 @@ def make_scratch(learner, rows):
             first, last = ratings.starts[t], ratings.starts[t + 1]
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
+    n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     views = Views(
         np.empty(n_classes, np.int64),
         np.empty(n_classes, np.int64),
@@ -320,10 +364,13 @@ def make_scratch(learner, rows):
         np.empty(n_positions),
         np.empty(n_classes, np.float32),
         np.empty(n_classes, np.float32),
+        np.empty(longest, np.float32),
         np.empty(
             (learner.parts.shape[0] if keeps_views(learner) else 0, longest, n_classes), np.float32
         ),
         views,
+        np.empty(n_conditioned, np.float32),
+        np.empty(n_conditioned),
     )
 
 
@@ -390,4 +437,5 @@ def make_solver(learner, n_classes, heard):
         np.zeros(n_classes, np.bool_),
         np.empty(n_classes, np.int64),
         np.empty(n_classes if sight == GRAM else 0),
+        np.empty(n_classes, np.float32),
     )

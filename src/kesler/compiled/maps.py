@@ -1,4 +1,8 @@
-"""The loops around a feature map phi_i(x, r) = g(x_i, p_i^r), made once for each g."""
+"""The loops around a feature map phi_i(x, r), made once for each function of it.
+
+What is kept of each class stands in layers of (feature, class); a map looks at one of them, or at
+three that follow each other, and at a level of each feature.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.jit import (
+    DOUBLE_TABLE,
     DOUBLES,
+    FLOAT_STACK,
     FLOAT_TABLE,
     FLOATS,
     INDICES,
@@ -19,25 +25,61 @@ from kesler.compiled.jit import (
     callback_address,
     instantiate,
 )
+from kesler.compiled.learner import (
+    COUNT,
+    MET,
+    ORIGIN,
+    OWN,
+    POOLED_HEIGHT,
+    POOLED_MEAN,
+    POOLED_SHARPNESS,
+    PSEUDO,
+    REST,
+)
 
 PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = range(5)
+LOWEST = -1e30  # of the logarithm of a density
 
-# task, indices, values, vectors, statistics, totals, k, parameters, out, products
+# task, indices, values, vectors, statistics, totals, shares, pooled, layer, k, parameters, out,
+# products
 MAP = types.void(
-    INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_TABLE, FLOATS, INT, FLOATS, FLOATS, DOUBLES
+    *(INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_STACK, FLOAT_TABLE, FLOAT_TABLE, DOUBLE_TABLE),
+    *(INT, INT, FLOATS, FLOATS, DOUBLES),
 )
 call_map = by_address(MAP)
 
 
-def g(x: Any, p: Any, q: Any) -> Any:
-    """Stand for the elementwise function; `instantiate` puts the real one in its place."""
+def g(*arguments: Any) -> Any:
+    """Stand for the map's own function; `instantiate` puts the real one in its place."""
+    raise NotImplementedError
+
+
+def ahead(x: Any, feature: Any, pooled: Any) -> Any:
+    """Stand for what is computed once a feature: what takes the place of x, and the level."""
+    raise NotImplementedError
+
+
+def at(*arguments: Any) -> Any:
+    """Stand for phi_i(x, r)."""
     raise NotImplementedError
 
 
 def map_loops(  # type: ignore[no-untyped-def]
-    task, indices, values, vectors, statistics, totals, k, parameters, out, products
+    task,
+    indices,
+    values,
+    vectors,
+    statistics,
+    totals,
+    shares,
+    pooled,
+    layer,
+    k,
+    parameters,
+    out,
+    products,
 ):
-    """Add to `out` or `products`, for row x with the statistic p^r = statistics[:, r] / totals[r].
+    """Add to `out` or `products`, for row x.
 
     PROJECT: out[r] += <u^r, phi(x, r)> for r < k, u^r = vectors[:, r] (or its only column);
     PRODUCTS: products[r] += <u, phi(x, r)> for r < k, u the only column;
@@ -46,46 +88,114 @@ def map_loops(  # type: ignore[no-untyped-def]
     TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
+    last = statistics.shape[0] - 1
+    second, third = statistics[min(layer + 1, last)], statistics[min(layer + 2, last)]
+    kept = (statistics[layer], second, third, totals[layer], shares)
+    # Unsigned indices spare the loops the question whether they count from the end.
+    n, stop = indices.shape[0], np.uintp(k)
     if task == PROJECT and vectors.shape[1] == 1:
-        for j in range(indices.shape[0]):
-            x, u, sums = values[j], vectors[j, 0], statistics[indices[j]]
-            for r in range(k):
-                out[r] += u * g(x, sums[r] / totals[r], q)
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            u = vectors[j, 0]
+            for r in range(stop):
+                out[r] += u * at(x, level, f, r, kept, q)
     elif task == PROJECT:
-        for j in range(indices.shape[0]):
-            x, us, sums = values[j], vectors[j], statistics[indices[j]]
-            for r in range(k):
-                out[r] += us[r] * g(x, sums[r] / totals[r], q)
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            for r in range(stop):
+                out[r] += vectors[j, r] * at(x, level, f, r, kept, q)
     elif task == PRODUCTS:
         # In double: what counts are differences of such products, which cancel.
-        for j in range(indices.shape[0]):
-            x, u, sums = values[j], np.float64(vectors[j, 0]), statistics[indices[j]]
-            for r in range(k):
-                products[r] += u * np.float64(np.float32(g(x, sums[r] / totals[r], q)))
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            v = np.float64(vectors[j, 0])
+            for r in range(stop):
+                products[r] += v * np.float64(np.float32(at(x, level, f, r, kept, q)))
     elif task == SQUARED_NORMS:
-        for j in range(indices.shape[0]):
-            x, sums = values[j], statistics[indices[j]]
-            for r in range(k):
-                phi = np.float64(np.float32(g(x, sums[r] / totals[r], q)))
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            for r in range(stop):
+                phi = np.float64(np.float32(at(x, level, f, r, kept, q)))
                 products[r] += phi * phi
     elif task == TABLE:
-        for j in range(indices.shape[0]):
-            x, sums = values[j], statistics[indices[j]]
-            for r in range(k):
-                vectors[j, r] = g(x, sums[r] / totals[r], q)
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            for r in range(stop):
+                vectors[j, r] = at(x, level, f, r, kept, q)
     else:
-        for j in range(indices.shape[0]):
-            out[j] = g(values[j], statistics[indices[j], k] / totals[k], q)
+        for j in range(n):
+            f = np.uintp(indices[j])
+            x, level = ahead(values[j], f, pooled)
+            out[j] = at(x, level, f, stop, kept, q)
+
+
+def as_it_is(x, feature, pooled):  # type: ignore[no-untyped-def]
+    """Return x; the feature has no level."""
+    return x, x
+
+
+def with_count(x, feature, pooled):  # type: ignore[no-untyped-def]
+    """Return x and how often the feature was not zero, in all rows."""
+    return x, np.float32(pooled[feature, COUNT])
+
+
+def with_density(x, feature, pooled):  # type: ignore[no-untyped-def]
+    """Return x as seen from the origin, and the logarithm of its density among all rows."""
+    value = np.float64(x)
+    off = (value - pooled[feature, POOLED_MEAN]) * pooled[feature, POOLED_SHARPNESS]
+    level = max(pooled[feature, POOLED_HEIGHT] - off * off, LOWEST)
+    return np.float32(value - pooled[feature, ORIGIN]), np.float32(level)
+
+
+def of_statistic(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p), p the statistic of the class."""
+    return g(x, kept[0][f, r] / kept[3][r], q)
+
+
+def of_contrast(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p, p'), the shares of rows of the class and of all others, smoothed."""
+    own, shares = kept[0][f, r], kept[4]
+    pseudo = level * shares[PSEUDO, r]
+    nothing, all_of_them = np.float32(0), np.float32(1)
+    others = max((level - own + pseudo) * shares[REST, r], nothing)
+    share = (own + pseudo) * shares[OWN, r]
+    return g(x, min(share, all_of_them), min(others, all_of_them), q)
+
+
+def of_moments(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
+    """Return g(x, level, centre, sharpness, height), 0 for a class without rows."""
+    return kept[4][MET, r] * g(x, level, kept[0][f, r], kept[1][f, r], kept[2][f, r], q)
 
 
 def without_parameters(x, p, q):  # type: ignore[no-untyped-def]
     """Call a g that takes no parameters."""
-    return g(x, p)  # type: ignore[call-arg]
+    return g(x, p)
+
+
+def contrast_without_parameters(x, p, rest, q):  # type: ignore[no-untyped-def]
+    """Call a g that takes no parameters."""
+    return g(x, p, rest)
+
+
+# What a map looks at once a feature and for each class; how a g without parameters is called.
+LOOKS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "contrast": (with_count, of_contrast, contrast_without_parameters),
+    "moments": (with_density, of_moments, without_parameters),
+}
 
 
 @cache
-def map_address(function: Callable[..., Any]) -> int:
-    """Return the address of the loops around g(x, p) or g(x, p, q), q a tuple of 4 numbers."""
-    if function.__code__.co_argcount == 2:
-        function = instantiate(without_parameters, "g", function)
-    return callback_address(instantiate(map_loops, "g", function), MAP)
+def map_address(function: Callable[..., Any], statistic: str) -> int:
+    """Return the address of the loops around a map's function, given what it looks at."""
+    once, each, plain = LOOKS.get(statistic, (as_it_is, of_statistic, without_parameters))
+    if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
+        function = instantiate(plain, "g", function)
+    each = instantiate(each, "g", function)
+    loops = instantiate(map_loops, "ahead", once, allocates=False)
+    loops = instantiate(loops, "at", each, allocates=False)
+    return callback_address(loops, MAP, allocates=False)

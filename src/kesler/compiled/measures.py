@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.choices import choose, lead_of, set_levels, worst_pair
+from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import DOUBLES, inlined, kernel
 from kesler.compiled.learner import (
@@ -56,7 +57,11 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
     """Measure a row after the other."""
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         k = learner.counters[FIRST_SEEN]
@@ -73,6 +78,7 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
             squared_lengths[VIEW] = max(squared_lengths[VIEW], view)
             squared_lengths[DIFFERENCE] = max(squared_lengths[DIFFERENCE], difference)
         meet(learner, row, x, codes, levels, 1.0, scratch.out)
+        remember(learner, row, values, 1.0)
 
 
 @kernel(types.void(LEARNER, BLOCKS, HEARD, DOUBLES, DOUBLES))

@@ -15,6 +15,7 @@ from kesler.compiled.learner import (
     CONFIDENT,
     EUCLIDEAN,
     EVIDENCE,
+    FEATURES,
     FIXED,
     GAIN,
     GATHER,
@@ -23,14 +24,15 @@ from kesler.compiled.learner import (
     METRIC,
     MOVE,
     N_SCALED,
+    NO_UNIT,
     ONE_VS_REST,
     ORDERED,
-    SCALED,
     SCALED_LENGTH,
     SHARE,
     TASK,
     THE_REST,
     TOTAL,
+    UNIT,
 )
 from kesler.compiled.moves import (
     add_coefficient,
@@ -46,13 +48,14 @@ from kesler.compiled.wide import (
     is_wide_part,
     is_wide_trial,
     spread_coefficients,
+    width_of,
 )
 
 
 @by_learner
 def has_metric(learner):
     """Whether weights have step sizes of their own."""
-    return learner.metric[METRIC] != EUCLIDEAN or learner.metric[SCALED] != 0
+    return learner.metric[METRIC] != EUCLIDEAN or learner.metric[UNIT] != NO_UNIT
 
 
 # ---- before the step -----------------------------------------------------------------------------
@@ -60,28 +63,36 @@ def has_metric(learner):
 
 @by_learner
 def rescale(learner, indices, values, weight):
-    """Let a feature that is larger than ever have smaller weights (Ross et al. 2013, Alg. 2).
-
-    Scores then are as if all its values had been measured in the larger unit.
-    """
-    if learner.metric[SCALED] == 0:
+    """Learn how long rows are, and how large features, before the row is scored."""
+    if learner.metric[UNIT] == NO_UNIT:
         return
-    power = 1 if learner.metric[METRIC] == ADAPTIVE else 2
     numbers, length = learner.metric_numbers, 0.0
     for j in range(indices.shape[0]):
-        i, size = indices[j], abs(values[j])
-        if size > learner.scales[i]:
-            ratio = learner.scales[i] / size
-            for c in range(learner.weights.shape[1]):
-                learner.weights[i, c] *= ratio if power == 1 else ratio * ratio
-            learner.scales[i] = size
-        if size > 0:
-            share = np.float64(size) / np.float64(learner.scales[i])
-            length += share * share
+        share = np.float64(values[j])
+        if learner.metric[UNIT] == FEATURES and share != 0:
+            rescale_feature(learner, indices[j], abs(values[j]))
+            share /= np.float64(learner.scales[indices[j]])
+        length += share * share
     numbers[N_SCALED] += weight
     numbers[SCALED_LENGTH] += weight * length
     if numbers[SCALED_LENGTH] > 0:
         numbers[GAIN] = numbers[N_SCALED] / numbers[SCALED_LENGTH]
+
+
+@inlined
+def rescale_feature(learner, i, size):
+    """Let a feature that is larger than ever have smaller weights (Ross et al. 2013, Alg. 2).
+
+    Scores then are as if all its values had been measured in the larger unit.
+    """
+    if size <= learner.scales[i]:
+        return
+    ratio = learner.scales[i] / size
+    if learner.metric[METRIC] != ADAPTIVE:
+        ratio *= ratio
+    for c in range(learner.weights.shape[1]):
+        learner.weights[i, c] *= ratio
+    learner.scales[i] = size
 
 
 @by_learner
@@ -134,7 +145,7 @@ def measure_in_metric(learner, indices, values, k, m, scratch, solver):
             for j in range(m):
                 solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
         elif learner.rule[1] == ONE_VS_REST:
-            clear(scratch.lengths, k)
+            clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
             add_view_lengths(learner, part, indices, values, k, THE_REST, scratch)
             for j in range(m):
                 solver.norms[j] += scratch.lengths[max(solver.better[j], solver.worse[j])]
@@ -149,7 +160,7 @@ def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
     for j in range(m):
         r, s = solver.better[j], solver.worse[j]
         if r != of:  # pairs of one better class stand in a row
-            clear(scratch.lengths, k)
+            clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
             add_view_lengths(learner, part, indices, values, k, r, scratch)
             of = r
         solver.norms[j] += scratch.lengths[s]

@@ -29,14 +29,25 @@ from kesler.compiled.wide import (
     is_wide_part,
     is_wide_trial,
     spread_coefficients,
+    sum_views,
 )
 
 
 @by_learner
 def is_movable(learner, indices, values, n_moved, scratch, solver):
     """Whether no weight would move by more than float32 bears; NaN is more."""
+    k = n_candidates(learner)
+    wide = is_wide_trial(learner, n_moved, k, scratch)
+    if wide:
+        spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
         size = largest(values)
+        if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part):
+            n, sums = indices.shape[0], scratch.phi
+            sum_views(scratch.tables[part], n, min(k, scratch.wide.shape[0]), scratch.wide, sums)
+            if not largest(sums[:n]) <= LARGEST:
+                return False
+            continue
         if learner.parts[part, KIND] == ORDERED:
             if not largest_ordered_step(learner, n_moved, solver) * size <= LARGEST:
                 return False

@@ -14,15 +14,17 @@ from kesler.compiled.learner import (
     ADAPTIVE,
     CONFIDENT,
     EUCLIDEAN,
+    FEATURES,
     GAIN,
     GATHER,
     LARGEST,
     METRIC,
     MOVE,
-    SCALED,
+    NO_UNIT,
     SHARE,
     TASK,
     TOTAL,
+    UNIT,
 )
 
 
@@ -39,12 +41,13 @@ def rate_of(kind, evidence):
 @always_inlined
 def scale_of(learner, feature):
     """Return what the rates of a feature's weights are multiplied by."""
-    if learner.metric[SCALED] == 0:
+    if learner.metric[UNIT] == NO_UNIT:
         return np.float32(1)
-    scale = np.float64(learner.scales[feature])
-    if scale == 0:
-        return np.float32(0)
-    gain = learner.metric_numbers[GAIN]
+    gain, scale = learner.metric_numbers[GAIN], 1.0
+    if learner.metric[UNIT] == FEATURES:
+        scale = np.float64(learner.scales[feature])
+        if scale == 0:
+            return np.float32(0)
     if learner.metric[METRIC] == ADAPTIVE:
         return np.float32(np.sqrt(gain) / scale)
     return np.float32(gain / scale / scale)
@@ -60,7 +63,7 @@ def gathered(evidence, share, amount):
 def step_in_metric(learner, feature, column, amount):
     """Return what an amount adds to a weight; for other tasks do these, and return 0."""
     kind, task = learner.metric[METRIC], learner.metric[TASK]
-    if kind == EUCLIDEAN and learner.metric[SCALED] == 0 and task == MOVE:
+    if kind == EUCLIDEAN and learner.metric[UNIT] == NO_UNIT and task == MOVE:
         return amount
     evidence = np.float32(0)
     if kind != EUCLIDEAN:

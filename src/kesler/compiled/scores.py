@@ -132,15 +132,17 @@ def add_table_scores(learner, part, indices, values, k, scratch, scores):
 @inlined
 def of_map(learner, part, task, indices, values, vectors, k, out, products):
     """Call the loops of the part's map; see `kesler.compiled.maps.map_loops`."""
-    statistic = learner.parts[part, STATISTIC]
     call_map(
         learner.parts[part, MAP],
         task,
         indices,
         values,
         vectors,
-        learner.statistics[statistic],
-        learner.totals[statistic],
+        learner.statistics,
+        learner.totals,
+        learner.shares,
+        learner.pooled,
+        learner.parts[part, STATISTIC],
         k,
         learner.map_parameters[part],
         out,

@@ -8,13 +8,13 @@ import numpy as np
 from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import (
     FIRST,
+    FREQUENCY,
     FULL,
     KIND,
     MEAN,
     NO_INSTANCE,
     OFFSET,
     PER_CLASS,
-    ROUNDED_OFF,
 )
 
 
@@ -22,7 +22,7 @@ from kesler.compiled.learner import (
 def join(learner, y):
     """Let a class begin without an instance: all that is kept of it is 0."""
     for i in range(learner.kinds.shape[0]):
-        if learner.kinds[i] != ROUNDED_OFF:
+        if learner.kinds[i] <= FREQUENCY:
             learner.totals[i, y] = NO_INSTANCE
 
 
@@ -52,7 +52,7 @@ def take_in(learner, indices, values, y, weight):
                 learner.totals[i, y] = 1
                 for j in range(indices.shape[0]):
                     sums[indices[j], y] = values[j]
-        elif kind == ROUNDED_OFF or learner.totals[i, y] + share > FULL:
+        elif kind > FREQUENCY or learner.totals[i, y] + share > FULL:
             continue
         elif kind == MEAN:
             add_to_mean(learner, i, indices, values, y, share)

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.compiled.conditioning import METHOD, NONE
 from kesler.compiled.jit import (
+    DOUBLE_STACK,
     DOUBLE_TABLE,
     DOUBLES,
     FLOAT_STACK,
@@ -76,6 +78,16 @@ class KernelLearner(NamedTuple):
     geometry: npt.NDArray[np.float64]
     algorithm: npt.NDArray[np.int64]
     newcomers: npt.NDArray[np.int64]
+    pooled: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
+    amounts: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float32]
+    smoothing: npt.NDArray[np.float64]
+    calibration: npt.NDArray[np.float64]
+    conditioning: npt.NDArray[np.int64]
+    conditioning_parameters: npt.NDArray[np.float64]
+    past: npt.NDArray[np.float64]
+    past_rows: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -108,6 +120,16 @@ KERNEL_LEARNER = types.NamedTuple(
         DOUBLES,
         INTS,
         INTS,
+        DOUBLE_TABLE,
+        DOUBLE_STACK,
+        DOUBLES,
+        FLOAT_TABLE,
+        DOUBLES,
+        DOUBLES,
+        INTS,
+        DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLES,
     ),
     KernelLearner,
 )
@@ -120,7 +142,8 @@ class KernelScratch(NamedTuple):
     sizes : (classes,), their squared norms; inner, distances, similarities, factors : (PANEL,), of
     the support vectors of a panel; lanes : (classes, PANEL), scores before they are summed;
     column : (hypotheses,); phi, narrow, products, out : for the loops of maps;
-    pair : (longest row, 1), one : (3, 1), for single products in double.
+    pair : (longest row, 1), one : (3, 1), for single products in double; conditioned, exact : as
+    in `Scratch`.
     """
 
     scores: npt.NDArray[np.float32]
@@ -138,6 +161,8 @@ class KernelScratch(NamedTuple):
     out: npt.NDArray[np.float64]
     pair: npt.NDArray[np.float32]
     one: npt.NDArray[np.float64]
+    conditioned: npt.NDArray[np.float32]
+    exact: npt.NDArray[np.float64]
 
 
 @allocating
@@ -152,6 +177,7 @@ def make_kernel_scratch(learner, indptr):
         width = max(width, learner.parts[part, WIDTH])
         if learner.parts[part, MAP] != 0:
             n_views = n_classes
+    n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     return KernelScratch(
         np.empty(n_classes, np.float32),
         np.zeros((n_views, longest + 1), np.float32),
@@ -168,6 +194,8 @@ def make_kernel_scratch(learner, indptr):
         np.empty(1),
         np.empty((longest, 1), np.float32),
         np.empty((3, 1)),
+        np.empty(n_conditioned, np.float32),
+        np.empty(n_conditioned),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.algorithms import run_algorithm
+from kesler.compiled.calibration import calibrate
 from kesler.compiled.choices import (
     is_ahead,
     loss_of,
@@ -15,8 +16,9 @@ from kesler.compiled.choices import (
     set_levels,
     worst_pair,
 )
+from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.given import find_views
-from kesler.compiled.jit import FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
+from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
     BLOCKS,
     EXACT,
@@ -45,6 +47,7 @@ from kesler.compiled.metrics import gather_gradient, leave_evidence, rescale
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
+from kesler.compiled.pooled import set_shares, take_in_pooled
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import inherit, join, take_in
@@ -172,7 +175,10 @@ def join_new(learner, codes, out):
                 inherit(learner, y)
             if learner.ranks.shape[1]:
                 insert_rank(learner, y)
-    return learner.counters[FIRST_SEEN] > n_before
+    joined = learner.counters[FIRST_SEEN] > n_before
+    if joined and learner.pooled.shape[1]:
+        set_shares(learner)
+    return joined
 
 
 @always_inlined
@@ -183,23 +189,30 @@ def meet(learner, indices, values, codes, levels, weight, out):
         y = np.int64(codes[i])
         if levels[i] == 0:
             take_in(learner, indices, values, y, weight)
+    if learner.pooled.shape[1]:
+        take_in_pooled(learner, indices, values, codes, levels, weight)
     settle(learner, out)
 
 
 @always_inlined
-def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
+def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver):
     """Run a trial a row."""
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         rescale(learner, row, x, weight)
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
+        calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         r, s = judge(learner, k, highest, scratch, solver)
@@ -215,6 +228,7 @@ def learn_all(learner, rows, heard, predictions, scores, scratch, solver):
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
         meet(learner, row, x, codes, levels, weight, scratch.out)
+        remember(learner, row, values, weight)
 
 
 @inlined
@@ -223,6 +237,22 @@ def score_candidates(learner, rows, t, indices, values, scratch):
     k = n_candidates(learner)
     find_views(learner, rows.ratings, t, k, scratch)
     score(learner, indices, values, k, scratch, scratch.scores)
+
+
+@inlined
+def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
+    """Learn what scores are worth, where answers are of one class."""
+    if learner.calibration.shape[0]:
+        calibrate(
+            learner.calibration,
+            scratch.scores,
+            k,
+            winner,
+            codes[0],
+            solver.exponentials,
+            probabilities,
+            t,
+        )
 
 
 @inlined
@@ -239,23 +269,28 @@ def score_all(learner, rows, predictions, scores, scratch):
     k = learner.counters[FIRST_SEEN]
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-        x = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        x = values
+        if is_conditioned(learner):
+            condition(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
 
 
-@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE))
-def learn(learner, rows, heard, predictions, scores):
+@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
+def learn(learner, rows, heard, predictions, scores, probabilities):
     """Run a trial a row.
 
     predictions[i] becomes the class of highest score before the answer was heard, -1 if none was
-    known; scores[i] the scores of the classes known by then, unless `scores` has no rows.
+    known; scores[i] the scores of the classes known by then, and probabilities[i] those of the
+    class predicted and of the answer, NaN if it was not known, unless they have no rows.
     """
     scratch = make_scratch(learner, rows)
     solver = make_solver(learner, scratch.scores.shape[0], heard)
-    learn_all(learner, rows, heard, predictions, scores, scratch, solver)
+    learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver)
 
 
 @kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))

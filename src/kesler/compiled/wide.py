@@ -11,21 +11,21 @@ import numpy as np
 
 from kesler.compiled.jit import inlined
 from kesler.compiled.learner import (
+    ADAPTIVE,
     ALL,
+    CONFIDENT,
     EUCLIDEAN,
     FIRST_SEEN,
     GATHER,
     GIVEN,
     ITSELF,
     KIND,
-    LANES,
     MAP,
     MEASURE,
     METRIC,
     OFFSET,
     ONE_VS_REST,
     PER_CLASS,
-    SCALED,
     SHARE,
     SHARED,
     TASK,
@@ -43,16 +43,19 @@ def is_wide_part(learner, part):
 
 @inlined
 def is_wide_trial(learner, n, k, scratch):
-    """Whether a rule that asks for all classes moves, or measures, so many of them."""
+    """Whether a rule that asks for all classes moves, or measures, enough of them.
+
+    A class alone is visited in strides of a row, at several times the cost of one in a vector.
+    """
     selection = learner.rule[1]
     plain = learner.states.shape[0] == 0 and learner.metric[TASK] != MEASURE
-    return (selection == ONE_VS_REST or selection == ALL) and 2 * n >= k and plain
+    return (selection == ONE_VS_REST or selection == ALL) and 8 * n >= k and plain
 
 
 @inlined
 def width_of(k, room):
-    """Return k rounded up to full vectors."""
-    return min(room, (k + LANES - 1) // LANES * LANES)
+    """Return k rounded up to vectors of eight: the columns behind hold zeros."""
+    return min(room, (k + 7) // 8 * 8)
 
 
 @inlined
@@ -69,109 +72,29 @@ def spread_coefficients(n_moved, k, scratch, solver):
 @inlined
 def change_widely(learner, part, indices, values, k, scratch):
     """Move, or gather evidence for, the hypotheses of one part along the spread coefficients."""
+    gathers, kind = learner.metric[TASK] == GATHER, learner.metric[METRIC]
+    weights, evidence, wide = learner.weights, learner.evidence, scratch.wide
+    first, share = learner.parts[part, OFFSET], np.float32(learner.metric_numbers[SHARE])
     if learner.parts[part, KIND] == SHARED:
-        change_shared(learner, part, indices, k, scratch)
-    elif learner.metric[TASK] == GATHER:
-        gather_own(learner, part, indices, values, k, scratch.wide)
-    elif learner.metric[METRIC] == EUCLIDEAN and learner.metric[SCALED] == 0:
-        move_own_plainly(learner, part, indices, values, k, scratch.wide)
+        n = min(k, learner.counters[FIRST_SEEN])
+        if gathers:
+            gather_shared(evidence, first, indices, scratch.tables[part], n, wide, share)
+        else:
+            find_rates(learner, first, indices, scratch.rates)
+            sum_views(scratch.tables[part], indices.shape[0], n, wide, scratch.phi)
+            move_shared(weights, first, indices, scratch.phi, scratch.rates)
+        return
+    width = width_of(k, wide.shape[0])
+    if gathers:
+        gather_rows(evidence, indices, values, first, width, wide, share)
+        return
+    find_scales(learner, indices, scratch.rates)
+    if kind == ADAPTIVE:
+        move_adaptively(weights, evidence, indices, values, first, width, wide, scratch.rates)
+    elif kind == CONFIDENT:
+        move_confidently(weights, evidence, indices, values, first, width, wide, scratch.rates)
     else:
-        move_own(learner, part, indices, values, k, scratch.wide)
-
-
-@inlined
-def gather_own(learner, part, indices, values, k, wide):
-    """evidence[i, r] += share (c_r x_i)^2."""
-    start = np.uintp(learner.parts[part, OFFSET])
-    width = np.uintp(width_of(k, wide.shape[0]))
-    share = np.float32(learner.metric_numbers[SHARE])
-    evidence = learner.evidence
-    for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
-        for r in range(width):
-            evidence[i, start + r] = gathered(evidence[i, start + r], share, wide[r] * x)
-
-
-@inlined
-def move_own(learner, part, indices, values, k, wide):
-    """weights[i, r] += c_r x_i rate[i, r]."""
-    start = np.uintp(learner.parts[part, OFFSET])
-    width = np.uintp(width_of(k, wide.shape[0]))
-    kind, evidence, weights = learner.metric[METRIC], learner.evidence, learner.weights
-    for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
-        scale = scale_of(learner, indices[j])
-        if kind == EUCLIDEAN:
-            for r in range(width):
-                weights[i, start + r] += wide[r] * x * scale
-            continue
-        for r in range(width):
-            rate = rate_of(kind, evidence[i, start + r]) * scale
-            weights[i, start + r] += wide[r] * x * rate
-
-
-@inlined
-def move_own_plainly(learner, part, indices, values, k, wide):
-    """weights[i, r] += c_r x_i."""
-    start = np.uintp(learner.parts[part, OFFSET])
-    width, weights = np.uintp(width_of(k, wide.shape[0])), learner.weights
-    for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
-        for r in range(width):
-            weights[i, start + r] += wide[r] * x
-
-
-@inlined
-def change_shared(learner, part, indices, k, scratch):
-    """weights[i] += rate[i] sum_r c_r phi_i(x, r), or evidence[i] += share sum_r (c_r phi_i)^2."""
-    column = learner.parts[part, OFFSET]
-    table, wide = scratch.tables[part], scratch.wide
-    n_known = min(k, learner.counters[FIRST_SEEN])
-    kind, share = learner.metric[METRIC], np.float32(learner.metric_numbers[SHARE])
-    for j in range(indices.shape[0]):
-        i = indices[j]
-        if learner.metric[TASK] == GATHER:
-            amount = np.sqrt(square_of(table[j], wide, n_known))
-            learner.evidence[i, column] = gathered(learner.evidence[i, column], share, amount)
-            continue
-        amount = product_of(table[j], wide, n_known)
-        evidence = np.float32(0) if kind == EUCLIDEAN else learner.evidence[i, column]
-        rate = rate_of(kind, evidence) * scale_of(learner, i)
-        learner.weights[i, column] += amount * rate
-
-
-@inlined
-def product_of(one, other, n):
-    """Return <one, other> of the first n numbers, four sums at a time: none waits for another."""
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    r = 0
-    while r + 4 <= n:
-        a += one[r] * other[r]
-        b += one[r + 1] * other[r + 1]
-        c += one[r + 2] * other[r + 2]
-        d += one[r + 3] * other[r + 3]
-        r += 4
-    while r < n:
-        a += one[r] * other[r]
-        r += 1
-    return (a + b) + (c + d)
-
-
-@inlined
-def square_of(one, other, n):
-    """Return the sum of the squares of one_r other_r, as `product_of` sums."""
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    r = 0
-    while r + 4 <= n:
-        a += (one[r] * other[r]) ** 2
-        b += (one[r + 1] * other[r + 1]) ** 2
-        c += (one[r + 2] * other[r + 2]) ** 2
-        d += (one[r + 3] * other[r + 3]) ** 2
-        r += 4
-    while r < n:
-        a += (one[r] * other[r]) ** 2
-        r += 1
-    return (a + b) + (c + d)
+        move_rows(weights, indices, values, first, width, wide, scratch.rates)
 
 
 @inlined
@@ -180,11 +103,16 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
 
     That is over the hypotheses of a wide part.
     """
+    first, kind, lengths = learner.parts[part, OFFSET], learner.metric[METRIC], scratch.lengths
     if learner.parts[part, KIND] == SHARED:
-        add_shared_lengths(learner, part, indices, k, y, scratch)
+        find_rates(learner, first, indices, scratch.rates)
+        add_shared_lengths(
+            scratch.tables[part], scratch.rates, indices.shape[0], k, y, scratch.lengths
+        )
         return
-    lengths = scratch.lengths
-    add_own_lengths(learner, part, indices, values, k, lengths)
+    find_scales(learner, indices, scratch.rates)
+    width = width_of(k, lengths.shape[0])
+    add_row_lengths(learner.evidence, kind, indices, values, first, width, scratch.rates, lengths)
     if y != THE_REST:
         own = lengths[y]
         for s in range(k):
@@ -192,31 +120,153 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
 
 
 @inlined
-def add_own_lengths(learner, part, indices, values, k, lengths):
-    """lengths[r] += sum_i x_i^2 rate[i, r]."""
-    start, width = np.uintp(learner.parts[part, OFFSET]), np.uintp(k)
-    kind, evidence = learner.metric[METRIC], learner.evidence
+def find_scales(learner, indices, scales):
+    """scales[j] = what the rates of the j-th entry's weights are multiplied by."""
     for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
-        scaled = x * x * scale_of(learner, indices[j])
-        if kind == EUCLIDEAN:
-            for r in range(width):
-                lengths[r] += scaled
-            continue
-        for r in range(width):
-            lengths[r] += scaled * rate_of(kind, evidence[i, start + r])
+        scales[j] = scale_of(learner, indices[j])
 
 
 @inlined
-def add_shared_lengths(learner, part, indices, k, y, scratch):
-    """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST."""
-    column, kind = learner.parts[part, OFFSET], learner.metric[METRIC]
-    table, lengths = scratch.tables[part], scratch.lengths
+def find_rates(learner, column, indices, rates):
+    """rates[j] = the step size of the j-th entry's weight in one hypothesis."""
+    kind = learner.metric[METRIC]
     for j in range(indices.shape[0]):
-        i = indices[j]
-        evidence = np.float32(0) if kind == EUCLIDEAN else learner.evidence[i, column]
-        rate = rate_of(kind, evidence) * scale_of(learner, i)
-        own = np.float32(0) if y == THE_REST else table[j, y]
-        for s in range(k):
-            gap = own - table[j, s]
+        evidence = np.float32(0)
+        if kind != EUCLIDEAN:
+            evidence = learner.evidence[indices[j], column]
+        rates[j] = rate_of(kind, evidence) * scale_of(learner, indices[j])
+
+
+# ---- loops over arrays alone: what vectorises is a function of its own ---------------------------
+
+
+@inlined
+def gather_rows(evidence, indices, values, first, width, wide, share):
+    """evidence[i, r] += share (c_r x_i)^2."""
+    start, stop = np.uintp(first), np.uintp(width)
+    for j in range(indices.shape[0]):
+        x, i = values[j], np.uintp(indices[j])
+        for r in range(stop):
+            evidence[i, start + r] = gathered(evidence[i, start + r], share, wide[r] * x)
+
+
+@inlined
+def move_rows(weights, indices, values, first, width, wide, scales):
+    """weights[i, r] += c_r x_i scale_i."""
+    start, stop = np.uintp(first), np.uintp(width)
+    for j in range(indices.shape[0]):
+        x, i, scale = values[j], np.uintp(indices[j]), scales[j]
+        for r in range(stop):
+            weights[i, start + r] += wide[r] * x * scale
+
+
+@inlined
+def move_adaptively(weights, evidence, indices, values, first, width, wide, scales):
+    """weights[i, r] += c_r x_i scale_i / sqrt(evidence[i, r])."""
+    start, stop = np.uintp(first), np.uintp(width)
+    for j in range(indices.shape[0]):
+        x, i, scale = values[j], np.uintp(indices[j]), scales[j]
+        for r in range(stop):
+            rate = rate_of(ADAPTIVE, evidence[i, start + r]) * scale
+            weights[i, start + r] += wide[r] * x * rate
+
+
+@inlined
+def move_confidently(weights, evidence, indices, values, first, width, wide, scales):
+    """weights[i, r] += c_r x_i scale_i / (1 + evidence[i, r])."""
+    start, stop = np.uintp(first), np.uintp(width)
+    for j in range(indices.shape[0]):
+        x, i, scale = values[j], np.uintp(indices[j]), scales[j]
+        for r in range(stop):
+            rate = rate_of(CONFIDENT, evidence[i, start + r]) * scale
+            weights[i, start + r] += wide[r] * x * rate
+
+
+@inlined
+def add_row_lengths(evidence, kind, indices, values, first, width, scales, lengths):
+    """lengths[r] += sum_i x_i^2 rate[i, r]."""
+    start, stop = np.uintp(first), np.uintp(width)
+    for j in range(indices.shape[0]):
+        scaled, i = values[j] * values[j] * scales[j], np.uintp(indices[j])
+        if kind == ADAPTIVE:
+            for r in range(stop):
+                lengths[r] += scaled * rate_of(ADAPTIVE, evidence[i, start + r])
+        elif kind == CONFIDENT:
+            for r in range(stop):
+                lengths[r] += scaled * rate_of(CONFIDENT, evidence[i, start + r])
+        else:
+            for r in range(stop):
+                lengths[r] += scaled
+
+
+@inlined
+def gather_shared(evidence, column, indices, table, n, wide, share):
+    """evidence[i] += share sum_r (c_r phi_i(x, r))^2."""
+    for j in range(indices.shape[0]):
+        amount = np.sqrt(square_of(table[j], wide, n))
+        evidence[indices[j], column] = gathered(evidence[indices[j], column], share, amount)
+
+
+@inlined
+def sum_views(table, n_entries, n, wide, sums):
+    """sums[j] = sum_r c_r phi_i(x, r) at the j-th entry."""
+    for j in range(n_entries):
+        sums[j] = product_of(table[j], wide, n)
+
+
+@inlined
+def move_shared(weights, column, indices, sums, rates):
+    """weights[i] += rate[i] sums[i]."""
+    for j in range(indices.shape[0]):
+        weights[indices[j], column] += sums[j] * rates[j]
+
+
+@inlined
+def add_shared_lengths(table, rates, n_entries, n, y, lengths):
+    """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST."""
+    for j in range(n_entries):
+        rate, row = rates[j], table[j]
+        own = np.float32(0) if y == THE_REST else row[y]
+        for s in range(n):
+            gap = own - row[s]
             lengths[s] += rate * (gap * gap)
+
+
+@inlined
+def product_of(one, other, n):
+    """Return <one, other> of the first n numbers, four sums at a time: none waits for another."""
+    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    r, one_step = np.uintp(0), np.uintp(4)
+    end = np.uintp(n)
+    while r + one_step <= end:
+        a += one[r] * other[r]
+        b += one[r + np.uintp(1)] * other[r + np.uintp(1)]
+        c += one[r + np.uintp(2)] * other[r + np.uintp(2)]
+        d += one[r + np.uintp(3)] * other[r + np.uintp(3)]
+        r += one_step
+    while r < end:
+        a += one[r] * other[r]
+        r += np.uintp(1)
+    return (a + b) + (c + d)
+
+
+@inlined
+def square_of(one, other, n):
+    """Return the sum of the squares of one_r other_r, four sums at a time."""
+    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    r, one_step = np.uintp(0), np.uintp(4)
+    end = np.uintp(n)
+    while r + one_step <= end:
+        p, q = one[r] * other[r], one[r + np.uintp(1)] * other[r + np.uintp(1)]
+        s = one[r + np.uintp(2)] * other[r + np.uintp(2)]
+        t = one[r + np.uintp(3)] * other[r + np.uintp(3)]
+        a += p * p
+        b += q * q
+        c += s * s
+        d += t * t
+        r += one_step
+    while r < end:
+        p = one[r] * other[r]
+        a += p * p
+        r += np.uintp(1)
+    return (a + b) + (c + d)

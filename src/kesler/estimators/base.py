@@ -16,7 +16,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from kesler.answers import Kind
+from kesler.bank_machine import BankMachine
 from kesler.classes import ClassTable, Label
+from kesler.conditioning import Conditioning, resolve_conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
@@ -27,12 +29,13 @@ from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.kernel_machine import KernelMachine, require_budget
 from kesler.kernels import MercerKernel, resolve_kernel
 from kesler.links import resolve_link
-from kesler.machine import NO_SCORES, Machine
+from kesler.machine import NO_PROBABILITIES, NO_SCORES, Machine
 from kesler.maps import FeatureMap, resolve_map
 from kesler.rows import Rows, Vocabulary
 from kesler.updates import resolve_rule
 
 Self = TypeVar("Self", bound="OnlineLearner")
+AnyMachine = Machine | BankMachine
 
 # What `fit` forgets.
 _LEARNT = (
@@ -74,11 +77,15 @@ class Trials:
     scores : float32 array of shape (n_rows, n_classes) or (0, 0)
         The score of each class before the answer was heard, NaN for those not known by then; kept
         if asked for.
+    probabilities : float64 array of shape (n_rows, 2) or (0, 2)
+        Of the class predicted and of the answer, before it was heard; NaN where it was not known;
+        kept if asked for.
     """
 
     predictions: npt.NDArray[np.int32]
     codes: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
+    probabilities: npt.NDArray[np.float64]
 
     @staticmethod
     def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
@@ -93,6 +100,7 @@ class Trials:
             np.concatenate([none, *(each.predictions for each in pieces)]),
             np.concatenate([none, *(each.codes for each in pieces)]),
             np.concatenate([np.empty((0, n_classes), dtype=np.float32), *scores]),
+            np.concatenate([NO_PROBABILITIES, *(each.probabilities for each in pieces)]),
         )
 
 
@@ -252,6 +260,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return self
 
     @property
+    def conditioning_(self) -> Conditioning | None:
+        """What is done to rows before their trials; None for nothing, or each member's own."""
+        machine = self._fitted()
+        return None if isinstance(machine, BankMachine) else machine.conditioning
+
+    @property
     def n_support_vectors_(self) -> list[int]:
         """How many support vectors each part of the hypotheses has; empty without a kernel."""
         machine = self._fitted()
@@ -285,11 +299,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         classes: Any = None,
         *,
         keep_scores: bool = False,
+        keep_probabilities: bool = False,
     ) -> Trials:
         """Learn rows and return what their trials found. Rows of weight 0 are left out."""
         with self._names_forgotten_on_error():
             pieces = [
-                self._learn(*block, keep_scores=keep_scores)
+                self._learn(*block, keep_scores=keep_scores, keep_probabilities=keep_probabilities)
                 for block in self._blocks(X, y, sample_weight, classes)
             ]
             return Trials.concatenate(pieces, len(self._machine.classes))
@@ -346,6 +361,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         weights: npt.NDArray[np.float64] | None = None,
         *,
         keep_scores: bool = False,
+        keep_probabilities: bool = False,
     ) -> Trials:
         """Learn rows that are finite.
 
@@ -367,10 +383,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         if keep_scores:
             n_classes = machine.classes.count_with(names)
             scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
-        learnt = machine.learn(rows, names, weights, told.answers, scores)
+        chances = np.empty((len(rows), 2)) if keep_probabilities else NO_PROBABILITIES
+        learnt = machine.learn(rows, names, weights, told.answers, scores, chances)
         if rows.dense:
             self.__dict__.setdefault("n_features_in_", rows.n_features)
-        return Trials(*learnt, scores)
+        return Trials(*learnt, scores, chances)
 
     def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:
         """Let the features of the rows to come be known by these names; None: by position.
@@ -402,19 +419,20 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         """Return the table of classes before the first row."""
         return ClassTable(n_virtual=self.n_virtual)
 
-    def _prepared(self, *, dense: bool) -> Machine:
+    def _prepared(self, *, dense: bool) -> AnyMachine:
         """Return the machine, made for the kind of the first rows."""
-        machine: Machine | None = getattr(self, "_machine", None)
+        machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None:
             machine = self._machine = self._new_machine(dense=dense)
         return machine
 
-    def _new_machine(self, *, dense: bool) -> Machine:
+    def _new_machine(self, *, dense: bool) -> AnyMachine:
         made_of: dict[str, Any] = {
             "parts": self._parts(dense=dense),
             "classes": self._known_classes(),
             "constant": inputs.intercept_value(getattr(self, "intercept", 0.0)),
             "answer": self.answer,
+            "conditioning": resolve_conditioning(vars(self)["conditioning"], dense=dense),
             **self._moves(),
         }
         kernel, budget = self._kernel(), getattr(self, "budget", None)
@@ -448,6 +466,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "intercept": machine.constant,
             "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,
+            "conditioning": machine.conditioning,
         }
         if isinstance(machine, KernelMachine):
             told |= {"kernel": machine.kernel, "budget": machine.budget}
@@ -476,18 +495,25 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return Shared(resolve_map(self.feature_map, dense=dense, kernel=with_kernel))
 
     def _takes_ratings(self) -> bool:
-        machine: Machine | None = getattr(self, "_machine", None)
+        machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None:
             return takes_ratings(self._parts(dense=False))
         return machine.takes_ratings
 
-    def _fitted(self) -> Machine:
-        machine: Machine | None = getattr(self, "_machine", None)
+    def _fitted(self) -> AnyMachine:
+        machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None or not machine.classes.labels:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: no class is known before "
                 "the first row is learnt, by fit, partial_fit or learn_one"
             )
+        return machine
+
+    def _single(self) -> Machine:
+        """Return the machine of a learner that is no bank."""
+        machine = self._fitted()
+        if isinstance(machine, BankMachine):
+            raise KeslerError("a bank has no weights of its own: take one of its learners")
         return machine
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -501,8 +527,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     def _takes_sparse_rows(self) -> bool:
         try:
             parts, kernel = self._parts(dense=False), self._kernel()
+            conditioning = resolve_conditioning(vars(self)["conditioning"], dense=False)
         except KeslerError:  # refused when it learns, not when it is asked for its tags
             return True
         if kernel is not None and kernel.of == "vectors":
+            return False
+        if conditioning is not None and not conditioning.zero_at_zero:
             return False
         return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)

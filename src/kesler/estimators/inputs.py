@@ -104,13 +104,16 @@ def require_rated(n_rows: int, ratings: Ratings | None) -> None:
 
 
 def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
-    """Return rows of mappings {feature name: value}; new names join if `learn`, else count as 0."""
+    """Return rows of mappings {feature name: value}; new names join if `learn`.
+
+    Else they have numbers beyond those known.
+    """
     entries = [X] if isinstance(X, Mapping) else X
-    convert = vocabulary.learnt if learn else vocabulary.known
+    convert = vocabulary.learnt if learn else vocabulary.numbered
     n_before = len(vocabulary)
     try:
         rows = Rows.from_entries((convert(entry) for entry in entries), 0)
-        rows = Rows(rows.indptr, rows.indices, rows.values, len(vocabulary), dense=False)
+        rows = replace(rows, n_features=max(rows.n_features, len(vocabulary)))
         rows.require_finite()
         _require_text(vocabulary.since(n_before))
     except (TypeError, ValueError, AttributeError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kesler.algorithms import Algorithm, QuasiAdditive, RivalStep, resolve_algorithm
+from kesler.conditioning import Conditioning
 from kesler.estimators.online import OnlineClassifier
 from kesler.hypotheses import Part
 from kesler.links import Linear
@@ -39,6 +40,8 @@ default "winnow"
     feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
 default "auto"
         The view of an instance that a shared vector has; not used by "multi".
+    conditioning
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -74,10 +77,12 @@ default "auto"
         algorithm: str | Algorithm = "winnow",
         hypotheses: str | Part | list[Part] = "multi",
         feature_map: str | FeatureMap = "auto",
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.algorithm = algorithm
         self.hypotheses = hypotheses
         self.feature_map = feature_map
+        self.conditioning = conditioning
 
     def _moves(self) -> dict[str, Any]:
         algorithm = resolve_algorithm(self.algorithm)
@@ -87,6 +92,7 @@ default "auto"
 
     @classmethod
     def _of_machine(cls, machine: Machine) -> LinearMax:
+        algorithm: Any = machine.rule
         if isinstance(machine.rule, RivalStep):
-            return cls(QuasiAdditive(machine.link, machine.rule.rate), machine.parts)
-        return cls(machine.rule, machine.parts)  # type: ignore[arg-type]
+            algorithm = QuasiAdditive(machine.link, machine.rule.rate)
+        return cls(algorithm, machine.parts, conditioning=machine.conditioning)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from kesler.classes import Newcomers
+from kesler.conditioning import Conditioning
 from kesler.estimators.base import OnlineLearner, unchanged_on_error
 from kesler.estimators.label_sets import RELEVANT, require_contrast, told_of_sets
 from kesler.estimators.tables import is_table
@@ -62,7 +63,7 @@ default "auto"
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
-    kernel, sigma, budget
+    kernel, sigma, budget, conditioning
         As in :class:`~kesler.OnlineClassifier`.
     metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
 metric, default "auto"
@@ -137,6 +138,7 @@ metric, default "auto"
         budget: int | None = None,
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -149,6 +151,7 @@ metric, default "auto"
         self.budget = budget
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
 
     @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -173,7 +176,7 @@ metric, default "auto"
 
         Parameters
         ----------
-        X : rows as in `fit`; names never met count for nothing.
+        X : rows as in `fit`; features never met have the weights that all begin with.
 
         Returns
         -------

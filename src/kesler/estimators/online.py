@@ -11,9 +11,13 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from kesler.answers import Kind
+from kesler.bank_machine import BankMachine
 from kesler.classes import Label, Newcomers
+from kesler.conditioning import Conditioning
+from kesler.errors import KeslerError
 from kesler.estimators import inputs
-from kesler.estimators.base import OnlineLearner
+from kesler.estimators.base import AnyMachine, OnlineLearner
+from kesler.estimators.members import bank_of, require_only, resolve_members
 from kesler.estimators.told import Told
 from kesler.geometry import Metric
 from kesler.hypotheses import Part
@@ -52,10 +56,11 @@ default "auto"
         "frequency" if the first rows are sparse or named, "distance" if they are dense, or
         "difference" if there is a kernel too.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "pa1"
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge", \
+"arow", "scw1", "scw2", "bank", rule or list of learners, default "pa1"
         How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
-        (0.001 to 0.1) bears noise better, on text above all.
+        (0.001 to 0.1) bears noise better, on text above all. A list of learners, each with its own
+        settings, is combined as by :class:`~kesler.Bank`; "bank" stands for a list of ours.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The geometry in which the rule moves: additive updates, multiplicative ones (with weights of
         either sign, or positive ones alone), what lies between, or any link of
@@ -92,6 +97,11 @@ metric, default "auto"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
+    conditioning : "auto", "counts", "idf", "z-scores", "none", conditioning or None, default None
+        What is done to each row before its trial, from the rows before it only; see
+        :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
+        their own; "auto" takes the former if the first rows are sparse or named, the latter if
+        they are dense. None leaves rows as they are.
 
     Attributes
     ----------
@@ -104,6 +114,8 @@ metric, default "auto"
         The map in use, None for "multi".
     n_support_vectors_ : list of int
         With a kernel, how many support vectors each part of the hypotheses has; else empty.
+    conditioning_ : Conditioning or None
+        What is done to rows.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set while learning from named features, whose number grows.
 
@@ -147,7 +159,7 @@ metric, default "auto"
         self,
         hypotheses: str | Part | list[Part] = "hybrid",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "pa1",
+        update: str | UpdateRule | list[OnlineClassifier] = "pa1",
         link: str | Link = "linear",
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
@@ -157,6 +169,7 @@ metric, default "auto"
         budget: int | None = None,
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -170,6 +183,7 @@ metric, default "auto"
         self.budget = budget
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
 
     # ---- predictions ------------------------------------------------------------------------
 
@@ -178,7 +192,7 @@ metric, default "auto"
 
         Parameters
         ----------
-        X : rows as in `fit`; names never met count for nothing.
+        X : rows as in `fit`; features never met have the weights that all begin with.
 
         Returns
         -------
@@ -199,6 +213,27 @@ metric, default "auto"
         """
         scores = self._scores(X)[:, self._known_classes().order]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`.
+
+        Softmax over the scores at a temperature that is learnt, as rows are, from each answer
+        before it moves anything; see :mod:`kesler.calibration`. A class has none before its first
+        row. The class that `predict` returns has the highest; with `averaged` the temperature is
+        still that of the last weights.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_classes), rows summing to 1.
+        """
+        machine = self._fitted()
+        pieces = [machine.probabilities(rows) for rows in self._rows_to_score(X)]
+        probabilities: npt.NDArray[np.float64] = np.concatenate(pieces)[:, machine.classes.order]
+        return probabilities
 
     # ---- events -----------------------------------------------------------------------------
 
@@ -229,6 +264,12 @@ metric, default "auto"
         """Return the label of highest score for one row, as in `learn_one`."""
         machine = self._fitted()
         return machine.classes.labels[machine.predict(self._row(x, learn=False))[0]]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability of each label for one row, as in `learn_one`."""
+        machine = self._fitted()
+        found = machine.probabilities(self._row(x, learn=False))[0].tolist()
+        return dict(zip(machine.classes.labels, found, strict=True))
 
     # ---- blocks of rows ---------------------------------------------------------------------
 
@@ -270,6 +311,46 @@ metric, default "auto"
         machine = self._fitted()
         inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
         return machine.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
+
+    # ---- banks ------------------------------------------------------------------------------
+
+    def _members(self) -> list[OnlineLearner] | None:
+        """Return the learners of the bank that this one is, None if it is none."""
+        update = vars(self).get("update")
+        if self.answer != "class" or not (isinstance(update, (list, tuple)) or update == "bank"):
+            return None
+        require_only(self, "update")
+        return resolve_members(update)
+
+    def _combination(self) -> dict[str, Any]:
+        """Return how a bank combines its members: as it does unless told."""
+        return {}
+
+    def _new_machine(self, *, dense: bool) -> AnyMachine:
+        members = self._members()
+        if members is None:
+            return super()._new_machine(dense=dense)
+        return bank_of(members, dense=dense, **self._combination())
+
+    @classmethod
+    def _of_bank(cls, learners: list[Any], machine: BankMachine) -> OnlineClassifier:
+        """Return a face whose parameters are what a bank is made of."""
+        return cls(update=learners)
+
+    def _takes_ratings(self) -> bool:
+        members = self._members()
+        if members is None:
+            return super()._takes_ratings()
+        return any(member._takes_ratings() for member in members)
+
+    def _takes_sparse_rows(self) -> bool:
+        try:
+            members = self._members()
+        except KeslerError:  # refused when it learns, not when it is asked for its tags
+            return True
+        if members is None:
+            return super()._takes_sparse_rows()
+        return all(member._takes_sparse_rows() for member in members)
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         return Told.of_classes(inputs.label_list(y))

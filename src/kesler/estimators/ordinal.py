@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kesler.answers import Kind
 from kesler.classes import ClassTable, Label, Newcomers, plain
+from kesler.conditioning import Conditioning
 from kesler.errors import KeslerError
 from kesler.estimators.online import OnlineClassifier
 from kesler.estimators.told import Told
@@ -66,6 +67,8 @@ metric, default "auto"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
+    conditioning
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -127,6 +130,7 @@ metric, default "auto"
         averaged: bool = False,
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -136,6 +140,7 @@ metric, default "auto"
         self.averaged = averaged
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         values = getattr(y, "dtype", None)
@@ -149,7 +154,7 @@ metric, default "auto"
     @property
     def thresholds_(self) -> npt.NDArray[np.float32]:
         """Where <w, x> passes from one rank to the next, in the order of `classes_`."""
-        thresholds = self._fitted().thresholds
+        thresholds = self._single().thresholds
         if thresholds is None:
             raise AttributeError("only Ordered hypotheses have thresholds, and there are none")
         return thresholds

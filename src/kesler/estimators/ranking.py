@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.classes import Newcomers
+from kesler.conditioning import Conditioning
 from kesler.estimators.base import OnlineLearner
 from kesler.estimators.rankings import ranks_by_score, told_of_rankings
 from kesler.estimators.tables import is_table
@@ -56,7 +57,7 @@ default "auto"
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
-    kernel, sigma, budget
+    kernel, sigma, budget, conditioning
         As in :class:`~kesler.OnlineClassifier`.
     metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
 metric, default "auto"
@@ -126,6 +127,7 @@ metric, default "auto"
         budget: int | None = None,
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
+        conditioning: str | Conditioning | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -138,13 +140,14 @@ metric, default "auto"
         self.budget = budget
         self.metric = metric
         self.newcomers = newcomers
+        self.conditioning = conditioning
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the rank of each label, 1 for the best; of equals, the one met first is ahead.
 
         Parameters
         ----------
-        X : rows as in `fit`; names never met count for nothing.
+        X : rows as in `fit`; features never met have the weights that all begin with.
 
         Returns
         -------

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from kesler.bank_machine import BankMachine
 from kesler.classes import ClassTable
 from kesler.errors import KeslerError
 from kesler.estimators.base import OnlineLearner
@@ -46,6 +47,11 @@ class Replay:
         if not self.n_rows:
             raise KeslerError("there is no row to bound the mistakes of")
         made = learner._prepared(dense=self._pieces[0][0].dense)
+        if isinstance(made, BankMachine):
+            raise KeslerError(
+                "a bank has the bound of weighted majority against its best learner, and no other: "
+                "ask Bank(combine='majority') for mistake_bound_"
+            )
         if isinstance(made, KernelMachine):
             raise KeslerError(
                 f"the competitor of a bound is looked for among weights, and over {made.kernel!r} "
@@ -62,6 +68,7 @@ class Replay:
             )
         self.parts, self.rule, self.link = made.parts, made.rule, made.link
         self._constant, self._answer = made.constant, made.answer
+        self._conditioning = made.conditioning
         self._n_virtual, self._order = made.classes.n_virtual, made.classes.declared
         self.squared_lengths = np.zeros(2)
         self.largest = 0.0
@@ -69,7 +76,15 @@ class Replay:
     def machine(self, rule: UpdateRule, link: Link = LINEAR) -> Machine:
         """Return a machine of the same parts that has met no class, with another rule or link."""
         classes = ClassTable(n_virtual=self._n_virtual, declared=self._order)
-        return Machine(self.parts, rule, classes, self._constant, answer=self._answer, link=link)
+        return Machine(
+            self.parts,
+            rule,
+            classes,
+            self._constant,
+            answer=self._answer,
+            link=link,
+            conditioning=self._conditioning,
+        )
 
     def learn(self, machine: Machine, n_pieces: int = 1) -> Iterator[None]:
         """Let a machine go through the trials, from its weights on, and stop after each piece."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from kesler.errors import KeslerError
+from kesler.maps.contrast import Contrast
 from kesler.maps.difference import Difference
 from kesler.maps.distance import Distance
 from kesler.maps.feature_map import CustomMap, FeatureMap, feature_map
 from kesler.maps.frequency import Frequency
+from kesler.maps.gaussian import GaussianRatio
 from kesler.maps.product import Product, ProductMean
 from kesler.maps.sub_experts import SubExperts
 from kesler.maps.view import View
 
 __all__ = [
     "MAPS",
+    "Contrast",
     "CustomMap",
     "Difference",
     "Distance",
     "FeatureMap",
     "Frequency",
+    "GaussianRatio",
     "Product",
     "ProductMean",
     "SubExperts",
@@ -30,8 +34,10 @@ MAPS: dict[str, type[FeatureMap]] = {
     "product": Product,
     "product-mean": ProductMean,
     "frequency": Frequency,
+    "contrast": Contrast,
     "distance": Distance,
     "difference": Difference,
+    "gaussian-ratio": GaussianRatio,
 }
 """The maps by the names that `OnlineClassifier` and the command line take."""
 

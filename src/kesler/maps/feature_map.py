@@ -12,9 +12,9 @@ from kesler.errors import KeslerError
 from kesler.maps.view import View
 from kesler.parts import describe_custom, reduce_custom, require_function
 
-Statistic = Literal["first", "mean", "frequency"]
+Statistic = Literal["first", "mean", "frequency", "contrast"]
 """What p^r is: the first instance of class r; the mean of its instances so far; the share of its
-instances so far in which feature i is not zero."""
+instances so far in which feature i is not zero; that share, and the one among all other rows."""
 
 Elementwise = Callable[..., Any]
 
@@ -28,12 +28,13 @@ class FeatureMap(View):
 
     Attributes
     ----------
-    statistic : what p^r is, "first", "mean" or "frequency".
+    statistic : what p^r is, "first", "mean", "frequency" or "contrast"; "moments" of
+        :class:`GaussianRatio` alone, whose g is given what follows from mean and variance.
     zero_at_zero : whether g(0, p) = 0 for every p, so that zeros of sparse rows may be left out.
     g : the compiled part, a plain function g(x, p, q) of float32; q holds `parameters`.
     """
 
-    statistic: ClassVar[Statistic]
+    statistic: ClassVar[Statistic | Literal["moments"]]
     g: ClassVar[Elementwise]
 
 
@@ -61,12 +62,15 @@ class CustomMap(FeatureMap):
 
     def _require_zero_at_zero(self) -> None:
         q = tuple(np.float32(v) for v in (*self.values, 0, 0, 0, 0)[:4])
-        arguments = (q,) if self.g.__code__.co_argcount == 3 else ()
+        n_shares = 2 if self.statistic == "contrast" else 1
+        arguments = (q,) if self.g.__code__.co_argcount == 2 + n_shares else ()
         for p in (0.0, 0.01, 0.5, 1.0, -1.0, 3.0):
-            value = self.g(np.float32(0), np.float32(p), *arguments)
+            shares = (p, 0.5)[:n_shares]
+            value = self.g(np.float32(0), *map(np.float32, shares), *arguments)
             if value != 0:
+                told = ", ".join(map(str, shares))
                 raise KeslerError(
-                    f"{self!r} is declared zero at zero, but g(0, {p}) = {value}: declare "
+                    f"{self!r} is declared zero at zero, but g(0, {told}) = {value}: declare "
                     "zero_at_zero=False, or let g return 0 where x is 0"
                 )
 
@@ -103,7 +107,9 @@ def feature_map(
     Parameters
     ----------
     statistic : what p^r is: "first" (the first instance of class r), "mean" (of its instances so
-        far) or "frequency" (the share of its instances so far in which feature i is not zero).
+        far), "frequency" (the share of its instances so far in which feature i is not zero) or
+        "contrast" (that share, and the one among the instances of all other classes: the function
+        is then g(x, p, others) or g(x, p, others, q)).
     zero_at_zero : whether g(0, p) = 0 whatever p is. Only such a map can be used with sparse rows,
         whose zeros are never looked at. Checked at a few points.
     parameters : up to four numbers; with them the function is g(x, p, q), q a tuple of 4 float32.

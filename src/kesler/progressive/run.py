@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kesler.estimators.base import OnlineLearner
+from kesler.estimators.members import unfitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,3 @@ class Run:
         """Return the run that is about to begin."""
         fresh = not estimator.__sklearn_is_fitted__()
         return Run(unfitted(estimator), X, y, sample_weight, classes, fresh)
-
-
-def unfitted(estimator: OnlineLearner) -> OnlineLearner:
-    """Return an estimator that knows nothing, of the same settings: themselves, not copies."""
-    return type(estimator)(**estimator.get_params(deep=False))

@@ -15,7 +15,7 @@ from kesler.estimators.multilabel import OnlineMultilabelClassifier
 from kesler.estimators.online import OnlineClassifier
 from kesler.estimators.ordinal import OnlineOrdinalClassifier
 from kesler.estimators.ranking import OnlineLabelRanker
-from kesler.metrics import mean_absolute_error
+from kesler.metrics import calibration_error, log_loss, mean_absolute_error
 from kesler.progressive.label_results import MultilabelResult, RankingResult, validate_labels
 from kesler.progressive.run import Run
 
@@ -36,6 +36,9 @@ class ProgressiveResult:
         Mistakes so far, after each trial.
     predictions : object array of shape (n_trials,)
         The label predicted in each trial, None while no class was known.
+    probabilities : float64 array of shape (n_trials, 2)
+        Those of the class predicted and of the answer before it was heard, NaN where its class had
+        not been met.
     seconds : float
         Time that the run took.
     run : Run or None
@@ -47,6 +50,7 @@ class ProgressiveResult:
     n_first_seen: int
     curve: npt.NDArray[np.int64]
     predictions: npt.NDArray[Any]
+    probabilities: npt.NDArray[np.float64]
     seconds: float
     run: Run | None = field(default=None, repr=False, compare=False)
 
@@ -59,6 +63,17 @@ class ProgressiveResult:
     def error(self) -> float:
         """Mistakes over trials (Fink et al. 2006, Section 2); 0 if there were none."""
         return self.n_mistakes / max(1, self.n_trials)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -ln of the answer's probability, rows of classes not met left out."""
+        return log_loss(self.probabilities[:, 1])
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error of the classes predicted over the same rows, in 15 bins."""
+        right = np.diff(self.curve, prepend=0) == 0
+        return calibration_error(self.probabilities[:, 0], right)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +162,9 @@ OnlineLabelRanker
     run = Run.of(estimator, X, y, sample_weight, classes)
     n_known = estimator.n_known_
     start = time.perf_counter()
-    predicted, answers = estimator.run_trials(X, y, sample_weight)
+    trials = estimator._run_trials(X, y, sample_weight, keep_probabilities=True)
     seconds = time.perf_counter() - start
+    predicted, answers = trials.predictions, trials.codes
     wrong = mistakes(predicted, answers, n_known)
     met = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
     labels = np.array([*met, None], dtype=object)
@@ -158,6 +174,7 @@ OnlineLabelRanker
         "n_first_seen": estimator.n_known_ - n_known,
         "curve": np.cumsum(wrong, dtype=np.int64),
         "predictions": labels[predicted],
+        "probabilities": trials.probabilities,
         "seconds": seconds,
         "run": run,
     }

@@ -23,13 +23,14 @@ class Names:
     vocabulary : Vocabulary
         The names and their numbers.
     grow : bool
-        True if new names join the vocabulary; False if they are dropped.
+        True if new names join the vocabulary; False if they have numbers beyond it, or are left
+        out where rows are dense.
 
     Examples
     --------
     >>> names = Names(Vocabulary.of(["price"]), grow=False)
     >>> names.gather([{"price": 2.0, "free": 1.0}]).indices.tolist()
-    [0]
+    [0, 1]
     """
 
     vocabulary: Vocabulary
@@ -37,7 +38,8 @@ class Names:
 
     def gather(self, entries: Sequence[Mapping[str, float]], *, dense: bool = False) -> Rows:
         """Rows of consecutive entries {name: value}."""
-        number = self.vocabulary.learnt if self.grow else self.vocabulary.known
+        known = self.vocabulary.known if dense else self.vocabulary.numbered
+        number = self.vocabulary.learnt if self.grow else known
         numbered = [number(entry) for entry in entries]
         return Rows.from_entries(numbered, len(self.vocabulary), dense=dense)
 

@@ -58,7 +58,8 @@ def open_stream(
     vocabulary : Vocabulary, optional
         The names of the features that are known already; it grows in place.
     grow : bool
-        If False, features that are not in the vocabulary are dropped, as prediction needs.
+        If False, nothing joins the vocabulary, as prediction needs: features that are not in it
+        have numbers beyond it, but columns of a dense table are left out.
     require_labels : bool
         If False, rows may lack their label, which is None then.
     skip_bad : bool

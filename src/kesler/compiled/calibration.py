@@ -1,0 +1,151 @@
+"""Calibration: how far scores are to be trusted, learnt from each answer before it moves anything.
+
+See `kesler.calibration` for what is learnt.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit import (
+    DOUBLE_TABLE,
+    DOUBLES,
+    FLOAT_TABLE,
+    always_inlined,
+    inlined,
+    kernel,
+)
+
+# What is kept: the inverse temperature, its information (0 before the first row that teaches), the
+# answers that scores did not explain, and those heard; all but the first discounted.
+INVERSE, INFORMATION, LAPSES, HEARD = range(4)
+DISCOUNT = 0.99
+# What a row counts at least, so that scores whose scale has jumped are not taken for lapses.
+LEAST = 0.01
+# Scores further below the highest one than this count as being there: e^-80 is as good as 0.
+FURTHEST = -80.0
+NOTHING_LEFT = 1e-30
+COLDEST, HOTTEST = 1e60, 1e-60
+
+
+@inlined
+def exponential(t):
+    """Return e^t of -80 <= t <= 0 to 1e-7 of itself, in float32 alone: eight lanes wide.
+
+    The polynomial of Moshier's Cephes library (1989), as in `kesler.kernels.rbf`.
+    """
+    n = np.floor(t * np.float32(1.44269504) + np.float32(0.5))
+    f = t - n * np.float32(0.693359375)
+    f = f + n * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * f + np.float32(1.3981999507e-3)
+    p = p * f + np.float32(8.3334519073e-3)
+    p = p * f + np.float32(4.1665795894e-2)
+    p = p * f + np.float32(1.6666665459e-1)
+    p = p * f + np.float32(5.0000001201e-1)
+    p = p * f * f + f + np.float32(1)
+    return p * np.int32((np.int32(n) + 127) << 23).view(np.float32)
+
+
+@inlined
+def below(inverse, score, top):
+    """Return beta (score - top), as far below 0 as counts."""
+    z = inverse * (np.float64(score) - top)
+    return np.float32(z if z >= FURTHEST else FURTHEST)
+
+
+@inlined
+def temper(calibration, scores, k, top):
+    """Return the inverse temperature: before it begins, the one that puts classes 2 apart."""
+    if calibration[INFORMATION] > 0:
+        return calibration[INVERSE]
+    lowest = top
+    for r in range(k):
+        lowest = min(lowest, np.float64(scores[r]))
+    spread = top - lowest
+    return 2.0 / spread if 0 < spread and spread < np.inf else 0.0
+
+
+@inlined
+def soften(inverse, scores, k, top, exponentials):
+    """exponentials[r] = e^(beta (score of r - top)); return their sum."""
+    for r in range(k):
+        exponentials[r] = exponential(below(inverse, scores[r], top))
+    total = 0.0
+    for r in range(k):
+        total += np.float64(exponentials[r])
+    return total
+
+
+@inlined
+def chance(share, total, lapse, k):
+    """Return the probability of a class."""
+    return (1.0 - lapse) * (np.float64(share) / total) + lapse / k
+
+
+@always_inlined
+def calibrate(calibration, scores, k, winner, y, exponentials, probabilities, t):
+    """Learn from the answer y; probabilities[t] becomes what was said before it, if kept.
+
+    These are the probabilities of the winner, of y, NaN if it is new, and of each class where there
+    is room. An answer teaches nothing if its class is new, or if all classes have one score.
+    """
+    if probabilities.shape[0]:
+        probabilities[t, 0], probabilities[t, 1] = np.nan, np.nan
+    if k == 0:
+        return
+    top = np.float64(scores[winner])
+    inverse = temper(calibration, scores, k, top)
+    total = soften(inverse, scores, k, top, exponentials)
+    lapse = calibration[LAPSES] / calibration[HEARD]
+    if probabilities.shape[0]:
+        if y < k:
+            probabilities[t, 0] = chance(exponentials[winner], total, lapse, k)
+            probabilities[t, 1] = chance(exponentials[y], total, lapse, k)
+        for r in range(min(k, probabilities.shape[1] - 2)):
+            probabilities[t, 2 + r] = chance(exponentials[r], total, lapse, k)
+    if k > 1 and y < k and inverse > 0 and np.isfinite(top):
+        if calibration[INFORMATION] == 0:
+            calibration[INVERSE], calibration[INFORMATION] = inverse, 1.0
+        first, second = 0.0, 0.0
+        for r in range(k):
+            z, share = np.float64(below(inverse, scores[r], top)), np.float64(exponentials[r])
+            first += share * z
+            second += share * z * z
+        mean = first / total
+        slope = mean - np.float64(below(inverse, scores[y], top))
+        lapsed = lapse / k / chance(exponentials[y], total, lapse, k)
+        learn(calibration, slope, second / total - mean * mean, lapsed)
+
+
+@inlined
+def learn(calibration, slope, variance, lapsed):
+    """Take a Newton step of log beta, of one at most, and count the lapse."""
+    counts = max(LEAST, 1.0 - lapsed)
+    information = DISCOUNT * calibration[INFORMATION] + counts * max(0.0, variance)
+    calibration[INFORMATION] = max(NOTHING_LEFT, information)
+    step = max(-1.0, min(1.0, counts * slope / calibration[INFORMATION]))
+    inverse = calibration[INVERSE] * math.exp(-step)
+    calibration[INVERSE] = min(COLDEST, max(HOTTEST, inverse))
+    calibration[LAPSES] = DISCOUNT * calibration[LAPSES] + lapsed
+    calibration[HEARD] = DISCOUNT * calibration[HEARD] + 1.0
+
+
+@kernel(types.void(DOUBLES, FLOAT_TABLE, DOUBLE_TABLE))
+def tell(calibration, scores, probabilities):
+    """Write the probability of each class, of which there is one at least."""
+    k = scores.shape[1]
+    exponentials = np.empty(k, np.float32)
+    lapse = calibration[LAPSES] / calibration[HEARD]
+    for t in range(scores.shape[0]):
+        top = np.float64(scores[t, 0])
+        for r in range(1, k):
+            top = max(top, np.float64(scores[t, r]))
+        inverse = temper(calibration, scores[t], k, top)
+        total = soften(inverse, scores[t], k, top, exponentials)
+        for r in range(k):
+            probabilities[t, r] = chance(exponentials[r], total, lapse, k)

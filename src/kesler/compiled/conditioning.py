@@ -1,0 +1,103 @@
+"""Conditioning: what is done to a row before the trial, and what is kept of it after."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kesler.compiled.jit import always_inlined, inlined
+
+# Of `conditioning`: the method, and how many features stand before those that it is applied to.
+METHOD, N_CONSTANT = range(2)
+NONE, COUNTS, Z_SCORES = range(3)
+# Parameters of the methods.
+DAMPED, IDF, UNIT = range(3)
+CLIP = 0
+# Columns of what is kept of each feature.
+N_ROWS = 0
+MEAN, SQUARES = range(2)
+# A value is taken in at no more than so many deviations from the mean: few enough for a broken
+# value not to hide all later ones, and many enough to follow a stream that changes its scale.
+FURTHEST = 30.0
+
+
+@always_inlined
+def is_conditioned(learner):
+    """Whether anything is done to rows."""
+    return learner.conditioning[METHOD] != NONE
+
+
+@inlined
+def condition(learner, indices, values, scratch):
+    """Set scratch.conditioned to the values of a row as the trial sees them."""
+    first = learner.conditioning[N_CONSTANT]
+    for j in range(first):
+        scratch.conditioned[j] = values[j]
+    if learner.conditioning[METHOD] == COUNTS:
+        condition_counts(learner, indices, values, first, scratch)
+    else:
+        condition_scores(learner, indices, values, first, scratch)
+
+
+@inlined
+def condition_counts(learner, indices, values, first, scratch):
+    """Damp counts, raise what few rows had, and scale what comes out to length 1."""
+    parameters, out = learner.conditioning_parameters, scratch.exact
+    damped, with_idf = parameters[DAMPED] != 0, parameters[IDF] != 0
+    n_rows, total = learner.past_rows[0], 0.0
+    for j in range(first, values.shape[0]):
+        v = np.float64(values[j])
+        if damped and abs(v) > 1:
+            v = np.float64(math.copysign(1 + math.log(abs(v)), v))
+        if with_idf:
+            # No feature was in more rows than there were: the logarithm is above 0.
+            v *= math.sqrt(math.log((n_rows + 1) / (learner.past[indices[j], N_ROWS] + 0.5)))
+        total += v * v
+        out[j] = v
+    scale = 1 / math.sqrt(total) if parameters[UNIT] != 0 and total > 0 else 1.0
+    for j in range(first, values.shape[0]):
+        scratch.conditioned[j] = np.float32(scale * out[j])
+
+
+@inlined
+def condition_scores(learner, indices, values, first, scratch):
+    """Measure each feature in deviations from its mean, this row among the others."""
+    clip, n_rows = learner.conditioning_parameters[CLIP], learner.past_rows[0]
+    for j in range(first, values.shape[0]):
+        value = np.float64(values[j])
+        mean, squares = with_value(learner, indices[j], value, n_rows, 1.0)
+        z = 0.0
+        if squares > 0:
+            z = (value - mean) / math.sqrt(squares / (n_rows + 1))
+        scratch.conditioned[j] = np.float32(min(clip, max(-clip, z)))
+
+
+@always_inlined
+def remember(learner, indices, values, weight):
+    """Take a row in, after its trial, as so many rows."""
+    first, n_before = learner.conditioning[N_CONSTANT], learner.past_rows[0]
+    if learner.conditioning[METHOD] == Z_SCORES:
+        for j in range(first, values.shape[0]):
+            f = indices[j]
+            learner.past[f, MEAN], learner.past[f, SQUARES] = with_value(
+                learner, f, np.float64(values[j]), n_before, weight
+            )
+    elif learner.past.shape[1] != 0:
+        for j in range(first, values.shape[0]):
+            if values[j] != 0:
+                learner.past[indices[j], N_ROWS] += weight
+    learner.past_rows[0] = n_before + weight
+
+
+@inlined
+def with_value(learner, feature, value, n_before, weight):
+    """Return the mean and the sum of squares about it, one value more counted in (West 1979)."""
+    mean, squares = learner.past[feature, MEAN], learner.past[feature, SQUARES]
+    gap = value - mean
+    if squares > 0:
+        most = FURTHEST * math.sqrt(squares / n_before)
+        gap = min(most, max(-most, gap))
+    share = weight / (n_before + weight)
+    return mean + share * gap, squares + n_before * share * gap * gap

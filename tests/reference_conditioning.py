@@ -1,0 +1,66 @@
+"""The oracle of conditioning: each row from the list of those before it, in float64 NumPy.
+
+Written from the definitions: Salton and Buckley (1988) for damping, idf and length; for z-scores
+mean and deviation themselves, of the values as they were taken in.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kesler.conditioning import Counts
+
+Array = NDArray[np.float64]
+FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
+
+
+def counts(x: Array, past: Array, w: Array, part: Any) -> Array:
+    """sign(x) sqrt(1 + ln |x|) from 1 on, times sqrt(ln((t + 1) / (n + 1/2))), of length 1."""
+    size = np.abs(x)
+    damped = np.sign(x) * np.sqrt(1 + np.log(np.maximum(size, 1)))
+    v = np.where(size >= 1, damped, x) if part.damped else x
+    if part.idf:
+        v = v * np.sqrt(np.log((w.sum() + 1) / (w @ (past != 0) + 0.5)))
+    length = np.sqrt((v**2).sum())
+    return v / length if part.unit and length > 0 else v
+
+
+def z_scores(x: Array, past: Array, w: Array, part: Any) -> Array:
+    """(x - mean) / deviation within the clip; 0 where all values so far are one."""
+    if len(past) == 0:
+        return 0 * x
+    mean, deviation = moments(past, w)
+    z = np.divide(x - mean, deviation, out=0 * x, where=deviation > 0)
+    return np.clip(z, -part.clip, part.clip)
+
+
+def moments(past: Array, w: Array) -> tuple[Array, Array]:
+    """Return mean and deviation of each column, 0 for one of equal values."""
+    mean = np.average(past, axis=0, weights=w)
+    deviation = np.sqrt(np.average((past - mean) ** 2, axis=0, weights=w))
+    return mean, np.where(np.ptp(past, axis=0) == 0, 0.0, deviation)
+
+
+def taken_in(x: Array, past: Array, w: Array) -> Array:
+    """Return x as z-scores take it in: no further from the mean than so many deviations."""
+    if len(past) == 0:
+        return x
+    mean, deviation = moments(past, w)
+    most = FURTHEST * deviation
+    return np.where(deviation > 0, mean + np.clip(x - mean, -most, most), x)
+
+
+def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
+    """Return all rows of a stream as their trials see them, rounded to float32."""
+    X = np.asarray(X, dtype=np.float64)
+    if part is None:
+        return X
+    w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
+    past, rows = X[:0], []
+    for t, x in enumerate(X):
+        of_counts = isinstance(part, Counts)
+        rows.append((counts if of_counts else z_scores)(x, past, w[:t], part))
+        taken = x if of_counts else taken_in(x, past, w[:t])
+        past = np.vstack([past, taken])
+    return np.array(rows, dtype=np.float32).astype(np.float64)
