@@ -43,7 +43,7 @@ FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range
 COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
 # What counts of a class and of all others are multiplied by, whether the class has a row, and what
 # part of all rows a pseudo-row is.
-OWN, REST, MET, PSEUDO = range(4)
+OWN, OTHERS, MET, PSEUDO = range(4)
 # How variances and counts of classes are smoothed; the value of the constant feature, 0 for none.
 SHRINKAGE, FLOOR, PSEUDO_ROWS, PRIOR = range(4)
 # Which constraints a rule is given.

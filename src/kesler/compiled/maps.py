@@ -29,12 +29,12 @@ from kesler.compiled.learner import (
     COUNT,
     MET,
     ORIGIN,
+    OTHERS,
     OWN,
     POOLED_HEIGHT,
     POOLED_MEAN,
     POOLED_SHARPNESS,
     PSEUDO,
-    REST,
 )
 
 PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = range(5)
@@ -162,7 +162,7 @@ def of_contrast(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     own, shares = kept[0][f, r], kept[4]
     pseudo = level * shares[PSEUDO, r]
     nothing, all_of_them = np.float32(0), np.float32(1)
-    others = max((level - own + pseudo) * shares[REST, r], nothing)
+    others = max((level - own + pseudo) * shares[OTHERS, r], nothing)
     share = (own + pseudo) * shares[OWN, r]
     return g(x, min(share, all_of_them), min(others, all_of_them), q)
 

@@ -18,6 +18,7 @@ from kesler.compiled.learner import (
     HEIGHT,
     MET,
     ORIGIN,
+    OTHERS,
     OWN,
     POOLED_HEIGHT,
     POOLED_MEAN,
@@ -26,7 +27,6 @@ from kesler.compiled.learner import (
     PRIOR,
     PSEUDO,
     PSEUDO_ROWS,
-    REST,
     SHARPNESS,
     SHRINKAGE,
     TRIALS,
@@ -60,7 +60,7 @@ def set_shares(learner):
         own = learner.amounts[1 + r]
         rest = total - own
         learner.shares[OWN, r] = 1 / (own + pseudo) if own + pseudo > 0 else 0
-        learner.shares[REST, r] = 1 / (rest + pseudo) if rest + pseudo > 0 else 0
+        learner.shares[OTHERS, r] = 1 / (rest + pseudo) if rest + pseudo > 0 else 0
         learner.shares[MET, r] = 1 if own > 0 else 0
         learner.shares[PSEUDO, r] = pseudo / total if total > 0 else 0
 
