@@ -210,7 +210,7 @@ class Machine(Memory):
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
         self._sums[:] = 0
         self._totals[:] = 0
-        for kept in (self._pooled, self._moments, self._amounts, self._shares):
+        for kept in (self._pooled, self._moments, self._amounts, self._divisors):
             kept[:] = 0
         self.counters[:] = 0
 
@@ -381,7 +381,7 @@ class Machine(Memory):
             "pooled": self._pooled,
             "moments": self._moments,
             "amounts": self._amounts,
-            "shares": self._shares,
+            "divisors": self._divisors,
             "smoothing": np.array([*self._smoothing, self.constant]),
         }
 

@@ -35,7 +35,7 @@ STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off
 LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
     *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met"),
-    *("_pooled", "_moments", "_amounts", "_shares"),
+    *("_pooled", "_moments", "_amounts", "_divisors"),
 )
 
 
@@ -285,7 +285,7 @@ class Memory:
         self._pooled = np.zeros((feature_room, n_columns))
         self._moments = np.zeros((2, class_room if has_moments else 0, feature_room))
         self._amounts = np.zeros(1 + class_room)
-        self._shares = np.zeros((3, class_room), dtype=np.float32)
+        self._divisors = np.zeros((3, class_room), dtype=np.float32)
 
     def _pooled_arrays(
         self, n_features: int | None = None, n_classes: int | None = None
@@ -297,7 +297,7 @@ class Memory:
             "statistics.pooled": self._pooled[:n_features],
             "moments": self._moments[:, :n_classes, :n_features],
             "amounts": self._amounts[: None if n_classes is None else 1 + n_classes],
-            "shares": self._shares[:, :n_classes],
+            "divisors": self._divisors[:, :n_classes],
         }
 
     def _put_pooled(self, arrays: dict[str, npt.NDArray[Any]]) -> None:

@@ -40,8 +40,8 @@ FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range
 # What is kept of each feature over all rows: how often it is not zero; its mean, the squares about
 # it, what classes' centres are relative to, and the Gaussian that follows.
 COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
-# What counts of a class and of all others are multiplied by, and whether the class has a row.
-OWN, REST, MET = range(3)
+# What counts of a class and of all others are divided by, and whether the class has a row.
+OWN, OTHERS, MET = range(3)
 # How variances of classes are smoothed, and the value of the constant feature, 0 for none.
 SHRINKAGE, FLOOR, PRIOR = range(3)
 # Which constraints a rule is given.
@@ -97,7 +97,7 @@ class Learner(NamedTuple):
     states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
     pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
     (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
-    all rows and of each class's; shares : (3, classes) and smoothing : (3,), as named above.
+    all rows and of each class's; divisors : (3, classes) and smoothing : (3,), as named above.
     """
 
     weights: npt.NDArray[np.float32]
@@ -127,7 +127,7 @@ class Learner(NamedTuple):
     pooled: npt.NDArray[np.float64]
     moments: npt.NDArray[np.float64]
     amounts: npt.NDArray[np.float64]
-    shares: npt.NDArray[np.float32]
+    divisors: npt.NDArray[np.float32]
     smoothing: npt.NDArray[np.float64]
 
 

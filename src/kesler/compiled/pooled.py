@@ -18,13 +18,13 @@ from kesler.compiled.learner import (
     HEIGHT,
     MET,
     ORIGIN,
+    OTHERS,
     OWN,
     POOLED_HEIGHT,
     POOLED_MEAN,
     POOLED_SHARPNESS,
     POOLED_SQUARES,
     PRIOR,
-    REST,
     SHARPNESS,
     SHRINKAGE,
     TRIALS,
@@ -42,7 +42,7 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
     for i in range(codes.shape[0]):
         if levels[i] == 0:
             learner.amounts[1 + codes[i]] += share
-    set_shares(learner)
+    weigh_classes(learner)
     for layer in range(learner.kinds.shape[0]):
         if learner.kinds[layer] == CONTRAST:
             count(learner, layer, indices, values, codes, levels, share)
@@ -51,14 +51,14 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
 
 
 @inlined
-def set_shares(learner):
-    """Keep what counts are multiplied by: a division a class, none a feature and class."""
+def weigh_classes(learner):
+    """Keep what counts are divided by, 1 where there is nothing to count."""
     for r in range(learner.counters[FIRST_SEEN]):
         own = learner.amounts[1 + r]
         rest = learner.amounts[0] - own
-        learner.shares[OWN, r] = 1 / own if own > 0 else 0
-        learner.shares[REST, r] = 1 / rest if rest > 0 else 0
-        learner.shares[MET, r] = 1 if own > 0 else 0
+        learner.divisors[OWN, r] = own if own > 0 else 1
+        learner.divisors[OTHERS, r] = rest if rest > 0 else 1
+        learner.divisors[MET, r] = 1 if own > 0 else 0
 
 
 @inlined
