@@ -90,6 +90,12 @@ class Study:
         else:
             self.spread.setdefault(learner, {}).setdefault(name, []).append(error)
 
+    def forget(self, *learners: str) -> None:
+        """Leave out learners that were not run on every set."""
+        for learner in learners:
+            self.errors.pop(learner, None)
+            self.spread.pop(learner, None)
+
 
 def main() -> int:
     """Run the study and write the page."""
@@ -172,7 +178,8 @@ def run_ours(
 def write(page: Report, study: Study, sets: Sequence[RealSet], runs: KeptRuns) -> int:
     """Write the page and the figures; return the exit code."""
     page.add(__doc__.split("\n\n", 2)[2].strip())
-    if VW not in study.errors:
+    if len(study.errors.get(VW, {})) < len(sets):
+        study.forget(VW, TUNED)
         lack = "is not installed" if not is_installed() else "was not run"
         page.add(
             f"Vowpal Wabbit {lack}, and its runs are not kept: compared with what was published."
