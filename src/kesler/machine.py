@@ -403,6 +403,8 @@ class Machine(Memory):
             metric_parameters=np.array([self.metric.parameter]),
             evidence=self._evidence,
             scales=self._scales,
+            listed=self._listed,
+            is_listed=self._is_listed,
             **self._common_fields(),
         )
 
@@ -476,9 +478,9 @@ class Machine(Memory):
         part, columns = self.parts[i], [self._offsets[i], self._width(i)]
         kind = [PerClass, Shared, Grouped, Ordered].index(type(part))
         if isinstance(part.feature_map, FeatureMap):
-            name = part.feature_map.statistic
-            layer = self.statistics.index(layers_of(name)[0])
-            return [kind, map_address(part.feature_map.g, name), layer, *columns]
+            view = part.feature_map
+            layer = self.statistics.index(layers_of(view.statistic)[0])
+            return [kind, map_address(view.g, view.looks_at), layer, *columns]
         return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
 
     def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -345,6 +345,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._scales = np.zeros(
             feature_room if self.metric.unit == "features" else 0, dtype=np.float32
         )
+        self._listed = np.zeros(1 + feature_room * self._n_unborn, dtype=np.int64)
+        self._is_listed = np.zeros(feature_room * self._n_unborn, dtype=np.int64)
         self.weights, self._states, self._offsets = weights, states, ends[:-1]
 
     def _own_hypotheses(self) -> None:
@@ -352,6 +354,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self.weights, self._states = self.weights.copy(), self._states.copy()
         self._is_met = self._is_met.copy()
         self._evidence, self._scales = self._evidence.copy(), self._scales.copy()
+        self._listed, self._is_listed = self._listed.copy(), self._is_listed.copy()
 
     def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
         """Return the weights in use, or those that there is room for, and what is kept beside."""
@@ -363,6 +366,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
                 arrays[f"states.{i}"] = self._states[:, :n_rows, columns]
             if self.metric.follows != "nothing":
                 arrays[f"evidence.{i}"] = self._evidence[:n_rows, columns]
+        if self._n_unborn and whole:
+            arrays["listed"] = self._listed[1 : 1 + self._listed[0]]
         if self._scale_code:
             met = self._is_met[: len(self.weights) if whole else self._n_used]
             arrays |= {"numbers": self._numbers, "is_met": met, "met": self._met}
@@ -373,6 +378,10 @@ conditioning : as in :class:`~kesler.machine.Machine`.
 
     def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Copy what `_hypotheses` returned to where it belongs by now."""
+        if self._n_unborn:  # from a file: all that there are, in whatever order
+            listed = arrays.get("listed", np.arange(self._n_used))
+            self._listed[0], self._is_listed[listed] = len(listed), 1
+            self._listed[1 : 1 + len(listed)] = listed
         for i, offset in enumerate(self._offsets):
             weights = arrays[f"weights.{i}"]
             n_rows, columns = len(weights), slice(offset, offset + weights.shape[1])

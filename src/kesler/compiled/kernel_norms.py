@@ -18,7 +18,7 @@ from kesler.compiled.metrics import (
 )
 from kesler.compiled.norms import gram_column, gram_diagonal, pair_norm
 from kesler.compiled.scores import clear, phi_of
-from kesler.compiled.statistics import inherit
+from kesler.compiled.statistics import inherit, list_features
 from kesler.compiled.supports import DOUBLE, KernelLearner
 
 
@@ -115,5 +115,6 @@ def kernel_has_metric(learner):
 @leave_evidence.register(KernelLearner)
 @rescale.register(KernelLearner)
 @inherit.register(KernelLearner)
+@list_features.register(KernelLearner)
 def nothing(learner, *arguments):
     """Do nothing: a machine over a kernel refuses what would have it done."""

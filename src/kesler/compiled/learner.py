@@ -119,7 +119,9 @@ class Learner(NamedTuple):
     states, as it sees them; sums : (features,) if a part has a given view, zeros between trials;
     metric, metric_numbers : numbers as named above; metric_parameters : (1,), of evidence;
     evidence : (features, hypotheses), what is known beside each weight; scales : (features,), the
-    largest |x_i| so far; newcomers : (1,), what the first instance of a class does;
+    largest |x_i| so far; newcomers : (1,), what the first instance of a class does; listed :
+    (1 + features,), with a virtual class the features met so far behind their number, is_listed :
+    (features,), whether a feature is among them;
     pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
     (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
     all rows and of each class's; divisors : (4, classes) and smoothing : (4,), as named above;
@@ -158,6 +160,8 @@ class Learner(NamedTuple):
     evidence: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
     newcomers: npt.NDArray[np.int64]
+    listed: npt.NDArray[np.int64]
+    is_listed: npt.NDArray[np.int64]
     pooled: npt.NDArray[np.float64]
     moments: npt.NDArray[np.float64]
     amounts: npt.NDArray[np.float64]
@@ -188,7 +192,8 @@ class Scratch(NamedTuple):
 
     wide, lengths : (classes,), coefficients and squared norms of all classes; rates : (longest
     row,), of the entries' weights in one hypothesis, or what all are multiplied by; tables :
-    (parts, longest row, classes), views that are wanted again, or (0, ...);
+    (parts, longest row, classes), views that are wanted again, zeros behind the known classes;
+    amounts : (parts, longest row), what these add to weights;
     conditioned, exact : (longest row,) if rows are conditioned.
     """
 
@@ -206,6 +211,7 @@ class Scratch(NamedTuple):
     lengths: npt.NDArray[np.float32]
     rates: npt.NDArray[np.float32]
     tables: npt.NDArray[np.float32]
+    amounts: npt.NDArray[np.float32]
     views: Views
     conditioned: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
@@ -311,6 +317,8 @@ LEARNER = types.NamedTuple(
         FLOAT_TABLE,
         FLOATS,
         INTS,
+        INTS,
+        INTS,
         DOUBLE_TABLE,
         DOUBLE_STACK,
         DOUBLES,
@@ -346,6 +354,7 @@ def make_scratch(learner, rows):
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
     n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
+    n_kept = learner.parts.shape[0] if keeps_views(learner) else 0
     views = Views(
         np.empty(n_classes, np.int64),
         np.empty(n_classes, np.int64),
@@ -367,9 +376,8 @@ def make_scratch(learner, rows):
         np.empty(n_classes, np.float32),
         np.empty(n_classes, np.float32),
         np.empty(longest, np.float32),
-        np.empty(
-            (learner.parts.shape[0] if keeps_views(learner) else 0, longest, n_classes), np.float32
-        ),
+        np.zeros((n_kept, longest, n_classes), np.float32),
+        np.empty((n_kept, longest), np.float32),
         views,
         np.empty(n_conditioned, np.float32),
         np.empty(n_conditioned),

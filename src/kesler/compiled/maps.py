@@ -168,6 +168,14 @@ def of_contrast(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     return g(x, min(share, all_of_them), min(others, all_of_them), q)
 
 
+def of_ratio(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p, p') of a g that looks at p / p' alone: both multiplied by their divisors."""
+    own, divisors = kept[0][f, r], kept[4]
+    pseudo = level * divisors[PSEUDO, r]
+    others = (level - own + pseudo) * divisors[OWN, r]
+    return g(x, (own + pseudo) * divisors[OTHERS, r], others, q)
+
+
 def of_moments(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     """Return g(x, level, centre, sharpness, height), 0 for a class without rows."""
     return kept[4][MET, r] * g(x, level, kept[0][f, r], kept[1][f, r], kept[2][f, r], q)
@@ -186,14 +194,15 @@ def contrast_without_parameters(x, p, rest, q):  # type: ignore[no-untyped-def]
 # What a map looks at once a feature and for each class; how a g without parameters is called.
 LOOKS: dict[str, tuple[Callable[..., Any], ...]] = {
     "contrast": (with_count, of_contrast, contrast_without_parameters),
+    "ratio": (with_count, of_ratio, contrast_without_parameters),
     "moments": (with_density, of_moments, without_parameters),
 }
 
 
 @cache
-def map_address(function: Callable[..., Any], statistic: str) -> int:
+def map_address(function: Callable[..., Any], looks_at: str) -> int:
     """Return the address of the loops around a map's function, given what it looks at."""
-    once, each, plain = LOOKS.get(statistic, (as_it_is, of_statistic, without_parameters))
+    once, each, plain = LOOKS.get(looks_at, (as_it_is, of_statistic, without_parameters))
     if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
         function = instantiate(plain, "g", function)
     each = instantiate(each, "g", function)

@@ -44,7 +44,7 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
     for part in range(learner.parts.shape[0]):
         size = largest(values)
         if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part):
-            n, sums = indices.shape[0], scratch.phi
+            n, sums = indices.shape[0], scratch.amounts[part]
             sum_views(scratch.tables[part], n, min(k, scratch.wide.shape[0]), scratch.wide, sums)
             if not largest(sums[:n]) <= LARGEST:
                 return False

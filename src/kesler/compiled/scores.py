@@ -24,6 +24,7 @@ from kesler.compiled.learner import (
 )
 from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
+from kesler.compiled.wide import add_table_scores, width_of
 
 
 @inlined
@@ -103,7 +104,10 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
     n = indices.shape[0]
     k = min(k, learner.counters[FIRST_SEEN])
     if learner.parts[part, KIND] == SHARED and scratch.tables.shape[0]:
-        add_table_scores(learner, part, indices, values, k, scratch, scores)
+        keep_views(learner, part, indices, values, k, scratch)
+        column, table = learner.parts[part, OFFSET], scratch.tables[part]
+        width = width_of(k, scores.shape[0])
+        add_table_scores(learner.weights, column, indices, table, width, scores)
         return
     if learner.parts[part, KIND] == SHARED:
         vectors = scratch.narrow[:n]
@@ -116,17 +120,10 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
 
 
 @inlined
-def add_table_scores(learner, part, indices, values, k, scratch, scores):
-    """Scores of a shared part whose views are wanted again: they are kept, zeros for the others."""
-    table, column = scratch.tables[part], learner.parts[part, OFFSET]
-    n_lanes = whole_lanes(k + 1, table.shape[1])
+def keep_views(learner, part, indices, values, k, scratch):
+    """Keep the views of a shared part, which are wanted again."""
+    table = scratch.tables[part]
     of_map(learner, part, TABLE, indices, values, table, k, scratch.phi, scratch.products)
-    for j in range(indices.shape[0]):
-        for r in range(k, n_lanes):
-            table[j, r] = 0
-        weight = learner.weights[indices[j], column]
-        for r in range(k):
-            scores[r] += weight * table[j, r]
 
 
 @inlined

@@ -15,6 +15,7 @@ from kesler.compiled.learner import (
     NO_INSTANCE,
     OFFSET,
     PER_CLASS,
+    VIRTUAL,
 )
 
 
@@ -32,13 +33,25 @@ def inherit(learner, y):
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, KIND] == PER_CLASS:
             column = learner.parts[part, OFFSET] + y
-            for i in range(learner.weights.shape[0]):
+            for j in range(learner.listed[0]):
+                i = learner.listed[1 + j]
                 learner.weights[i, column + 1] = learner.weights[i, column]
-            for i in range(learner.evidence.shape[0]):
-                learner.evidence[i, column + 1] = learner.evidence[i, column]
-            for n in range(learner.states.shape[0]):
-                for i in range(learner.weights.shape[0]):
+                if learner.evidence.shape[0]:
+                    learner.evidence[i, column + 1] = learner.evidence[i, column]
+                for n in range(learner.states.shape[0]):
                     learner.states[n, i, column + 1] = learner.states[n, i, column]
+
+
+@by_learner
+def list_features(learner, indices):
+    """List the features that are new: those alone have weights for a class to inherit."""
+    if learner.newcomers[0] == VIRTUAL:
+        for j in range(indices.shape[0]):
+            i = indices[j]
+            if learner.is_listed[i] == 0:
+                learner.is_listed[i] = 1
+                learner.listed[0] += 1
+                learner.listed[learner.listed[0]] = i
 
 
 @inlined

@@ -51,7 +51,7 @@ from kesler.compiled.ordered import insert_rank
 from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
-from kesler.compiled.statistics import inherit, join, take_in
+from kesler.compiled.statistics import inherit, join, list_features, take_in
 
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
@@ -162,10 +162,18 @@ def judge(learner, k, highest, scratch, solver):
     return worst_pair(scratch.scores, k, solver, highest)
 
 
+@always_inlined
+def brings_new(learner, codes):
+    """Whether an answer names a class for the first time."""
+    for i in range(codes.shape[0]):
+        if codes[i] >= learner.counters[FIRST_SEEN]:
+            return True
+    return False
+
+
 @inlined
 def join_new(learner, codes, out):
-    """Let new classes join; return whether there were any."""
-    n_before = learner.counters[FIRST_SEEN]
+    """Let new classes join."""
     for i in range(codes.shape[0]):
         y = np.int64(codes[i])
         if y >= learner.counters[FIRST_SEEN]:
@@ -176,16 +184,15 @@ def join_new(learner, codes, out):
                 inherit(learner, y)
             if learner.ranks.shape[1]:
                 insert_rank(learner, y)
-    joined = learner.counters[FIRST_SEEN] > n_before
-    if joined and learner.pooled.shape[1]:
+    if learner.pooled.shape[1]:
         weigh_classes(learner)
-    return joined
 
 
 @always_inlined
 def meet(learner, indices, values, codes, levels, weight, out):
     """Let new classes join, and take the row in as an instance of the best ones."""
-    join_new(learner, codes, out)
+    if brings_new(learner, codes):
+        join_new(learner, codes, out)
     for i in range(codes.shape[0]):
         y = np.int64(codes[i])
         if levels[i] == 0:
@@ -215,12 +222,14 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         keep(scratch.scores, k, scores, t)
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
+        list_features(learner, row)
         highest = set_levels(codes, levels, heard.shape[REST], k, solver)
         r, s = judge(learner, k, highest, scratch, solver)
         # A mistake is a pair of which the worse class would be predicted first.
         mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
         if learner.newcomers[0] != WAIT:
-            if join_new(learner, codes, scratch.out):
+            if brings_new(learner, codes):
+                join_new(learner, codes, scratch.out)
                 score_candidates(learner, rows, t, row, x, scratch)
             k = n_candidates(learner)
             highest = set_levels(codes, levels, heard.shape[REST], k, solver)

@@ -15,11 +15,11 @@ from kesler.compiled.learner import (
     ALL,
     CONFIDENT,
     EUCLIDEAN,
-    FIRST_SEEN,
     GATHER,
     GIVEN,
     ITSELF,
     KIND,
+    LARGEST,
     MAP,
     MEASURE,
     METRIC,
@@ -71,18 +71,19 @@ def spread_coefficients(n_moved, k, scratch, solver):
 
 @inlined
 def change_widely(learner, part, indices, values, k, scratch):
-    """Move, or gather evidence for, the hypotheses of one part along the spread coefficients."""
+    """Move, or gather evidence for, the hypotheses of one part along the spread coefficients.
+
+    What a shared one moves by was summed when it was asked whether it can (`moves.is_movable`).
+    """
     gathers, kind = learner.metric[TASK] == GATHER, learner.metric[METRIC]
     weights, evidence, wide = learner.weights, learner.evidence, scratch.wide
     first, share = learner.parts[part, OFFSET], np.float32(learner.metric_numbers[SHARE])
     if learner.parts[part, KIND] == SHARED:
-        n = min(k, learner.counters[FIRST_SEEN])
         if gathers:
-            gather_shared(evidence, first, indices, scratch.tables[part], n, wide, share)
+            gather_shared(evidence, first, indices, scratch.tables[part], k, wide, share)
         else:
             find_rates(learner, first, indices, scratch.rates)
-            sum_views(scratch.tables[part], indices.shape[0], n, wide, scratch.phi)
-            move_shared(weights, first, indices, scratch.phi, scratch.rates)
+            move_shared(weights, first, indices, scratch.amounts[part], scratch.rates)
         return
     width = width_of(k, wide.shape[0])
     if gathers:
@@ -202,71 +203,64 @@ def add_row_lengths(evidence, kind, indices, values, first, width, scales, lengt
 @inlined
 def gather_shared(evidence, column, indices, table, n, wide, share):
     """evidence[i] += share sum_r (c_r phi_i(x, r))^2."""
+    stop, c = np.uintp(n), np.uintp(column)
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     for j in range(indices.shape[0]):
-        amount = np.sqrt(square_of(table[j], wide, n))
-        evidence[indices[j], column] = gathered(evidence[indices[j], column], share, amount)
+        row, i, r = np.uintp(j), np.uintp(indices[j]), np.uintp(0)
+        t, u, v, w = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+        while r < stop:  # behind the classes there are zeros, to full vectors
+            t += (wide[r] * table[row, r]) ** 2
+            u += (wide[r + one] * table[row, r + one]) ** 2
+            v += (wide[r + two] * table[row, r + two]) ** 2
+            w += (wide[r + three] * table[row, r + three]) ** 2
+            r += four
+        total = share * ((t + u) + (v + w))
+        evidence[i, c] = min(evidence[i, c] + total, np.float32(LARGEST))
 
 
 @inlined
 def sum_views(table, n_entries, n, wide, sums):
-    """sums[j] = sum_r c_r phi_i(x, r) at the j-th entry."""
+    """sums[j] = sum_r c_r phi_i(x, r) at the j-th entry, four sums at a time: none waits."""
+    stop = np.uintp(n)
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     for j in range(n_entries):
-        sums[j] = product_of(table[j], wide, n)
+        row, r = np.uintp(j), np.uintp(0)
+        a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+        while r < stop:
+            a += wide[r] * table[row, r]
+            b += wide[r + one] * table[row, r + one]
+            c += wide[r + two] * table[row, r + two]
+            d += wide[r + three] * table[row, r + three]
+            r += four
+        sums[j] = (a + b) + (c + d)
 
 
 @inlined
 def move_shared(weights, column, indices, sums, rates):
     """weights[i] += rate[i] sums[i]."""
+    c = np.uintp(column)
     for j in range(indices.shape[0]):
-        weights[indices[j], column] += sums[j] * rates[j]
+        weights[np.uintp(indices[j]), c] += sums[j] * rates[j]
 
 
 @inlined
 def add_shared_lengths(table, rates, n_entries, n, y, lengths):
     """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST."""
+    stop = np.uintp(n)
     for j in range(n_entries):
-        rate, row = rates[j], table[j]
-        own = np.float32(0) if y == THE_REST else row[y]
-        for s in range(n):
-            gap = own - row[s]
-            lengths[s] += rate * gap * gap
+        row, rate, own = np.uintp(j), rates[j], np.float32(0)
+        if y != THE_REST:
+            own = table[row, np.uintp(y)]
+        for s in range(stop):
+            gap = own - table[row, s]
+            lengths[s] += rate * (gap * gap)
 
 
 @inlined
-def product_of(one, other, n):
-    """Return <one, other> of the first n numbers, four sums at a time: none waits for another."""
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    r, one_step = np.uintp(0), np.uintp(4)
-    end = np.uintp(n)
-    while r + one_step <= end:
-        a += one[r] * other[r]
-        b += one[r + np.uintp(1)] * other[r + np.uintp(1)]
-        c += one[r + np.uintp(2)] * other[r + np.uintp(2)]
-        d += one[r + np.uintp(3)] * other[r + np.uintp(3)]
-        r += one_step
-    while r < end:
-        a += one[r] * other[r]
-        r += np.uintp(1)
-    return (a + b) + (c + d)
-
-
-@inlined
-def square_of(one, other, n):
-    """Return the sum of the squares of one_r other_r, four sums at a time."""
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    r, one_step = np.uintp(0), np.uintp(4)
-    end = np.uintp(n)
-    while r + one_step <= end:
-        p, q = one[r] * other[r], one[r + np.uintp(1)] * other[r + np.uintp(1)]
-        s = one[r + np.uintp(2)] * other[r + np.uintp(2)]
-        t = one[r + np.uintp(3)] * other[r + np.uintp(3)]
-        a += p * p
-        b += q * q
-        c += s * s
-        d += t * t
-        r += one_step
-    while r < end:
-        p = one[r] * other[r]
-        a += p * p
-        r += np.uintp(1)
-    return (a + b) + (c + d)
+def add_table_scores(weights, column, indices, table, width, scores):
+    """scores[r] += sum_i weights[i] phi_i(x, r)."""
+    stop, c = np.uintp(width), np.uintp(column)
+    for j in range(indices.shape[0]):
+        row, weight = np.uintp(j), weights[np.uintp(indices[j]), c]
+        for r in range(stop):
+            scores[r] += weight * table[row, r]

@@ -41,7 +41,7 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
         "hypotheses": [PerClass(), Shared(view or GaussianRatio(), begins_at=0.02)],
         "update": SoftmaxGradient(1.0, invariant=True),
         "metric": AdaGrad(length_free=True),
-        "newcomers": "virtual",
+        "newcomers": "learn",
         "conditioning": ZScores(),
         "intercept": 1.0,
     }

@@ -6,8 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from numbers import Real
 
+import numpy as np
+
 from kesler.errors import KeslerError
 from kesler.maps.feature_map import Elementwise, FeatureMap
+
+LEAST = np.float32(1e-30)  # nothing beside any share
 
 
 def contrast(x, p, others, q):
@@ -17,8 +21,7 @@ def contrast(x, p, others, q):
 
 def relative_contrast(x, p, others, q):
     """Return x (p - others) / (p + others), 0 where both are."""
-    total = p + others
-    return x * ((p - others) / total) if total > 0 else x * 0
+    return x * ((p - others) / (p + others + LEAST))
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,8 @@ class Contrast(FeatureMap):
     def g(self) -> Elementwise:  # type: ignore[override]
         """The compiled part."""
         return relative_contrast if self.relative else contrast
+
+    @property
+    def looks_at(self) -> str:
+        """The ratio of the two shares, if relative: no division by numbers of rows is wanted."""
+        return "ratio" if self.relative else "contrast"

@@ -37,6 +37,11 @@ class FeatureMap(View):
     statistic: ClassVar[Statistic | Literal["moments"]]
     g: ClassVar[Elementwise]
 
+    @property
+    def looks_at(self) -> str:
+        """What the compiled loops hand to g."""
+        return self.statistic
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CustomMap(FeatureMap):
