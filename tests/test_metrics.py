@@ -43,7 +43,7 @@ NOT_PLAIN = [
     row
     for row in ROWS
     if not row.is_plain and row.link == "linear" and row.algorithm is None
-    if row.conditioning is None
+    if row.conditioning is None and row.has_oracle
 ]
 
 # ---- every trial equals its twin ----------------------------------------------------------------
