@@ -138,7 +138,12 @@ class Row:
         """Whether the oracle of whole runs knows it: no link, metric, rest or newcomers."""
         told = (self.link, self.algorithm, self.conditioning, self.metric, self.newcomers)
         plain = told == ("linear", None, None, "auto", "wait") and not self.invariant
-        return plain and self.rule not in NEEDS_TWIN
+        return plain and self.rule not in NEEDS_TWIN and self.has_oracle
+
+    @property
+    def has_oracle(self) -> bool:
+        """Whether the oracle knows its map: those of pooled statistics have one of their own."""
+        return self.view is None or self.view in ORACLE_MAPS
 
     @property
     def takes_weights(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -43,7 +44,7 @@ NOT_PLAIN = [
     row
     for row in ROWS
     if not row.is_plain and row.link == "linear" and row.algorithm is None
-    if row.conditioning is None
+    if row.conditioning is None and row.has_oracle
 ]
 
 # ---- every trial equals its twin ----------------------------------------------------------------
@@ -99,6 +100,15 @@ def test_7_every_trial_equals_its_twin(row, stream, C, weighted):
     weights = stream.weights if weighted else None
     n_checked = follow(twin_of(row, stream, C), row.learner(C=C), stream.y, weights)
     assert n_checked >= len(stream) // 3
+
+
+@pytest.mark.parametrize(("family", "view"), [("multi", None), ("hybrid", "distance")])
+@pytest.mark.parametrize("rule", ["ovr-squared", "softmax", "pa1"])
+def test_7_rates_in_units_of_rows_equal_their_twin(rule, family, view):
+    row, stream = Row(rule, family, view), make_stream(6)
+    twin = replace(twin_of(row, stream, 0.5), metric="length-free-adagrad")
+    model = row.learner(C=0.5).set_params(metric=AdaGrad(length_free=True))
+    assert follow(twin, model, stream.y, stream.weights) >= 20
 
 
 FACES = {"sets": OnlineMultilabelClassifier, "rankings": OnlineLabelRanker}

@@ -282,13 +282,14 @@ class Twin:
 
     def is_steep(self, V: Any, along: Any, scores: Any) -> bool:
         """Whether no gradient that rounding leaves is the first to be divided by its size."""
-        if "adagrad" not in self.metric:
-            return True
+        if "adagrad" not in self.metric or self.rule not in ("softmax", "logistic"):
+            return True  # whole numbers cancel in any arithmetic
         losses = reference_answers.losses_of(scores, along, self.margin)
         c = self.coefficients(along, losses, len(scores))
+        told = np.isin(np.arange(len(c)), along)
         left = np.append(abs(c), np.where(self.summed(), abs(c @ V), 0))
         whole = np.append(np.ones(len(c)), abs(c) @ abs(V))
-        return not ((left < 1e-6 * whole) & (whole > 0) & np.append(c != 0, self.summed())).any()
+        return not ((left < 1e-6 * whole) & (whole > 0) & np.append(told, self.summed())).any()
 
     def take_in(self, x: Any, answer: dict[int, int], weight: float = 1.0) -> None:
         """Let classes join after the trial, and the row count as an instance of the best."""

@@ -105,15 +105,15 @@ def kernel_pair_norm(learner, indices, values, y, s, scratch):
 
 
 @has_metric.register(KernelLearner)
-def kernel_has_metric(learner):
-    """Support vectors have no step sizes of their own."""
+@rescale.register(KernelLearner)
+def no(learner, *arguments):
+    """Support vectors have no step sizes of their own, and no units."""
     return False
 
 
 @measure_in_metric.register(KernelLearner)
 @gather_gradient.register(KernelLearner)
 @leave_evidence.register(KernelLearner)
-@rescale.register(KernelLearner)
 @inherit.register(KernelLearner)
 @list_features.register(KernelLearner)
 def nothing(learner, *arguments):

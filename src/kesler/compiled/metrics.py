@@ -65,41 +65,42 @@ def has_metric(learner):
 
 @by_learner
 def rescale(learner, indices, values, weight):
-    """Learn how long rows are, and how large features, before the row is scored."""
-    if learner.metric[UNIT] != NO_UNIT:
-        measure_row(learner, indices, values, weight)
+    """Learn how long rows are, and how large features; return whether weights have changed."""
+    return learner.metric[UNIT] != NO_UNIT and measure_row(learner, indices, values, weight)
 
 
 @inlined
 def measure_row(learner, indices, values, weight):
-    """Bring the gain of rates up to date, and the scales of features."""
-    numbers, length = learner.metric_numbers, 0.0
+    """Bring the gain of rates up to date, and the scales; return whether one of them has grown."""
+    numbers, length, has_grown = learner.metric_numbers, 0.0, False
     for j in range(indices.shape[0]):
         share = np.float64(values[j])
         if learner.metric[UNIT] == FEATURES and share != 0:
-            rescale_feature(learner, indices[j], abs(values[j]))
+            has_grown |= rescale_feature(learner, indices[j], abs(values[j]))
             share /= np.float64(learner.scales[indices[j]])
         length += share * share
     numbers[N_SCALED] += weight
     numbers[SCALED_LENGTH] += weight * length
     if numbers[SCALED_LENGTH] > 0:
         numbers[GAIN] = numbers[N_SCALED] / numbers[SCALED_LENGTH]
+    return has_grown
 
 
 @inlined
 def rescale_feature(learner, i, size):
     """Let a feature that is larger than ever have smaller weights (Ross et al. 2013, Alg. 2).
 
-    Scores then are as if all its values had been measured in the larger unit.
+    Scores then are as if all its values had been measured in the larger unit. Return whether it is.
     """
     if size <= learner.scales[i]:
-        return
+        return False
     ratio = learner.scales[i] / size
     if learner.metric[METRIC] != ADAPTIVE:
         ratio *= ratio
     for c in range(learner.weights.shape[1]):
         learner.weights[i, c] *= ratio
     learner.scales[i] = size
+    return True
 
 
 @by_learner

@@ -216,7 +216,6 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
-        rescale(learner, row, x, weight)
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
@@ -227,9 +226,16 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         r, s = judge(learner, k, highest, scratch, solver)
         # A mistake is a pair of which the worse class would be predicted first.
         mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
+<<<<<<< HEAD
         if learner.newcomers[0] != WAIT:
             if brings_new(learner, codes):
                 join_new(learner, codes, scratch.out)
+=======
+        has_grown = rescale(learner, row, x, weight)
+        if learner.newcomers[0] != WAIT or has_grown:
+            has_joined = learner.newcomers[0] != WAIT and join_new(learner, codes, scratch.out)
+            if has_joined or has_grown:
+>>>>>>> mtest
                 score_candidates(learner, rows, t, row, x, scratch)
             k = n_candidates(learner)
             highest = set_levels(codes, levels, heard.shape[REST], k, solver)
