@@ -448,6 +448,7 @@ class Machine(Memory):
             "conditioning_parameters": np.array(parameters, dtype=np.float64),
             "past": self._past,
             "past_rows": self._past_rows,
+            "forgetting": self._forgetting,
         }
 
     @cached_property

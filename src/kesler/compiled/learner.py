@@ -123,7 +123,8 @@ class Learner(NamedTuple):
     all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above;
     calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes;
     conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
-    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are.
+    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are;
+    forgetting : (3,), as in `worth.py`.
     """
 
     weights: npt.NDArray[np.float32]
@@ -166,6 +167,7 @@ class Learner(NamedTuple):
     conditioning_parameters: npt.NDArray[np.float64]
     past: npt.NDArray[np.float64]
     past_rows: npt.NDArray[np.float64]
+    forgetting: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -318,6 +320,7 @@ LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         DOUBLE_TABLE,
+        DOUBLES,
         DOUBLES,
     ),
     Learner,

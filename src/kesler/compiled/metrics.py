@@ -50,6 +50,7 @@ from kesler.compiled.wide import (
     spread_coefficients,
     width_of,
 )
+from kesler.compiled.worth import WORTH
 
 
 @by_learner
@@ -107,7 +108,7 @@ def gather_gradient(learner, indices, values, k, m, weight, scratch, solver):
         call_gradient(learner.rule[3], learner.rule_parameters, solver.losses[:m], solver.steps[:m])
     n_moved = sum_coefficients(m, solver)
     learner.metric[TASK] = GATHER
-    learner.metric_numbers[SHARE] = weight
+    learner.metric_numbers[SHARE] = weight * learner.forgetting[WORTH]
     wide = is_wide_trial(learner, n_moved, k, scratch)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)

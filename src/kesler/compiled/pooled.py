@@ -31,14 +31,15 @@ from kesler.compiled.learner import (
     SHRINKAGE,
     TRIALS,
 )
+from kesler.compiled.worth import WORTH
 
 
 @inlined
 def take_in_pooled(learner, indices, values, codes, levels, weight):
     """Add the row to what is kept of all rows, and to its classes beside them."""
-    share = np.float64(np.float32(weight))
+    share, full = np.float64(np.float32(weight)), FULL * learner.forgetting[WORTH]
     for i in range(codes.shape[0]):
-        if levels[i] == 0 and learner.amounts[1 + codes[i]] + share > FULL:
+        if levels[i] == 0 and learner.amounts[1 + codes[i]] + share > full:
             return
     learner.amounts[0] += share
     for i in range(codes.shape[0]):
@@ -55,7 +56,8 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
 @inlined
 def set_shares(learner):
     """Keep what counts are multiplied by: a division a class, none a feature and class."""
-    total, pseudo = learner.amounts[0], learner.smoothing[PSEUDO_ROWS]
+    total = learner.amounts[0]
+    pseudo = learner.smoothing[PSEUDO_ROWS] * learner.forgetting[WORTH]
     for r in range(learner.counters[FIRST_SEEN]):
         own = learner.amounts[1 + r]
         rest = total - own
@@ -140,7 +142,8 @@ def renew(learner, layer, f, r):
     variance = pooled[POOLED_SQUARES] / learner.amounts[0]
     if not (own > 0 and variance > 0):
         return
-    shrunk = learner.smoothing[SHRINKAGE] / (own + 1)
+    worth = learner.forgetting[WORTH]
+    shrunk = learner.smoothing[SHRINKAGE] * worth / (own + worth)
     spread = (1 - shrunk) * learner.moments[1, r, f] / own + shrunk * variance
     spread = max(spread, learner.smoothing[FLOOR] * variance)
     learner.statistics[layer, f, r] = learner.moments[0, r, f] - pooled[ORIGIN]

@@ -26,6 +26,7 @@ from kesler.compiled.learner import (
     TOTAL,
     UNIT,
 )
+from kesler.compiled.worth import ROOT
 
 
 @always_inlined
@@ -41,15 +42,16 @@ def rate_of(kind, evidence):
 @always_inlined
 def scale_of(learner, feature):
     """Return what the rates of a feature's weights are multiplied by."""
+    root = learner.forgetting[ROOT]  # squares of gradients are kept so many times squared
     if learner.metric[UNIT] == NO_UNIT:
-        return np.float32(1)
+        return np.float32(root if learner.metric[METRIC] == ADAPTIVE else 1.0)
     gain, scale = learner.metric_numbers[GAIN], 1.0
     if learner.metric[UNIT] == FEATURES:
         scale = np.float64(learner.scales[feature])
         if scale == 0:
             return np.float32(0)
     if learner.metric[METRIC] == ADAPTIVE:
-        return np.float32(np.sqrt(gain) / scale)
+        return np.float32(root * np.sqrt(gain) / scale)
     return np.float32(gain / scale / scale)
 
 

@@ -16,6 +16,7 @@ from kesler.compiled.learner import (
     OFFSET,
     PER_CLASS,
 )
+from kesler.compiled.worth import WORTH
 
 
 @inlined
@@ -52,7 +53,7 @@ def take_in(learner, indices, values, y, weight):
                 learner.totals[i, y] = 1
                 for j in range(indices.shape[0]):
                     sums[indices[j], y] = values[j]
-        elif kind > FREQUENCY or learner.totals[i, y] + share > FULL:
+        elif kind > FREQUENCY or learner.totals[i, y] + share > FULL * learner.forgetting[WORTH]:
             continue
         elif kind == MEAN:
             add_to_mean(learner, i, indices, values, y, share)

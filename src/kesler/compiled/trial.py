@@ -17,6 +17,7 @@ from kesler.compiled.choices import (
     worst_pair,
 )
 from kesler.compiled.conditioning import condition, is_conditioned, remember
+from kesler.compiled.forgetting import age
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
@@ -51,6 +52,7 @@ from kesler.compiled.pooled import set_shares, take_in_pooled
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import inherit, join, take_in
+from kesler.compiled.worth import WORTH
 
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
@@ -208,7 +210,7 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
-        rescale(learner, row, x, weight)
+        rescale(learner, row, x, weight * learner.forgetting[WORTH])
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
@@ -227,8 +229,10 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
-        meet(learner, row, x, codes, levels, weight, scratch.out)
-        remember(learner, row, values, weight)
+        age(learner)
+        counted = weight * learner.forgetting[WORTH]
+        meet(learner, row, x, codes, levels, counted, scratch.out)
+        remember(learner, row, values, counted)
 
 
 @inlined

@@ -1,0 +1,98 @@
+"""Forgetting: each row counts more than the one before, which is the same as the past fading.
+
+What is kept of rows is sums, of which only ratios are read: instead of all that was summed falling
+to gamma of itself, what a row counts grows by 1 / gamma. Before it outgrows float32 all of it is
+divided by a power of two, which leaves the bits of every number but its exponent.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+
+from kesler.compiled.conditioning import METHOD, SQUARES, Z_SCORES
+from kesler.compiled.jit import always_inlined, by_learner, inlined
+from kesler.compiled.learner import (
+    ADAPTIVE,
+    CENTRE,
+    CONTRAST,
+    COUNT,
+    FIRST,
+    HEIGHT,
+    METRIC,
+    N_SCALED,
+    POOLED_SQUARES,
+    PRIOR,
+    ROUNDED_OFF,
+    SCALED_LENGTH,
+)
+from kesler.compiled.pooled import set_heights
+from kesler.compiled.worth import GROWTH, ROOT, WORTH
+
+# When a row counts so much, all is divided by it.
+MOST = 2.0**20
+# Less variance than this is none: its root's inverse must be a float32.
+LEAST_VARIANCE = 1e-60
+
+
+@always_inlined
+def age(learner):
+    """Let the next row count more than the rows so far."""
+    numbers = learner.forgetting
+    if numbers[GROWTH] == 1:
+        return
+    numbers[WORTH] *= numbers[GROWTH]
+    if numbers[WORTH] >= MOST:
+        shrink_evidence(learner)
+        shrink_statistics(learner)
+        shrink_past(learner)
+        numbers[WORTH] /= MOST
+    numbers[ROOT] = math.sqrt(numbers[WORTH])
+
+
+@by_learner
+def shrink_evidence(learner):
+    """Divide what metrics have gathered."""
+    if learner.metric[METRIC] == ADAPTIVE:
+        shrink(learner.evidence)
+    learner.metric_numbers[N_SCALED] /= MOST
+    learner.metric_numbers[SCALED_LENGTH] /= MOST
+
+
+@inlined
+def shrink_statistics(learner):
+    """Divide what is kept of the rows of each class and of all; means stay."""
+    for i in range(learner.kinds.shape[0]):
+        kind = learner.kinds[i]
+        if (FIRST < kind and kind <= CONTRAST) or kind == ROUNDED_OFF:
+            shrink(learner.statistics[i])
+            for r in range(learner.totals.shape[1]):
+                learner.totals[i, r] /= MOST
+    for r in range(learner.amounts.shape[0]):
+        learner.amounts[r] /= MOST
+    for i in range(learner.pooled.shape[0]):
+        if learner.pooled.shape[1]:
+            learner.pooled[i, COUNT] /= MOST
+        if learner.pooled.shape[1] > POOLED_SQUARES:
+            learner.pooled[i, POOLED_SQUARES] = shrunk(learner.pooled[i, POOLED_SQUARES])
+    if learner.moments.shape[1]:
+        shrink(learner.moments[1])
+        set_heights(learner)
+
+
+@inlined
+def shrink_past(learner):
+    """Divide what conditioning keeps; means stay."""
+    first = SQUARES if learner.conditioning[METHOD] == Z_SCORES else 0
+    for i in range(learner.past.shape[0]):
+        for c in range(first, learner.past.shape[1]):
+            learner.past[i, c] /= MOST
+    learner.past_rows[0] /= MOST
+
+
+@inlined
+def shrink(table):
+    """Divide every number of a table."""
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            table[i, j] /= MOST
