@@ -60,6 +60,7 @@ class Machine(Memory):
     metric : one step size for each weight.
     newcomers : what the first instance of a class does; see :data:`kesler.classes.Newcomers`.
     conditioning : what is done to rows before their trials, None for nothing.
+    half_life : after how many rows what was learnt counts half, None for never.
 
     Raises
     ------
@@ -87,6 +88,7 @@ class Machine(Memory):
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
         conditioning: Conditioning | None = None,
+        half_life: float | None = None,
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
         require_measurable(metric, rule, link, parts)
@@ -105,6 +107,7 @@ class Machine(Memory):
             metric=metric,
             newcomers=newcomers,
             conditioning=conditioning,
+            half_life=half_life,
         )
         self._require_thresholds()
 
@@ -238,7 +241,7 @@ class Machine(Memory):
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
         self._sums[:] = 0
         self._totals[:] = 0
-        for kept in (self._pooled, self._moments, self._amounts, self._shares):
+        for kept in (self._pooled, self._moments, self._amounts, self._divisors):
             kept[:] = 0
         self._past[:] = 0
         self._past_rows[:] = 0
@@ -434,7 +437,7 @@ class Machine(Memory):
             "pooled": self._pooled,
             "moments": self._moments,
             "amounts": self._amounts,
-            "shares": self._shares,
+            "divisors": self._divisors,
             "smoothing": np.array([*self._smoothing, self.constant]),
             "calibration": self._calibration,
             **self._conditioning_fields(),

@@ -38,7 +38,8 @@ STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off
 LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
     *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
-    *("_pooled", "_moments", "_amounts", "_shares", "_metric_numbers", "_past", "_past_rows"),
+    *("_pooled", "_moments", "_amounts", "_divisors", "_metric_numbers", "_past", "_past_rows"),
+    "_forgetting",
 )
 
 
@@ -48,7 +49,7 @@ class Memory:
     Parameters
     ----------
     parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers, \
-conditioning : as in :class:`~kesler.machine.Machine`.
+conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     Notes
     -----
@@ -72,6 +73,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         metric: Metric,
         newcomers: Newcomers,
         conditioning: Conditioning | None,
+        half_life: float | None,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
@@ -84,6 +86,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
@@ -105,6 +108,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._require_linear_beginning()
         self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
         self._past_rows = np.zeros(1)
+        # What rows count; see `kesler.compiled.worth`.
+        self._forgetting = np.array([1.0 if half_life is None else 2.0 ** (1 / half_life), 1.0, 1.0])
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -302,7 +307,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._pooled = np.zeros((feature_room, n_columns))
         self._moments = np.zeros((2, class_room if has_moments else 0, feature_room))
         self._amounts = np.zeros(1 + class_room)
-        self._shares = np.zeros((4, class_room), dtype=np.float32)
+        self._divisors = np.zeros((4, class_room), dtype=np.float32)
 
     def _pooled_arrays(
         self, n_features: int | None = None, n_classes: int | None = None
@@ -314,7 +319,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
             "statistics.pooled": self._pooled[:n_features],
             "moments": self._moments[:, :n_classes, :n_features],
             "amounts": self._amounts[: None if n_classes is None else 1 + n_classes],
-            "shares": self._shares[:, :n_classes],
+            "divisors": self._divisors[:, :n_classes],
         }
 
     def _put_pooled(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -473,6 +478,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         arrays |= self._pooled_arrays(n, k)
         if self.conditioning is not None:
             arrays |= {"past": self._past[:n], "past_rows": self._past_rows}
+        if self.half_life is not None:
+            arrays["forgetting"] = self._forgetting
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
     def restore(
@@ -500,6 +507,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._put_pooled(arrays)
         if self.conditioning is not None:
             self._past[:n_features], self._past_rows[:] = arrays["past"], arrays["past_rows"]
+        if self.half_life is not None:
+            self._forgetting[:] = arrays["forgetting"]
         self._place_ranks()
         self._bind()
 

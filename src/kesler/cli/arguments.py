@@ -225,7 +225,7 @@ def _learning(command: ArgumentParser) -> None:
         "--map",
         metavar="NAME",
         help="feature map of single and hybrid: auto (default), product, product-mean, frequency, "
-        "distance or difference",
+        "contrast, distance, difference or gaussian-ratio",
     )
     add(
         "--kernel",

@@ -14,19 +14,19 @@ from kesler.compiled.conditioning import METHOD, SQUARES, Z_SCORES
 from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     ADAPTIVE,
-    CENTRE,
     CONTRAST,
     COUNT,
     FIRST,
+    FIRST_SEEN,
     HEIGHT,
     METRIC,
     N_SCALED,
+    POOLED_HEIGHT,
     POOLED_SQUARES,
     PRIOR,
     ROUNDED_OFF,
     SCALED_LENGTH,
 )
-from kesler.compiled.pooled import set_heights
 from kesler.compiled.worth import GROWTH, ROOT, WORTH
 
 # When a row counts so much, all is divided by it.
@@ -74,10 +74,32 @@ def shrink_statistics(learner):
         if learner.pooled.shape[1]:
             learner.pooled[i, COUNT] /= MOST
         if learner.pooled.shape[1] > POOLED_SQUARES:
-            learner.pooled[i, POOLED_SQUARES] = shrunk(learner.pooled[i, POOLED_SQUARES])
+            shrink_variance(learner, i)
     if learner.moments.shape[1]:
         shrink(learner.moments[1])
-        set_heights(learner)
+        if learner.smoothing[PRIOR] != 0:
+            weigh_priors(learner)
+
+
+@inlined
+def shrink_variance(learner, i):
+    """Divide the squares of a feature; one that has long been constant is as if it always was."""
+    squares = learner.pooled[i, POOLED_SQUARES] / MOST
+    if not squares > LEAST_VARIANCE * learner.amounts[0]:
+        squares = 0.0
+    learner.pooled[i, POOLED_SQUARES] = squares
+
+
+@inlined
+def weigh_priors(learner):
+    """Compute anew what the amounts of rows add to densities: logarithms of what was divided."""
+    learner.pooled[0, POOLED_HEIGHT] = learner.smoothing[PRIOR] * math.log(learner.amounts[0])
+    for layer in range(learner.kinds.shape[0]):
+        if learner.kinds[layer] == HEIGHT:
+            for r in range(learner.counters[FIRST_SEEN]):
+                if learner.amounts[1 + r] > 0:
+                    height = learner.smoothing[PRIOR] * math.log(learner.amounts[1 + r])
+                    learner.statistics[layer, 0, r] = height
 
 
 @inlined

@@ -7,6 +7,7 @@ import numpy as np
 
 from kesler.compiled.algorithms import run_algorithm
 from kesler.compiled.given import find_views
+from kesler.compiled.forgetting import shrink_evidence
 from kesler.compiled.jit import inlined
 from kesler.compiled.kernel_norms import similarity, view_of
 from kesler.compiled.learner import LARGEST, MAP
@@ -116,3 +117,8 @@ def kernel_insert_rank(learner, y):
 @run_algorithm.register(KernelLearner)
 def kernel_run_algorithm(learner, indices, values, scratch, solver):
     """Do nothing: there are no weights to move."""
+
+
+@shrink_evidence.register(KernelLearner)
+def kernel_shrink_evidence(learner):
+    """Do nothing: all weights have one step size."""

@@ -140,7 +140,7 @@ def of_map(learner, part, task, indices, values, vectors, k, out, products):
         vectors,
         learner.statistics,
         learner.totals,
-        learner.shares,
+        learner.divisors,
         learner.pooled,
         learner.parts[part, STATISTIC],
         k,

@@ -48,7 +48,7 @@ from kesler.compiled.metrics import gather_gradient, leave_evidence, rescale
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
-from kesler.compiled.pooled import set_shares, take_in_pooled
+from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import inherit, join, take_in
@@ -179,7 +179,7 @@ def join_new(learner, codes, out):
                 insert_rank(learner, y)
     joined = learner.counters[FIRST_SEEN] > n_before
     if joined and learner.pooled.shape[1]:
-        set_shares(learner)
+        weigh_classes(learner)
     return joined
 
 

@@ -50,8 +50,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         (:class:`~kesler.maps.SubExperts`), or any list of :class:`~kesler.hypotheses.PerClass`,
         :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`. Names may be
         joined: "multi+sub-experts".
-    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
-default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
         The view of an instance that the shared vector has; not used by "multi". "auto" takes
         "frequency" if the first rows are sparse or named, "distance" if they are dense, or
         "difference" if there is a kernel too.
@@ -131,7 +131,7 @@ metric, default "auto"
     Learning row by row, in batches of any size, or all at once gives the same weights bit for bit.
     A row costs O(nnz k) for k classes: about 1 us with 80 non-zeros and 20 classes. Memory is
     4 bytes for each feature and hypothesis, and with a map as many for each feature and class
-    (twice for a mean), both rounded up to 16.
+    (twice for a mean, 28 bytes under "gaussian-ratio"), both rounded up to 16.
     `sample_weight` is a row's aggressiveness, 0 or between 1/1,048,576 and 1,048,576: it multiplies
     C, or the Perceptron's step ("pa" has neither), and the row's share in the statistics of its
     class; a row of weight 0 is left out. Values are kept as float32. The statistics that maps use
