@@ -17,6 +17,7 @@ from kesler.conditioning import Conditioning
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.forgetting import require_forgettable
 from kesler.geometry import EUCLIDEAN, Metric, resolve_metric
 from kesler.hypotheses import (
     Grouped,
@@ -95,6 +96,7 @@ class Machine(Memory):
         require_priceable(costs, rule)
         require_rest(rule, link, answer)
         require_conceivable(newcomers, rule, link, costs, answer)
+        require_forgettable(half_life, rule, link, averaged=averaged)
         super().__init__(
             parts,
             rule,

@@ -109,7 +109,9 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
         self._past_rows = np.zeros(1)
         # What rows count; see `kesler.compiled.worth`.
-        self._forgetting = np.array([1.0 if half_life is None else 2.0 ** (1 / half_life), 1.0, 1.0])
+        self._forgetting = np.array(
+            [1.0 if half_life is None else 2.0 ** (1 / half_life), 1.0, 1.0]
+        )
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 

@@ -9,6 +9,7 @@ from typing import Any
 from kesler.conditioning import resolve_conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
+from kesler.forgetting import require_half_life
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Shared, resolve_hypotheses
 from kesler.kernels import resolve_kernel
@@ -33,7 +34,7 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     kernel, sigma, budget : str or None, float, int or None
         As :class:`kesler.OnlineClassifier` takes them.
-    conditioning : str or None
+    conditioning, half_life : str or None, float or None
         As :class:`kesler.OnlineClassifier` takes them.
     """
 
@@ -49,6 +50,7 @@ class Method:
     metric: str = "auto"
     newcomers: str = "wait"
     conditioning: str | None = None
+    half_life: float | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
@@ -57,6 +59,7 @@ class Method:
         resolve_link(self.link)
         resolve_metric(self.metric)
         resolve_conditioning(self.conditioning, dense=False)
+        require_half_life(self.half_life)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -71,6 +74,7 @@ class Method:
             metric=self.metric,
             newcomers=self.newcomers,  # type: ignore[arg-type]
             conditioning=self.conditioning,
+            half_life=self.half_life,
         )
 
     def spelt_out(self) -> Method:

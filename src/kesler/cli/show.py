@@ -46,6 +46,7 @@ def account(path: str) -> dict[str, Any]:
         "costs": metadata.get("costs"),
         "intercept": intercept,
         "conditioning": _conditioning(metadata.get("conditioning"), arrays),
+        "half_life": metadata.get("half_life"),
         "trials": n_trials,
         "mistakes": n_mistakes,
         "features": max(0, metadata["n_features"] - bool(intercept)),

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.algorithms import run_algorithm
-from kesler.compiled.given import find_views
 from kesler.compiled.forgetting import shrink_evidence
+from kesler.compiled.given import find_views
 from kesler.compiled.jit import inlined
 from kesler.compiled.kernel_norms import similarity, view_of
 from kesler.compiled.learner import LARGEST, MAP

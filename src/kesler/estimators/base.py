@@ -24,6 +24,7 @@ from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
+from kesler.forgetting import require_half_life
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.kernel_machine import KernelMachine, require_budget
@@ -433,6 +434,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "constant": inputs.intercept_value(getattr(self, "intercept", 0.0)),
             "answer": self.answer,
             "conditioning": resolve_conditioning(vars(self)["conditioning"], dense=dense),
+            "half_life": require_half_life(vars(self).get("half_life")),
             **self._moves(),
         }
         kernel, budget = self._kernel(), getattr(self, "budget", None)
@@ -467,6 +469,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,
             "conditioning": machine.conditioning,
+            "half_life": machine.half_life,
         }
         if isinstance(machine, KernelMachine):
             told |= {"kernel": machine.kernel, "budget": machine.budget}

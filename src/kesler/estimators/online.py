@@ -170,6 +170,7 @@ metric, default "auto"
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
         conditioning: str | Conditioning | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -184,6 +185,7 @@ metric, default "auto"
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
 
     # ---- predictions ------------------------------------------------------------------------
 
