@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import reference_metrics
 import reference_pooled
 from reference_pooled import Seen
 
@@ -174,6 +175,7 @@ RULES: dict[str, Callable[[Array, Array, Array, float], Array]] = {
     **{"simperc": simperc, "conproj": averaged, "simproj": averaged},
     **{"margin-perceptron": perceptron, "hinge": gradient},
     **{"softmax": softmax, "logistic": logistic},
+    **reference_metrics.RULES,
 }
 CHOICES: dict[str, Callable[[Array, int, float], list[int]]] = {
     **{"perceptron": predicted, "pa": most_violated, "pa1": most_violated, "pa2": most_violated},
@@ -186,7 +188,13 @@ UNIT_STEPS = ("perceptron", "margin-perceptron")  # whatever C; a row's weight i
 
 def margin_of(update: str, C: float) -> float:
     """Chang 2017: delta, C here, for the margin Perceptron; no margin in likelihoods; else 1."""
-    return {"margin-perceptron": C, "softmax": 0.0, "logistic": 0.0}.get(update, 1.0)
+    without = ("softmax", "logistic", "ovr-logistic", "scw1", "scw2")
+    return {"margin-perceptron": C, **dict.fromkeys(without, 0.0)}.get(update, 1.0)
+
+
+def strength_of(update: str, C: float) -> float:
+    """Crammer et al. 2009: AROW has no aggressiveness but its noise, 1."""
+    return 1.0 if update == "arow" else C
 
 
 def move(update: str, V: Array, scores: Array, y: int, C: float, weight: float) -> Array:

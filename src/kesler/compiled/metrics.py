@@ -170,17 +170,23 @@ def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
 @inlined
 def walked_norm(learner, part, indices, values, j, scratch, solver):
     """Return <d, d> of the j-th pair in one part, weight by weight."""
-    n_moved = 0
-    if solver.better[j] != THE_REST:
-        n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
-    if solver.worse[j] != THE_REST:
-        n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    n_moved = add_pair(j, 0, solver)
     learner.metric[TASK] = MEASURE
     learner.metric_numbers[TOTAL] = 0
     move_part(learner, part, indices, values, n_moved, scratch, solver)
     learner.metric[TASK] = MOVE
     forget_coefficients(n_moved, solver)
     return learner.metric_numbers[TOTAL]
+
+
+@inlined
+def add_pair(j, n_moved, solver):
+    """Let the j-th pair of classes stand 1 apart, but for the rest, which has no weights."""
+    if solver.better[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
+    if solver.worse[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    return n_moved
 
 
 # ---- after the step ------------------------------------------------------------------------------
@@ -197,8 +203,7 @@ def leave_evidence(learner, indices, values, m, weight, scratch, solver):
     n_moved = 0
     for j in range(m):
         if solver.steps[j] > 0:
-            n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
-            n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+            n_moved = add_pair(j, n_moved, solver)
     learner.metric[TASK] = GATHER
     learner.metric_numbers[SHARE] = share
     for part in range(learner.parts.shape[0]):

@@ -84,7 +84,7 @@ default "winnow"
         self.feature_map = feature_map
         self.conditioning = conditioning
 
-    def _moves(self) -> dict[str, Any]:
+    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         algorithm = resolve_algorithm(self.algorithm)
         if isinstance(algorithm, QuasiAdditive):
             return {"rule": algorithm.rule, "link": algorithm.link}
