@@ -355,7 +355,8 @@ class Machine(Memory):
             above_first = 1 + self._ranks[1, 1 : self.n_known]
             weights = self._reader.weights[0]
             total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
-        thresholds: npt.NDArray[np.float32] = -np.float32(self.constant) * total
+        factor = np.float32(self.constant * self.scale)
+        thresholds: npt.NDArray[np.float32] = -factor * total
         return thresholds
 
     def _require_thresholds(self) -> None:
@@ -408,6 +409,7 @@ class Machine(Memory):
             metric_parameters=np.array([self.metric.parameter]),
             evidence=self._evidence,
             scales=self._scales,
+            beginnings=np.array([getattr(part, "begins_at", 0.0) for part in self.parts]),
             **self._common_fields(),
         )
 

@@ -143,8 +143,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     @property
     def scale(self) -> float:
-        """What weights are to be multiplied by: 1 unless link or algorithm say otherwise."""
-        return float(self._numbers[3]) if self._scale_code else 1.0
+        """What weights are to be multiplied by: 1 unless they fade, or link or algorithm say so."""
+        return float(self._numbers[3] if self._scale_code else 1.0 / self._forgetting[1])
 
     @property
     def n_weights(self) -> int:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from kesler.compiled.conditioning import METHOD, SQUARES, Z_SCORES
 from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
-    ADAPTIVE,
     CONTRAST,
     COUNT,
     FIRST,
     FIRST_SEEN,
     HEIGHT,
-    METRIC,
     N_SCALED,
+    OFFSET,
     POOLED_HEIGHT,
     POOLED_SQUARES,
     PRIOR,
@@ -43,7 +44,7 @@ def age(learner):
         return
     numbers[WORTH] *= numbers[GROWTH]
     if numbers[WORTH] >= MOST:
-        shrink_evidence(learner)
+        shrink_weights(learner)
         shrink_statistics(learner)
         shrink_past(learner)
         numbers[WORTH] /= MOST
@@ -51,10 +52,16 @@ def age(learner):
 
 
 @by_learner
-def shrink_evidence(learner):
-    """Divide what metrics have gathered."""
-    if learner.metric[METRIC] == ADAPTIVE:
-        shrink(learner.evidence)
+def shrink_weights(learner):
+    """Divide the weights and what metrics have gathered."""
+    shrink(learner.weights)
+    for part in range(learner.parts.shape[0]):
+        if learner.beginnings[part] != 0:
+            column = learner.parts[part, OFFSET]
+            rest = np.float32(learner.beginnings[part] * (1 - 1 / MOST))
+            for i in range(learner.weights.shape[0]):
+                learner.weights[i, column] += rest
+    shrink(learner.evidence)
     learner.metric_numbers[N_SCALED] /= MOST
     learner.metric_numbers[SCALED_LENGTH] /= MOST
 

@@ -124,7 +124,7 @@ class Learner(NamedTuple):
     calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes;
     conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
     (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are;
-    forgetting : (3,), as in `worth.py`.
+    forgetting : (3,), as in `worth.py`; beginnings : (parts,), what weights fade to.
     """
 
     weights: npt.NDArray[np.float32]
@@ -168,6 +168,7 @@ class Learner(NamedTuple):
     past: npt.NDArray[np.float64]
     past_rows: npt.NDArray[np.float64]
     forgetting: npt.NDArray[np.float64]
+    beginnings: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -320,6 +321,7 @@ LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         DOUBLE_TABLE,
+        DOUBLES,
         DOUBLES,
         DOUBLES,
     ),

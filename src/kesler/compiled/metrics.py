@@ -205,7 +205,7 @@ def leave_evidence(learner, indices, values, m, weight, scratch, solver):
         if solver.steps[j] > 0:
             n_moved = add_pair(j, n_moved, solver)
     learner.metric[TASK] = GATHER
-    learner.metric_numbers[SHARE] = share
+    learner.metric_numbers[SHARE] = share * learner.forgetting[WORTH]
     for part in range(learner.parts.shape[0]):
         move_part(learner, part, indices, values, n_moved, scratch, solver)
     learner.metric[TASK] = MOVE

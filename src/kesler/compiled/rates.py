@@ -26,16 +26,19 @@ from kesler.compiled.learner import (
     TOTAL,
     UNIT,
 )
-from kesler.compiled.worth import ROOT
+from kesler.compiled.worth import ROOT, WORTH
 
 
 @always_inlined
-def rate_of(kind, evidence):
-    """Return the step size of a weight that has so much evidence beside it."""
+def rate_of(kind, evidence, worth):
+    """Return the step size of a weight that has so much evidence beside it.
+
+    Evidence is kept so many times as a row counts; `scale_of` brings that in where it is a factor.
+    """
     if kind == ADAPTIVE:
         return np.float32(1) / np.sqrt(evidence) if evidence > 0 else np.float32(0)
     if kind == CONFIDENT:
-        return np.float32(1) / (np.float32(1) + evidence)
+        return worth / (worth + evidence)
     return np.float32(1)
 
 
@@ -74,7 +77,8 @@ def step_in_metric(learner, feature, column, amount):
         share = np.float32(learner.metric_numbers[SHARE])
         learner.evidence[feature, column] = gathered(evidence, share, amount)
         return np.float32(0)
-    step = amount * (rate_of(kind, evidence) * scale_of(learner, feature))
+    worth = np.float32(learner.forgetting[WORTH])
+    step = amount * (rate_of(kind, evidence, worth) * scale_of(learner, feature))
     if task == MOVE:
         return step
     learner.metric_numbers[TOTAL] += np.float64(amount) * np.float64(step)

@@ -24,6 +24,7 @@ from kesler.compiled.learner import (
 )
 from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
+from kesler.compiled.worth import lift_of
 
 
 @inlined
@@ -107,8 +108,9 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
         return
     if learner.parts[part, KIND] == SHARED:
         vectors = scratch.narrow[:n]
+        lift = lift_of(learner, part)
         for j in range(n):
-            vectors[j, 0] = learner.weights[indices[j], learner.parts[part, OFFSET]]
+            vectors[j, 0] = learner.weights[indices[j], learner.parts[part, OFFSET]] + lift
     else:
         vectors = scratch.vectors[:n]
         class_vectors(learner, part, indices, k, vectors)
@@ -119,12 +121,13 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
 def add_table_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a shared part whose views are wanted again: they are kept, zeros for the others."""
     table, column = scratch.tables[part], learner.parts[part, OFFSET]
+    lift = lift_of(learner, part)
     n_lanes = whole_lanes(k + 1, table.shape[1])
     of_map(learner, part, TABLE, indices, values, table, k, scratch.phi, scratch.products)
     for j in range(indices.shape[0]):
         for r in range(k, n_lanes):
             table[j, r] = 0
-        weight = learner.weights[indices[j], column]
+        weight = learner.weights[indices[j], column] + lift
         for r in range(k):
             scores[r] += weight * table[j, r]
 

@@ -52,7 +52,7 @@ from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import inherit, join, take_in
-from kesler.compiled.worth import WORTH
+from kesler.compiled.worth import WORTH, fade, grow
 
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
@@ -143,6 +143,7 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
         gather_gradient(learner, indices, values, k, m, weight, scratch, solver)
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)
+        grow(learner, n_moved, solver)
         movable = is_movable(learner, indices, values, n_moved, scratch, solver)
         if movable:
             move(learner, indices, values, n_moved, scratch, solver)
@@ -241,6 +242,7 @@ def score_candidates(learner, rows, t, indices, values, scratch):
     k = n_candidates(learner)
     find_views(learner, rows.ratings, t, k, scratch)
     score(learner, indices, values, k, scratch, scratch.scores)
+    fade(learner, k, scratch.scores)
 
 
 @inlined
@@ -280,6 +282,7 @@ def score_all(learner, rows, predictions, scores, scratch):
             x = scratch.conditioned[: values.shape[0]]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
+        fade(learner, k, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
 
