@@ -58,7 +58,8 @@ def arow(losses: Array, norms: Array, gram: Array, weight: float) -> Array:
 
 def root_of_u(alpha: float, v: float) -> float:
     """Wang et al. 2012, Proposition 1: the deviation of the margin after a step."""
-    return float(np.sqrt((alpha * v * PHI) ** 2 + 4 * v) - alpha * v * PHI) / 2
+    moved = alpha * v * PHI
+    return float(2 * v / (np.sqrt(moved**2 + 4 * v) + moved))
 
 
 def confident(margin: float, v: float, slack: float) -> float:

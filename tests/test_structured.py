@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from kesler import KeslerError, OnlineClassifier, StructuredLearner, update_rule
 from kesler.updates import RULES, MarginPerceptron
+from registry import PLAIN_RULES
 from streams import make_stream
 
 K = 4

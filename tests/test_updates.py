@@ -28,9 +28,10 @@ from registry import NEEDS_TWIN, with_strength
 
 Array = NDArray[np.float64]
 
-# What the oracle calls each rule object.
 # Rules without an aggressiveness that a row's weight could multiply; AROW's divides its noise.
 UNWEIGHTED = (*reference.UNIT_STEPS, "pa", "arow")
+
+# What the oracle calls each rule object.
 NAMES = {name: make() for name, make in RULES.items()}
 
 

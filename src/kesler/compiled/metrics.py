@@ -216,5 +216,6 @@ def leave_evidence(learner, indices, values, m, weight, scratch, solver):
 def soft_evidence(step, variance, phi):
     """Return alpha phi / sqrt(u), with which 1 / Sigma grows (Wang, Zhao and Hoi 2012, Prop. 1)."""
     moved = step * variance * phi
-    root = 0.5 * (np.sqrt(moved * moved + 4.0 * variance) - moved)
-    return step * phi / root if root > 0 else 0.0
+    # (sqrt(a^2 + 4 v) - a) / 2, in which a long step leaves nothing of the root, the other way up.
+    twice = np.sqrt(moved * moved + 4.0 * variance) + moved
+    return 0.5 * step * phi * twice / variance if variance > 0 else 0.0

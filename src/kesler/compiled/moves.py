@@ -21,7 +21,7 @@ from kesler.compiled.learner import (
     THE_REST,
 )
 from kesler.compiled.links import change
-from kesler.compiled.members import is_member, n_candidates
+from kesler.compiled.members import groups_of, is_member, n_candidates
 from kesler.compiled.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.scores import phi_of
 from kesler.compiled.wide import (
@@ -103,7 +103,8 @@ def move_part(learner, part, indices, values, n_moved, scratch, solver):
         if kind == PER_CLASS:
             add_view(learner, part, offset + r, indices, values, r, scratch, solver)
             continue
-        for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
+        start, end = groups_of(learner, part, r)
+        for m in range(start, end):
             group = learner.members[m]
             if is_first_with(learner, part, group, i, solver):
                 add_sum(learner, part, offset + group, indices, values, n_moved, scratch, solver)

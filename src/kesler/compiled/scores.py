@@ -93,7 +93,7 @@ def add_plain_scores(learner, part, indices, values, k, column, scores):
     width = learner.parts[part, WIDTH]
     clear(column, width)
     add_products(indices, values, learner.weights, offset, width, column)
-    for r in range(k):
+    for r in range(min(k, learner.counters[FIRST_SEEN])):
         for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
             scores[r] += column[learner.members[m]]
 
