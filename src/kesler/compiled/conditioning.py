@@ -22,6 +22,8 @@ MEAN, SQUARES = range(2)
 # A value is taken in at no more than so many deviations from the mean: few enough for a broken
 # value not to hide all later ones, and many enough to follow a stream that changes its scale.
 FURTHEST = 30.0
+# Less than this is none: far below what differences of float32 numbers leave.
+LEAST_VARIANCE = 1e-200
 
 
 @always_inlined
@@ -72,7 +74,7 @@ def condition_scores(learner, indices, values, first, scratch):
         value = np.float64(values[j])
         mean, squares = with_value(learner, indices[j], value, n_rows, worth)
         z = 0.0
-        if squares > 0:
+        if squares > LEAST_VARIANCE * (n_rows + worth):
             z = (value - mean) / math.sqrt(squares / (n_rows + worth))
         scratch.conditioned[j] = np.float32(min(clip, max(-clip, z)))
 
@@ -99,7 +101,7 @@ def with_value(learner, feature, value, n_before, weight):
     """Return the mean and the sum of squares about it, one value more counted in (West 1979)."""
     mean, squares = learner.past[feature, MEAN], learner.past[feature, SQUARES]
     gap = value - mean
-    if squares > 0:
+    if squares > LEAST_VARIANCE * n_before:
         most = FURTHEST * math.sqrt(squares / n_before)
         gap = min(most, max(-most, gap))
     share = weight / (n_before + weight)

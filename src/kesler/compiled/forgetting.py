@@ -32,8 +32,6 @@ from kesler.compiled.worth import GROWTH, ROOT, WORTH
 
 # When a row counts so much, all is divided by it.
 MOST = 2.0**20
-# Less variance than this is none: its root's inverse must be a float32.
-LEAST_VARIANCE = 1e-60
 
 
 @always_inlined
@@ -81,20 +79,11 @@ def shrink_statistics(learner):
         if learner.pooled.shape[1]:
             learner.pooled[i, COUNT] /= MOST
         if learner.pooled.shape[1] > POOLED_SQUARES:
-            shrink_variance(learner, i)
+            learner.pooled[i, POOLED_SQUARES] /= MOST
     if learner.moments.shape[1]:
         shrink(learner.moments[1])
         if learner.smoothing[PRIOR] != 0:
             weigh_priors(learner)
-
-
-@inlined
-def shrink_variance(learner, i):
-    """Divide the squares of a feature; one that has long been constant is as if it always was."""
-    squares = learner.pooled[i, POOLED_SQUARES] / MOST
-    if not squares > LEAST_VARIANCE * learner.amounts[0]:
-        squares = 0.0
-    learner.pooled[i, POOLED_SQUARES] = squares
 
 
 @inlined
