@@ -141,7 +141,7 @@ def test_weights_that_begin_at_a_value_fade_to_it(view):
     part = Shared(view, begins_at=0.25)
     model = OnlineClassifier(part, update="pa1", half_life=3.0).fit(X, stream.y)
     weights = 0.25 + (model._machine.hypothesis_weights()[0][:, 0] - 0.25) * model._machine.scale
-    assert abs(weights - 0.25).max() > 0.1
+    assert abs(weights - 0.25).max() > 0.05
     w = reference_forgetting.counting(70, 3.0)
     means = [
         np.average(stream.X[stream.y == r], axis=0, weights=w[stream.y == r]) for r in range(3)
