@@ -1,4 +1,4 @@
-"""Forgetting: learners for streams that drift, in which the past counts less and less."""
+"""Forgetting: learners for streams that drift, to which the past counts less and less."""
 
 from __future__ import annotations
 
