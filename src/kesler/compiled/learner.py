@@ -92,6 +92,8 @@ FULL = 2.0**24
 NO_INSTANCE = np.float32(1e-30)
 # A rule that is handed a growing set of constraints gets no further one that is violated by less.
 EXACT = 1e-6
+# Numbers that helpers are called with: Numba compiles a helper once more for each literal.
+NOTHING, ONE = np.int64(0), np.int64(1)
 # The largest amount that a trial may add to a weight: float32 ends at 3e38.
 LARGEST = 1e37
 

@@ -37,7 +37,7 @@ from kesler.compiled.learner import (
     PSEUDO,
 )
 
-PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = range(5)
+PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = np.arange(5)  # no literals, as in `learner.py`
 LOWEST = -1e30  # of the logarithm of a density
 
 # task, indices, values, vectors, statistics, totals, divisors, pooled, layer, k, parameters, out,

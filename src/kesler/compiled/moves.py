@@ -14,6 +14,7 @@ from kesler.compiled.learner import (
     KIND,
     LARGEST,
     MAP,
+    NOTHING,
     OFFSET,
     ORDERED,
     PER_CLASS,
@@ -130,7 +131,7 @@ def forget_coefficients(n_moved, solver):
 @always_inlined
 def sum_coefficients(m, solver):
     """Sum the steps into one coefficient a class; return how many classes move, list them."""
-    n_moved = 0
+    n_moved = NOTHING
     for j in range(m):
         if solver.steps[j] != 0:
             if solver.better[j] != THE_REST:

@@ -31,6 +31,7 @@ from kesler.compiled.learner import (
     MISTAKES,
     NORMS,
     NOT_FINITE,
+    NOTHING,
     REST,
     TRIALS,
     VIRTUAL,
@@ -65,7 +66,7 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
     if sight == NORMS:
         measure_norms(learner, indices, values, k, m, scratch, solver)
     elif sight == GRAM:
-        measure_gram(learner, indices, values, k, 0, m, scratch, solver)
+        measure_gram(learner, indices, values, k, NOTHING, m, scratch, solver)
     ask_rule(learner, m, weight, solver)
     # The optimum over all pairs mostly rests on a few: begin with the worst and add the one that
     # the step leaves most violated, until none is violated beyond the chosen ones.
