@@ -47,7 +47,7 @@ def gaussians(n_rows: int, change: int, seed: int = 0) -> Any:
     """Rows of five classes, which from row `change` on go by each other's names."""
     rng = np.random.default_rng(seed)
     y = rng.integers(5, size=n_rows)
-    centres = rng.normal(0, 0.8, size=(5, 12))
+    centres = rng.normal(0, 1.2, size=(5, 12))
     drawn = np.where(np.arange(n_rows) < change, y, (y + 1) % 5)
     return (centres[drawn] + rng.normal(size=(n_rows, 12))).astype(np.float32), y
 

@@ -17,21 +17,23 @@ from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     CONTRAST,
     COUNT,
-    FIRST,
     FIRST_SEEN,
+    FREQUENCY,
     HEIGHT,
+    MEAN,
     N_SCALED,
     OFFSET,
     POOLED_HEIGHT,
     POOLED_SQUARES,
     PRIOR,
-    ROUNDED_OFF,
     SCALED_LENGTH,
 )
 from kesler.compiled.worth import GROWTH, ROOT, WORTH
 
 # When a row counts so much, all is divided by it.
 MOST = 2.0**20
+# A class whose rows count less keeps its means, though any row outweighs them: float32 ends there.
+FAINT = 1e-20
 
 
 @always_inlined
@@ -67,12 +69,16 @@ def shrink_weights(learner):
 @inlined
 def shrink_statistics(learner):
     """Divide what is kept of the rows of each class and of all; means stay."""
+    last = learner.kinds.shape[0] - 1
     for i in range(learner.kinds.shape[0]):
         kind = learner.kinds[i]
-        if (FIRST < kind and kind <= CONTRAST) or kind == ROUNDED_OFF:
-            shrink(learner.statistics[i])
-            for r in range(learner.totals.shape[1]):
-                learner.totals[i, r] /= MOST
+        for r in range(learner.counters[FIRST_SEEN]):
+            if kind == CONTRAST:
+                shrink_class(learner, i, r)
+            elif (kind == MEAN or kind == FREQUENCY) and learner.totals[i, r] > FAINT:
+                shrink_class(learner, i, r)
+                if kind == MEAN:  # and what float32 rounded off it
+                    shrink_class(learner, last, r)
     for r in range(learner.amounts.shape[0]):
         learner.amounts[r] /= MOST
     for i in range(learner.pooled.shape[0]):
@@ -84,6 +90,14 @@ def shrink_statistics(learner):
         shrink(learner.moments[1])
         if learner.smoothing[PRIOR] != 0:
             weigh_priors(learner)
+
+
+@inlined
+def shrink_class(learner, layer, r):
+    """Divide one statistic of a class."""
+    for f in range(learner.statistics.shape[1]):
+        learner.statistics[layer, f, r] /= MOST
+    learner.totals[layer, r] /= MOST
 
 
 @inlined
