@@ -263,7 +263,6 @@ def _forgetting() -> list[Row]:
         Row("pa1", "multi", None, half_life=2.0),
         Row("simproj", "hybrid", "frequency", metric="confidence", half_life=2.0),
         Row("softmax", "multi", None, metric="confidence", half_life=5.0),
-        Row("pa1", "multi", None, metric="scale-free-adagrad", half_life=10.0),
         Row("pa1", "multi", None, conditioning="idf", half_life=2.0),
         Row("pa1", "hybrid", "distance", conditioning="z-scores", half_life=2.0),
     ]

@@ -1,11 +1,12 @@
 """Forgetting: the past fades row by row, whatever is kept of it, and a changed stream is followed.
 
-That every trial equals its twin is a law of the registry (`test_metrics.py`).
+Shorter runs of the same learners are held to all laws of the registry.
 """
 
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ from kesler.conditioning import Counts, ZScores
 from kesler.maps import MAPS, Contrast, GaussianRatio, SubExperts
 from kesler.rows import Rows
 from kesler.updates import Perceptron, SoftmaxGradient
+from registry import Row
 from streams import assert_same, make_stream
+from test_metrics import NOT_PLAIN, follow, twin_of
 
 STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
 HALF_LIVES = [1.0, 2.0, 7.5, 300.0]
@@ -60,6 +63,23 @@ def words(n_rows: int, change: int, seed: int = 0) -> Any:
     y = rng.integers(6, size=n_rows)
     drawn = np.where(np.arange(n_rows) < change, y, (y + 1) % 6)
     return np.array([rng.multinomial(15, frequencies[r]) for r in drawn], dtype=np.float32), y
+
+
+# ---- every trial, over the rows that all is divided in ------------------------------------------
+
+LONG = [
+    *(row for row in NOT_PLAIN if row.half_life is not None),
+    Row("pa1", "multi", None, metric="scale-free-adagrad", half_life=2.0),
+]
+
+
+@pytest.mark.parametrize("row", LONG, ids=lambda row: row.name)
+def test_every_trial_of_a_long_run_equals_its_twin(row):
+    row = replace(row, half_life=min(row.half_life, 2.0))
+    stream = make_stream(9, n_rows=70, n_classes=4, n_features=5)
+    twin, model = twin_of(row, stream, 0.5), row.learner(C=0.5)
+    assert follow(twin, model, stream.y) >= 20
+    assert model._machine._forgetting[1] < 2.0 ** (70 / row.half_life - 19)  # divided by now
 
 
 # ---- what is kept of the past -------------------------------------------------------------------
