@@ -118,6 +118,7 @@ class Row:
     conditioning: str | None = None
     metric: str = "auto"
     newcomers: Any = "wait"
+    half_life: float | None = None
     invariant: bool = False
 
     @property
@@ -130,6 +131,7 @@ class Row:
             "invariant": self.invariant,
             self.metric: self.metric != "auto",
             self.newcomers: self.newcomers != "wait",
+            f"half-life-{self.half_life}": self.half_life is not None,
         }
         return "-".join([*filter(None, parts), *(name for name, on in options.items() if on)])
 
@@ -138,7 +140,8 @@ class Row:
         """Whether the oracle of whole runs knows it: no link, metric, rest or newcomers."""
         told = (self.link, self.algorithm, self.conditioning, self.metric, self.newcomers)
         plain = told == ("linear", None, None, "auto", "wait") and not self.invariant
-        return plain and self.rule not in NEEDS_TWIN and self.has_oracle
+        known = self.has_oracle and self.half_life is None
+        return plain and self.rule not in NEEDS_TWIN and known
 
     @property
     def has_oracle(self) -> bool:
@@ -192,6 +195,7 @@ class Row:
             conditioning=self.conditioning,
             metric=self.metric,
             newcomers=self.newcomers,
+            half_life=self.half_life,
         )
 
     def oracle(self) -> list[dict[str, Any]]:
@@ -247,8 +251,27 @@ def _rows() -> list[Row]:
         if conditioning != "none"
     ]
     return list(
-        dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max, *conditioned, *_adaptive()])
+        dict.fromkeys(
+            [*rows, *averaged[:4], *linked, *linear_max, *conditioned, *_adaptive(), *_forgetting()]
+        )
     )
+
+
+def _forgetting() -> list[Row]:
+    """Learners of which each keeps something else that fades; after 40 rows all is divided."""
+    return [
+        Row("pa1", "hybrid", "product-mean", half_life=2.0),
+        Row("perceptron", "single", "frequency", half_life=5.0),
+        Row("ovr-squared", "all-three", "product-mean", metric="adagrad", half_life=2.0),
+        Row("ovr-squared", "hybrid", "contrast", metric="adagrad", half_life=2.0),
+        Row("softmax", "hybrid", "gaussian-ratio", metric="adagrad", half_life=2.0),
+        Row("ovr-squared", "multi", None, metric="adagrad", newcomers="virtual", half_life=1.0),
+        Row("pa1", "multi", None, half_life=2.0),
+        Row("simproj", "hybrid", "frequency", metric="confidence", half_life=2.0),
+        Row("softmax", "multi", None, metric="confidence", half_life=5.0),
+        Row("pa1", "multi", None, conditioning="idf", half_life=2.0),
+        Row("pa1", "hybrid", "distance", conditioning="z-scores", half_life=2.0),
+    ]
 
 
 def _adaptive() -> list[Row]:

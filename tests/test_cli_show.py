@@ -63,6 +63,21 @@ def test_show_needs_no_part_of_the_users_own(capsys, tmp_path):
     assert "RBF(sigma=2.0)" in kesler(capsys, "show", path).out
 
 
+def test_a_half_life_is_learnt_shown_and_kept(capsys, tmp_path):
+    rows, model = write_jsonl(tmp_path / "m.jsonl", messages(120)), tmp_path / "m.kesler"
+    asked = ("learn", rows, "--model", model, "--conditioning", "idf", "--half-life")
+    refused(kesler(capsys, *asked, 0), "--half-life 0.0 must be a finite number of rows")
+    assert kesler(capsys, *asked, 20).code == 0
+    assert load(model).half_life == 20
+    told = dict(line.split(maxsplit=1) for line in kesler(capsys, "show", model).lines)
+    assert told["half"].split() == ["life", "20", "rows"]
+    kept = (1 - 2**-6) / (1 - 2 ** (-1 / 20))  # of 120 rows, six half-lives
+    assert f"over {kept:,.10g}"[:12] in told["conditioning"]
+    again = ("learn", rows, "--model", model, "--resume", "--half-life")
+    refused(kesler(capsys, *again, 30), "half")
+    assert kesler(capsys, *again, 20).code == 0
+
+
 @pytest.mark.parametrize("flag", [[], ["--json"]])
 def test_what_is_no_model_is_refused(capsys, tmp_path, flag):
     refused(kesler(capsys, "show", tmp_path / "none", *flag), "there is no such model file")

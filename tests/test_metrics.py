@@ -60,7 +60,7 @@ def follow(twin: Twin, model: Any, told: Any, weights: Any = None) -> int:
         model.partial_fit([x], [named], sample_weight=[weight])
         twin.take_in(x, answer, weight)
         if clear:
-            assert_near(twin.state_of(model), after, twin.rule)
+            assert_near(twin.state_of(model), twin.faded(after), twin.rule)
             checked += 1
     return checked
 
@@ -90,6 +90,7 @@ def twin_of(row: Row, stream: Stream, C: float) -> Twin:
         metric="euclidean" if row.metric == "auto" else row.metric,
         newcomers=row.newcomers,
         invariant=True if row.invariant else None,
+        half_life=row.half_life or np.inf,
     )
 
 

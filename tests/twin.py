@@ -40,6 +40,7 @@ class Twin:
     groups : the label sets of groups, by name.
     X : the rows, a constant before them where there is one.
     trials, gain : rows so far by weight, and their squared lengths in units of the scales.
+    half_life : after how many rows all that is kept beside the weights counts half.
     """
 
     parts: list[dict[str, Any]]
@@ -55,6 +56,7 @@ class Twin:
     newcomers: str = "wait"
     invariant: bool | None = None
     is_ordinal: bool = False
+    half_life: float = np.inf
 
     def __post_init__(self) -> None:
         self.parts = [part | {"groups": list(self.groups.values())} for part in self.parts]
@@ -67,6 +69,15 @@ class Twin:
         self.ranks: list[int] = []  # the rank of each class, by its number
         self.seen = np.zeros(self.n, dtype=bool)
         self.scales, self.trials, self.length = np.zeros(self.n), 0.0, 0.0
+
+    @property
+    def fading(self) -> float:
+        """What the past is multiplied by after each trial."""
+        return float(2 ** (-1 / self.half_life))
+
+    def faded(self, state: State) -> State:
+        """Return what is left of a state when the trial is over."""
+        return State(self.fading * state.v, self.fading * state.evidence)
 
     # ---- views and weights ------------------------------------------------------------------
 
@@ -110,11 +121,12 @@ class Twin:
             arrays[f"states.{i}"][0] if linked else arrays[f"weights.{i}"]
             for i in range(len(self.parts))
         ]
-        v = self.laid_out(model, tables, -1)
+        worth = model._machine._forgetting[1]
+        v = self.laid_out(model, tables, -1) / worth
         if "evidence.0" not in arrays:
             return State(v, np.zeros_like(v))
         evidence = [arrays[f"evidence.{i}"] for i in range(len(self.parts))]
-        return State(v, self.laid_out(model, evidence, 1))
+        return State(v, self.laid_out(model, evidence, 1) / worth)
 
     def laid_out(self, model: Any, tables: list[Any], sign: int) -> Any:
         """Lay tables out as views are; `sign` is that of thresholds."""
@@ -295,6 +307,8 @@ class Twin:
         """Let classes join after the trial, and the row count as an instance of the best."""
         self.seen |= x != 0
         self.let_join(answer)
+        self.trials, self.length = self.fading * self.trials, self.fading * self.length
+        self.past = [[(row, self.fading * w) for row, w in rows] for rows in self.past]
         for r, level in answer.items():
             if level == 0:
                 self.past[r].append((x, weight))

@@ -34,7 +34,7 @@ class KernelMachine(Machine):
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, costs, conditioning : as in `Machine`.
+    parts, rule, classes, constant, answer, costs, conditioning, half_life : as in `Machine`.
     link, averaged, metric, newcomers : refused unless linear, False, Euclidean and not "virtual",
         since there are no weights.
     kernel : the inner product of views.
@@ -62,6 +62,7 @@ class KernelMachine(Machine):
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
         conditioning: Conditioning | None = None,
+        half_life: float | None = None,
         kernel: MercerKernel,
         dense: bool,
         budget: int | None = None,
@@ -105,6 +106,7 @@ class KernelMachine(Machine):
             costs=costs,
             newcomers=newcomers,
             conditioning=conditioning,
+            half_life=half_life,
         )
 
     @property

@@ -17,6 +17,7 @@ from kesler.conditioning import Conditioning
 from kesler.constraints import selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.forgetting import require_forgettable
 from kesler.geometry import EUCLIDEAN, Metric, resolve_metric
 from kesler.hypotheses import (
     Grouped,
@@ -60,6 +61,7 @@ class Machine(Memory):
     metric : one step size for each weight.
     newcomers : what the first instance of a class does; see :data:`kesler.classes.Newcomers`.
     conditioning : what is done to rows before their trials, None for nothing.
+    half_life : after how many rows what was learnt counts half, None for never.
 
     Raises
     ------
@@ -87,12 +89,14 @@ class Machine(Memory):
         metric: Metric = EUCLIDEAN,
         newcomers: Newcomers = "wait",
         conditioning: Conditioning | None = None,
+        half_life: float | None = None,
     ) -> None:
         require_compatible(link, rule, averaged=averaged)
         require_measurable(metric, rule, link, parts)
         require_priceable(costs, rule)
         require_rest(rule, link, answer)
         require_conceivable(newcomers, rule, link, costs, answer)
+        require_forgettable(half_life, rule, link, averaged=averaged)
         super().__init__(
             parts,
             rule,
@@ -105,6 +109,7 @@ class Machine(Memory):
             metric=metric,
             newcomers=newcomers,
             conditioning=conditioning,
+            half_life=half_life,
         )
         self._require_thresholds()
 
@@ -350,7 +355,8 @@ class Machine(Memory):
             above_first = 1 + self._ranks[1, 1 : self.n_known]
             weights = self._reader.weights[0]
             total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
-        thresholds: npt.NDArray[np.float32] = -np.float32(self.constant) * total
+        factor = np.float32(self.constant * self.scale)
+        thresholds: npt.NDArray[np.float32] = -factor * total
         return thresholds
 
     def _require_thresholds(self) -> None:
@@ -405,6 +411,7 @@ class Machine(Memory):
             scales=self._scales,
             listed=self._listed,
             is_listed=self._is_listed,
+            beginnings=np.array([getattr(part, "begins_at", 0.0) for part in self.parts]),
             **self._common_fields(),
         )
 
@@ -450,6 +457,7 @@ class Machine(Memory):
             "conditioning_parameters": np.array(parameters, dtype=np.float64),
             "past": self._past,
             "past_rows": self._past_rows,
+            "forgetting": self._forgetting,
         }
 
     @cached_property

@@ -39,6 +39,7 @@ LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
     *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
     *("_pooled", "_moments", "_amounts", "_divisors", "_metric_numbers", "_past", "_past_rows"),
+    "_forgetting",
 )
 
 
@@ -48,7 +49,7 @@ class Memory:
     Parameters
     ----------
     parts, rule, classes, constant, answer, link, averaged, costs, metric, newcomers, \
-conditioning : as in :class:`~kesler.machine.Machine`.
+conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     Notes
     -----
@@ -72,6 +73,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         metric: Metric,
         newcomers: Newcomers,
         conditioning: Conditioning | None,
+        half_life: float | None,
     ) -> None:
         self.parts = list(parts)
         self.rule = rule
@@ -84,6 +86,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
@@ -105,6 +108,10 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._require_linear_beginning()
         self._calibration = uncalibrated() if answer != "levels" else np.empty(0)
         self._past_rows = np.zeros(1)
+        # What rows count; see `kesler.compiled.worth`.
+        self._forgetting = np.array(
+            [1.0 if half_life is None else 2.0 ** (1 / half_life), 1.0, 1.0]
+        )
         self._lock = RLock()
         self._allocate(LANES, 0, [0] * len(self.parts))
 
@@ -136,8 +143,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
 
     @property
     def scale(self) -> float:
-        """What weights are to be multiplied by: 1 unless link or algorithm say otherwise."""
-        return float(self._numbers[3]) if self._scale_code else 1.0
+        """What weights are to be multiplied by: 1 unless they fade, or link or algorithm say so."""
+        return float(self._numbers[3] if self._scale_code else 1.0 / self._forgetting[1])
 
     @property
     def n_weights(self) -> int:
@@ -482,6 +489,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         arrays |= self._pooled_arrays(n, k)
         if self.conditioning is not None:
             arrays |= {"past": self._past[:n], "past_rows": self._past_rows}
+        if self.half_life is not None:
+            arrays["forgetting"] = self._forgetting
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
     def restore(
@@ -509,6 +518,8 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._put_pooled(arrays)
         if self.conditioning is not None:
             self._past[:n_features], self._past_rows[:] = arrays["past"], arrays["past_rows"]
+        if self.half_life is not None:
+            self._forgetting[:] = arrays["forgetting"]
         self._place_ranks()
         self._bind()
 

@@ -19,6 +19,7 @@ OPTIONS = {
     "update='": "--update '",
     "feature_map='": "--map '",
     "conditioning='": "--conditioning '",
+    "half_life=": "--half-life ",
 }
 
 

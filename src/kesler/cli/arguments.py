@@ -254,6 +254,13 @@ def _learning(command: ArgumentParser) -> None:
         "an update is named), counts, idf, z-scores, or auto, by the kind of the first rows",
     )
     add(
+        "--half-life",
+        type=float,
+        metavar="ROWS",
+        help="after how many rows what was learnt counts half, for streams that drift (default: "
+        "nothing is forgotten)",
+    )
+    add(
         "--shuffle",
         type=_seed,
         metavar="SEED",

@@ -10,6 +10,7 @@ from kesler.conditioning import resolve_conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
 from kesler.estimators.defaults import OPEN
+from kesler.forgetting import require_half_life
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Shared, resolve_hypotheses
 from kesler.kernels import resolve_kernel
@@ -34,7 +35,7 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     kernel, sigma, budget : str or None, float, int or None
         As :class:`kesler.OnlineClassifier` takes them.
-    conditioning : str or None
+    conditioning, half_life : str or None, float or None
         As :class:`kesler.OnlineClassifier` takes them.
     """
 
@@ -50,6 +51,7 @@ class Method:
     metric: str = "auto"
     newcomers: str = OPEN
     conditioning: str | None = OPEN
+    half_life: float | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
@@ -60,6 +62,7 @@ class Method:
         resolve_metric(self.metric)
         if self.conditioning != OPEN:
             resolve_conditioning(self.conditioning, dense=False)
+        require_half_life(self.half_life)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -74,6 +77,7 @@ class Method:
             metric=self.metric,
             newcomers=self.newcomers,
             conditioning=self.conditioning,
+            half_life=self.half_life,
         )
 
     def spelt_out(self) -> Method:

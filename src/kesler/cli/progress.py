@@ -88,9 +88,10 @@ def progress_of(model: OnlineClassifier) -> Progress:
 def _require_same_method(options: Namespace, progress: Progress) -> None:
     for name, value in chosen(options).items():
         if progress.method.get(name) != value:
+            option = "--" + name.replace("_", "-")
             raise KeslerError(
-                f"{options.model} was not learnt with --{name} {value}, and a model goes on as it "
-                f"began: leave --{name} out"
+                f"{options.model} was not learnt with {option} {value}, and a model goes on as it "
+                f"began: leave {option} out"
             )
 
 

@@ -46,6 +46,7 @@ def account(path: str) -> dict[str, Any]:
         "costs": metadata.get("costs"),
         "intercept": intercept,
         "conditioning": _conditioning(metadata.get("conditioning"), arrays),
+        "half_life": metadata.get("half_life"),
         "trials": n_trials,
         "mistakes": n_mistakes,
         "features": max(0, metadata["n_features"] - bool(intercept)),
@@ -68,7 +69,9 @@ def _conditioning(
     if described is None:
         return None
     n_met = int(arrays["past"].any(axis=1).sum())
-    return {"part": _spelt(described), "rows": arrays["past_rows"].item(), "features": n_met}
+    worth = arrays["forgetting"][1] if "forgetting" in arrays else 1.0
+    n_rows = (arrays["past_rows"] / worth).item()
+    return {"part": _spelt(described), "rows": n_rows, "features": n_met}
 
 
 def _spelt(described: Mapping[str, Any] | None) -> str | None:
@@ -92,6 +95,8 @@ def _told(name: str, value: Any) -> str:
     if name == "conditioning" and value is not None:
         kept = f", {value['features']:,} features" if value["features"] else ""
         return f"{value['part']}, over {value['rows']:,.10g} rows{kept}"
+    if name == "half_life" and value is not None:
+        return f"{value:,.10g} rows"
     if name == "hypotheses":
         return ", ".join(value)
     if isinstance(value, list):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from kesler.compiled.jit import always_inlined, inlined
+from kesler.compiled.worth import WORTH
 
 # Of `conditioning`: the method, and how many features stand before those that it is applied to.
 METHOD, N_CONSTANT = range(2)
@@ -21,6 +22,8 @@ MEAN, SQUARES = range(2)
 # A value is taken in at no more than so many deviations from the mean: few enough for a broken
 # value not to hide all later ones, and many enough to follow a stream that changes its scale.
 FURTHEST = 30.0
+# Less than this is none: far below what differences of float32 numbers leave.
+LEAST_VARIANCE = 1e-200
 
 
 @always_inlined
@@ -46,14 +49,15 @@ def condition_counts(learner, indices, values, first, scratch):
     """Damp counts, raise what few rows had, and scale what comes out to length 1."""
     parameters, out = learner.conditioning_parameters, scratch.exact
     damped, with_idf = parameters[DAMPED] != 0, parameters[IDF] != 0
-    n_rows, total = learner.past_rows[0], 0.0
+    n_rows, worth, total = learner.past_rows[0], learner.forgetting[WORTH], 0.0
     for j in range(first, values.shape[0]):
         v = np.float64(values[j])
         if damped and abs(v) > 1:
             v = np.float64(math.copysign(1 + math.log(abs(v)), v))
         if with_idf:
             # No feature was in more rows than there were: the logarithm is above 0.
-            v *= math.sqrt(math.log((n_rows + 1) / (learner.past[indices[j], N_ROWS] + 0.5)))
+            n_with = learner.past[indices[j], N_ROWS]
+            v *= math.sqrt(math.log((n_rows + worth) / (n_with + 0.5 * worth)))
         total += v * v
         out[j] = v
     scale = 1 / math.sqrt(total) if parameters[UNIT] != 0 and total > 0 else 1.0
@@ -65,12 +69,13 @@ def condition_counts(learner, indices, values, first, scratch):
 def condition_scores(learner, indices, values, first, scratch):
     """Measure each feature in deviations from its mean, this row among the others."""
     clip, n_rows = learner.conditioning_parameters[CLIP], learner.past_rows[0]
+    worth = learner.forgetting[WORTH]
     for j in range(first, values.shape[0]):
         value = np.float64(values[j])
-        mean, squares = with_value(learner, indices[j], value, n_rows, 1.0)
+        mean, squares = with_value(learner, indices[j], value, n_rows, worth)
         z = 0.0
-        if squares > 0:
-            z = (value - mean) / math.sqrt(squares / (n_rows + 1))
+        if squares > LEAST_VARIANCE * (n_rows + worth):
+            z = (value - mean) / math.sqrt(squares / (n_rows + worth))
         scratch.conditioned[j] = np.float32(min(clip, max(-clip, z)))
 
 
@@ -96,7 +101,7 @@ def with_value(learner, feature, value, n_before, weight):
     """Return the mean and the sum of squares about it, one value more counted in (West 1979)."""
     mean, squares = learner.past[feature, MEAN], learner.past[feature, SQUARES]
     gap = value - mean
-    if squares > 0:
+    if squares > LEAST_VARIANCE * n_before:
         most = FURTHEST * math.sqrt(squares / n_before)
         gap = min(most, max(-most, gap))
     share = weight / (n_before + weight)

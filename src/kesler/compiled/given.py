@@ -14,6 +14,7 @@ from kesler.compiled.learner import GROUPED, KIND, OFFSET, PER_CLASS
 from kesler.compiled.lengths import with_power
 from kesler.compiled.links import change
 from kesler.compiled.members import is_member, n_common
+from kesler.compiled.worth import lift_of
 
 
 @by_learner
@@ -68,6 +69,10 @@ def add_given_scores(learner, part, k, views, scores):
         else:
             column = offset + r if kind == PER_CLASS else offset
             scores[r] += project(indices, values, start, stop, weights, column)
+            lift = lift_of(learner, part)
+            if lift != 0:
+                for j in range(start, stop):
+                    scores[r] += lift * values[j]
 
 
 # ---- norms ---------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.algorithms import run_algorithm
+from kesler.compiled.forgetting import MOST, shrink_weights
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import inlined
 from kesler.compiled.kernel_norms import similarity, view_of
@@ -116,3 +117,11 @@ def kernel_insert_rank(learner, y):
 @run_algorithm.register(KernelLearner)
 def kernel_run_algorithm(learner, indices, values, scratch, solver):
     """Do nothing: there are no weights to move."""
+
+
+@shrink_weights.register(KernelLearner)
+def kernel_shrink_weights(learner):
+    """Divide the coefficients of support vectors."""
+    for part in range(learner.coefficients.shape[0]):
+        for e in range(learner.coefficients.shape[1]):
+            learner.coefficients[part, e] /= MOST

@@ -127,7 +127,8 @@ class Learner(NamedTuple):
     all rows and of each class's; divisors : (4, classes) and smoothing : (4,), as named above;
     calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes;
     conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
-    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are.
+    (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are;
+    forgetting : (3,), as in `worth.py`; beginnings : (parts,), what weights fade to.
     """
 
     weights: npt.NDArray[np.float32]
@@ -172,6 +173,8 @@ class Learner(NamedTuple):
     conditioning_parameters: npt.NDArray[np.float64]
     past: npt.NDArray[np.float64]
     past_rows: npt.NDArray[np.float64]
+    forgetting: npt.NDArray[np.float64]
+    beginnings: npt.NDArray[np.float64]
 
 
 class Views(NamedTuple):
@@ -328,6 +331,8 @@ LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         DOUBLE_TABLE,
+        DOUBLES,
+        DOUBLES,
         DOUBLES,
     ),
     Learner,

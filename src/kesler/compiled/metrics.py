@@ -52,6 +52,7 @@ from kesler.compiled.wide import (
     spread_coefficients,
     width_of,
 )
+from kesler.compiled.worth import WORTH
 
 
 @by_learner
@@ -120,7 +121,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
         call_gradient(learner.rule[3], learner.rule_parameters, solver.losses[:m], solver.steps[:m])
     n_moved = sum_coefficients(m, solver)
     learner.metric[TASK] = GATHER
-    learner.metric_numbers[SHARE] = weight
+    learner.metric_numbers[SHARE] = weight * learner.forgetting[WORTH]
     wide = is_wide_trial(learner, n_moved, k, scratch)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
@@ -228,7 +229,7 @@ def add_evidence(learner, indices, values, m, weight, scratch, solver):
         if solver.steps[j] > 0:
             n_moved = add_pair(j, n_moved, solver)
     learner.metric[TASK] = GATHER
-    learner.metric_numbers[SHARE] = share
+    learner.metric_numbers[SHARE] = share * learner.forgetting[WORTH]
     for part in range(learner.parts.shape[0]):
         move_part(learner, part, indices, values, n_moved, scratch, solver)
     learner.metric[TASK] = MOVE

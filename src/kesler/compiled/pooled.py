@@ -31,14 +31,18 @@ from kesler.compiled.learner import (
     SHRINKAGE,
     TRIALS,
 )
+from kesler.compiled.worth import WORTH
+
+# Less than this is none, lest the root of its inverse be more than float32 holds.
+LEAST_VARIANCE = 1e-60
 
 
 @inlined
 def take_in_pooled(learner, indices, values, codes, levels, weight):
     """Add the row to what is kept of all rows, and to its classes beside them."""
-    share = np.float64(np.float32(weight))
+    share, full = np.float64(np.float32(weight)), FULL * learner.forgetting[WORTH]
     for i in range(codes.shape[0]):
-        if levels[i] == 0 and learner.amounts[1 + codes[i]] + share > FULL:
+        if levels[i] == 0 and learner.amounts[1 + codes[i]] + share > full:
             return
     learner.amounts[0] += share
     for i in range(codes.shape[0]):
@@ -55,7 +59,8 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
 @inlined
 def weigh_classes(learner):
     """Keep what counts are divided by, 1 where there is nothing to count."""
-    total, pseudo = learner.amounts[0], learner.smoothing[PSEUDO_ROWS]
+    total = learner.amounts[0]
+    pseudo = learner.smoothing[PSEUDO_ROWS] * learner.forgetting[WORTH]
     for r in range(learner.counters[FIRST_SEEN]):
         own = learner.amounts[1 + r]
         rest = total - own
@@ -100,14 +105,15 @@ def pool(learner, layer, indices, values, share, k):
     part = share / learner.amounts[0]
     for j in range(indices.shape[0]):
         pooled, x = learner.pooled[indices[j]], np.float64(values[j])
-        before, off = pooled[POOLED_SQUARES], x - pooled[POOLED_MEAN]
+        least, off = LEAST_VARIANCE * learner.amounts[0], x - pooled[POOLED_MEAN]
+        varied = pooled[POOLED_SQUARES] > least
         pooled[POOLED_MEAN] += off * part
         pooled[POOLED_SQUARES] += share * off * (x - pooled[POOLED_MEAN])
-        if pooled[POOLED_SQUARES] > 0:
+        if pooled[POOLED_SQUARES] > least:
             variance = pooled[POOLED_SQUARES] / learner.amounts[0]
             pooled[POOLED_SHARPNESS] = math.sqrt(0.5 / variance)
             pooled[POOLED_HEIGHT] = -0.5 * math.log(variance)
-            if before == 0:  # constant until now, and of no account
+            if not varied:  # constant until now, and of no account
                 for r in range(k):
                     renew(learner, layer, indices[j], r)
     if learner.smoothing[PRIOR] != 0:
@@ -138,9 +144,10 @@ def renew(learner, layer, f, r):
     """Compute what maps read of one feature and class: N(x) = e^(height - (sharpness off)^2)."""
     own, pooled = learner.amounts[1 + r], learner.pooled[f]
     variance = pooled[POOLED_SQUARES] / learner.amounts[0]
-    if not (own > 0 and variance > 0):
+    if not (own > 0 and variance > LEAST_VARIANCE):
         return
-    shrunk = min(1.0, learner.smoothing[SHRINKAGE] / (own + 1))
+    worth = learner.forgetting[WORTH]
+    shrunk = min(1.0, learner.smoothing[SHRINKAGE] * worth / (own + worth))
     spread = (1 - shrunk) * learner.moments[1, r, f] / own + shrunk * variance
     spread = max(spread, learner.smoothing[FLOOR] * variance)
     learner.statistics[layer, f, r] = learner.moments[0, r, f] - pooled[ORIGIN]

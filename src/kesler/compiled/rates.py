@@ -26,32 +26,37 @@ from kesler.compiled.learner import (
     TOTAL,
     UNIT,
 )
+from kesler.compiled.worth import ROOT, WORTH
 
 STEEPEST = 1e15  # of what is multiplied by 1 / sqrt(evidence) yet, which float32 is to hold
 
 
 @always_inlined
-def rate_of(kind, evidence):
-    """Return the step size of a weight that has so much evidence beside it."""
+def rate_of(kind, evidence, worth):
+    """Return the step size of a weight that has so much evidence beside it.
+
+    Evidence is kept so many times as a row counts; `scale_of` brings that in where it is a factor.
+    """
     if kind == ADAPTIVE:
         return np.float32(1) / np.sqrt(evidence) if evidence > 0 else np.float32(0)
     if kind == CONFIDENT:
-        return np.float32(1) / (np.float32(1) + evidence)
+        return worth / (worth + evidence)
     return np.float32(1)
 
 
 @always_inlined
 def scale_of(learner, feature):
     """Return what the rates of a feature's weights are multiplied by."""
+    root = learner.forgetting[ROOT]  # squares of gradients are kept so many times squared
     if learner.metric[UNIT] == NO_UNIT:
-        return np.float32(1)
+        return np.float32(root if learner.metric[METRIC] == ADAPTIVE else 1.0)
     gain, scale = learner.metric_numbers[GAIN], 1.0
     if learner.metric[UNIT] == FEATURES:
         scale = np.float64(learner.scales[feature])
         if scale == 0:
             return np.float32(0)
     if learner.metric[METRIC] == ADAPTIVE:
-        return np.float32(min(np.sqrt(gain) / scale, STEEPEST))
+        return np.float32(root * min(np.sqrt(gain) / scale, STEEPEST))
     return np.float32(min(gain / scale / scale, LARGEST))
 
 
@@ -76,7 +81,8 @@ def step_in_metric(learner, feature, column, amount):
         grown = gathered(np.float64(evidence), share, np.float64(amount))
         learner.evidence[feature, column] = grown
         return np.float32(0)
-    step = amount * (rate_of(kind, evidence) * scale_of(learner, feature))
+    worth = np.float32(learner.forgetting[WORTH])
+    step = amount * (rate_of(kind, evidence, worth) * scale_of(learner, feature))
     if task == MOVE:
         return step
     learner.metric_numbers[TOTAL] += np.float64(amount) * np.float64(step)

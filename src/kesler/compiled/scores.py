@@ -25,6 +25,7 @@ from kesler.compiled.learner import (
 from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
 from kesler.compiled.wide import add_table_scores, width_of
+from kesler.compiled.worth import lift_of
 
 
 @inlined
@@ -107,12 +108,14 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
         keep_views(learner, part, indices, values, k, scratch)
         column, table = learner.parts[part, OFFSET], scratch.tables[part]
         width = width_of(k, scores.shape[0])
-        add_table_scores(learner.weights, column, indices, table, width, scores)
+        lift = lift_of(learner, part)
+        add_table_scores(learner.weights, column, lift, indices, table, width, scores)
         return
     if learner.parts[part, KIND] == SHARED:
         vectors = scratch.narrow[:n]
+        lift = lift_of(learner, part)
         for j in range(n):
-            vectors[j, 0] = learner.weights[indices[j], learner.parts[part, OFFSET]]
+            vectors[j, 0] = learner.weights[indices[j], learner.parts[part, OFFSET]] + lift
     else:
         vectors = scratch.vectors[:n]
         class_vectors(learner, part, indices, k, vectors)

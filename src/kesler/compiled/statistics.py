@@ -17,6 +17,7 @@ from kesler.compiled.learner import (
     PER_CLASS,
     VIRTUAL,
 )
+from kesler.compiled.worth import WORTH
 
 
 @inlined
@@ -65,7 +66,7 @@ def take_in(learner, indices, values, y, weight):
                 learner.totals[i, y] = 1
                 for j in range(indices.shape[0]):
                     sums[indices[j], y] = values[j]
-        elif kind > FREQUENCY or learner.totals[i, y] + share > FULL:
+        elif kind > FREQUENCY or learner.totals[i, y] + share > FULL * learner.forgetting[WORTH]:
             continue
         elif kind == MEAN:
             add_to_mean(learner, i, indices, values, y, share)

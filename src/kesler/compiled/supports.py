@@ -88,6 +88,7 @@ class KernelLearner(NamedTuple):
     conditioning_parameters: npt.NDArray[np.float64]
     past: npt.NDArray[np.float64]
     past_rows: npt.NDArray[np.float64]
+    forgetting: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -129,6 +130,7 @@ KERNEL_LEARNER = types.NamedTuple(
         INTS,
         DOUBLES,
         DOUBLE_TABLE,
+        DOUBLES,
         DOUBLES,
     ),
     KernelLearner,

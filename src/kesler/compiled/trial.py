@@ -17,6 +17,7 @@ from kesler.compiled.choices import (
     worst_pair,
 )
 from kesler.compiled.conditioning import condition, is_conditioned, remember
+from kesler.compiled.forgetting import age
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
 from kesler.compiled.learner import (
@@ -52,6 +53,7 @@ from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, score
 from kesler.compiled.statistics import inherit, join, list_features, take_in
+from kesler.compiled.worth import WORTH, fade, grow
 
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
@@ -142,6 +144,7 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
         gather_gradient(learner, indices, values, k, m, weight, scratch, solver)
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)
+        grow(learner, n_moved, solver)
         movable = is_movable(learner, indices, values, n_moved, scratch, solver)
         if movable:
             move(learner, indices, values, n_moved, scratch, solver)
@@ -226,16 +229,12 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         r, s = judge(learner, k, highest, scratch, solver)
         # A mistake is a pair of which the worse class would be predicted first.
         mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
-<<<<<<< HEAD
-        if learner.newcomers[0] != WAIT:
-            if brings_new(learner, codes):
-                join_new(learner, codes, scratch.out)
-=======
-        has_grown = rescale(learner, row, x, weight)
+        has_grown = rescale(learner, row, x, weight * learner.forgetting[WORTH])
         if learner.newcomers[0] != WAIT or has_grown:
-            has_joined = learner.newcomers[0] != WAIT and join_new(learner, codes, scratch.out)
+            has_joined = learner.newcomers[0] != WAIT and brings_new(learner, codes)
+            if has_joined:
+                join_new(learner, codes, scratch.out)
             if has_joined or has_grown:
->>>>>>> mtest
                 score_candidates(learner, rows, t, row, x, scratch)
             k = n_candidates(learner)
             highest = set_levels(codes, levels, heard.shape[REST], k, solver)
@@ -243,8 +242,10 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
-        meet(learner, row, x, codes, levels, weight, scratch.out)
-        remember(learner, row, values, weight)
+        age(learner)
+        counted = weight * learner.forgetting[WORTH]
+        meet(learner, row, x, codes, levels, counted, scratch.out)
+        remember(learner, row, values, counted)
 
 
 @inlined
@@ -253,6 +254,7 @@ def score_candidates(learner, rows, t, indices, values, scratch):
     k = n_candidates(learner)
     find_views(learner, rows.ratings, t, k, scratch)
     score(learner, indices, values, k, scratch, scratch.scores)
+    fade(learner, k, scratch.scores)
 
 
 @inlined
@@ -292,6 +294,7 @@ def score_all(learner, rows, predictions, scores, scratch):
             x = scratch.conditioned[: values.shape[0]]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
+        fade(learner, k, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
 

@@ -32,6 +32,7 @@ from kesler.compiled.learner import (
     THE_REST,
 )
 from kesler.compiled.rates import gathered, rate_of, scale_of
+from kesler.compiled.worth import WORTH
 
 
 @inlined
@@ -93,7 +94,9 @@ def change_widely(learner, part, indices, values, k, scratch):
     if kind == ADAPTIVE:
         move_adaptively(weights, evidence, indices, values, first, width, wide, scratch.rates)
     elif kind == CONFIDENT:
-        move_confidently(weights, evidence, indices, values, first, width, wide, scratch.rates)
+        worth = np.float32(learner.forgetting[WORTH])
+        rates = scratch.rates
+        move_confidently(weights, evidence, indices, values, first, width, wide, rates, worth)
     else:
         move_rows(weights, indices, values, first, width, wide, scratch.rates)
 
@@ -113,7 +116,8 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
         return
     find_scales(learner, indices, scratch.rates)
     width = width_of(k, lengths.shape[0])
-    add_row_lengths(learner.evidence, kind, indices, values, first, width, scratch.rates, lengths)
+    evidence, rates, worth = learner.evidence, scratch.rates, np.float32(learner.forgetting[WORTH])
+    add_row_lengths(evidence, kind, indices, values, first, width, rates, worth, lengths)
     if y != THE_REST:
         own = lengths[y]
         for s in range(k):
@@ -130,12 +134,12 @@ def find_scales(learner, indices, scales):
 @inlined
 def find_rates(learner, column, indices, rates):
     """rates[j] = the step size of the j-th entry's weight in one hypothesis."""
-    kind = learner.metric[METRIC]
+    kind, worth = learner.metric[METRIC], np.float32(learner.forgetting[WORTH])
     for j in range(indices.shape[0]):
         evidence = np.float32(0)
         if kind != EUCLIDEAN:
             evidence = learner.evidence[indices[j], column]
-        rates[j] = rate_of(kind, evidence) * scale_of(learner, indices[j])
+        rates[j] = rate_of(kind, evidence, worth) * scale_of(learner, indices[j])
 
 
 # ---- loops over arrays alone: what vectorises is a function of its own ---------------------------
@@ -168,33 +172,33 @@ def move_adaptively(weights, evidence, indices, values, first, width, wide, scal
     for j in range(indices.shape[0]):
         x, i, scale = values[j], np.uintp(indices[j]), scales[j]
         for r in range(stop):
-            rate = rate_of(ADAPTIVE, evidence[i, start + r]) * scale
+            rate = rate_of(ADAPTIVE, evidence[i, start + r], np.float32(1)) * scale
             weights[i, start + r] += wide[r] * x * rate
 
 
 @inlined
-def move_confidently(weights, evidence, indices, values, first, width, wide, scales):
+def move_confidently(weights, evidence, indices, values, first, width, wide, scales, worth):
     """weights[i, r] += c_r x_i scale_i / (1 + evidence[i, r])."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
         x, i, scale = values[j], np.uintp(indices[j]), scales[j]
         for r in range(stop):
-            rate = rate_of(CONFIDENT, evidence[i, start + r]) * scale
+            rate = rate_of(CONFIDENT, evidence[i, start + r], worth) * scale
             weights[i, start + r] += wide[r] * x * rate
 
 
 @inlined
-def add_row_lengths(evidence, kind, indices, values, first, width, scales, lengths):
+def add_row_lengths(evidence, kind, indices, values, first, width, scales, worth, lengths):
     """lengths[r] += sum_i x_i^2 rate[i, r]."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
         scaled, i = values[j] * scales[j] * values[j], np.uintp(indices[j])
         if kind == ADAPTIVE:
             for r in range(stop):
-                lengths[r] += scaled * rate_of(ADAPTIVE, evidence[i, start + r])
+                lengths[r] += scaled * rate_of(ADAPTIVE, evidence[i, start + r], worth)
         elif kind == CONFIDENT:
             for r in range(stop):
-                lengths[r] += scaled * rate_of(CONFIDENT, evidence[i, start + r])
+                lengths[r] += scaled * rate_of(CONFIDENT, evidence[i, start + r], worth)
         else:
             for r in range(stop):
                 lengths[r] += scaled
@@ -257,10 +261,10 @@ def add_shared_lengths(table, rates, n_entries, n, y, lengths):
 
 
 @inlined
-def add_table_scores(weights, column, indices, table, width, scores):
-    """scores[r] += sum_i weights[i] phi_i(x, r)."""
+def add_table_scores(weights, column, lift, indices, table, width, scores):
+    """scores[r] += sum_i (weights[i] + lift) phi_i(x, r)."""
     stop, c = np.uintp(width), np.uintp(column)
     for j in range(indices.shape[0]):
-        row, weight = np.uintp(j), weights[np.uintp(indices[j]), c]
+        row, weight = np.uintp(j), weights[np.uintp(indices[j]), c] + lift
         for r in range(stop):
             scores[r] += weight * table[row, r]

@@ -25,6 +25,7 @@ from kesler.estimators import files, inputs
 from kesler.estimators.defaults import resolve_open
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
+from kesler.forgetting import require_half_life
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.kernel_machine import KernelMachine, require_budget
@@ -443,6 +444,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "constant": inputs.intercept_value(chosen.get("intercept", 0.0)),
             "answer": self.answer,
             "conditioning": resolve_conditioning(chosen["conditioning"], dense=dense),
+            "half_life": require_half_life(chosen.get("half_life")),
             **self._moves(chosen),
         }
         kernel, budget = self._kernel(), getattr(self, "budget", None)
@@ -480,6 +482,7 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             "order": machine.classes.declared,
             "costs": None if machine.costs is None else machine.costs.given,
             "conditioning": machine.conditioning,
+            "half_life": machine.half_life,
         }
         if isinstance(machine, KernelMachine):
             told |= {"kernel": machine.kernel, "budget": machine.budget}

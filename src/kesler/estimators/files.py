@@ -77,6 +77,7 @@ def _settings(machine: AnyMachine) -> dict[str, Any]:
         "newcomers": machine.newcomers,
         "costs": None if machine.costs is None else machine.costs.describe(),
         "conditioning": machine.conditioning and machine.conditioning.describe(),
+        "half_life": machine.half_life,
         "labels": machine.classes.labels,
         "order": machine.classes.declared,
         "n_features": machine.n_features,
@@ -169,6 +170,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "metric": restore(metadata.get("metric", EUCLIDEAN.describe()), "metric", METRICS, []),
         "newcomers": metadata.get("newcomers", "wait"),
         "conditioning": conditioning,
+        "half_life": metadata.get("half_life"),
     }
     kept = metadata.get("kernel")
     machine = Machine(**made_of) if kept is None else _over_kernel(kept, custom, made_of)

@@ -63,7 +63,7 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
-    kernel, sigma, budget, conditioning
+    kernel, sigma, budget, conditioning, half_life
         As in :class:`~kesler.OnlineClassifier`.
     metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
 metric, default "auto"
@@ -139,6 +139,7 @@ metric, default "auto"
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
         conditioning: str | Conditioning | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -152,6 +153,7 @@ metric, default "auto"
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
 
     @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

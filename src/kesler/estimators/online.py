@@ -107,6 +107,11 @@ default "default"
         :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
         their own; "auto" takes the former if the first rows are sparse or named, the latter if
         they are dense. None leaves rows as they are.
+    half_life : float, 1 or more, or None, default None
+        After how many rows what was learnt counts half, for streams that drift. Larger values
+        forget more slowly: thousands where features are rare, as words are, hundreds where they
+        are not; a :class:`~kesler.Bank` can hold learners of several. None never forgets. Linear
+        link only, not averaged.
 
     Attributes
     ----------
@@ -142,6 +147,16 @@ default "default"
     Where every feature is listed: z-scores; softmax; the log-ratio of Gaussians. Both learn from
     the first row of a class. `benchmarks/results/defaults.md` has the mistakes of this one setting
     beside those of others, tuned.
+
+    With `half_life` all that is kept fades after each row, before the row is taken in:
+
+    .. math:: w \leftarrow b + \gamma (w - b), \quad S \leftarrow \gamma S + s_t, \quad
+        \gamma = 2^{-1 / \text{half\_life}}
+
+    for weights that begin at b and the sums behind statistics of classes, step sizes of metrics
+    and conditioning; not for first instances, largest values of features and probabilities, which
+    have discounts of their own. What fades is a scale: a row costs O(k) more, and every 20
+    half-lives all that is kept is gone through once.
 
     Learning row by row, in batches of any size, or all at once gives the same weights bit for bit.
     A row costs O(nnz k) for k classes: about 1 us with 80 non-zeros and 20 classes. Memory is
@@ -185,6 +200,7 @@ default "default"
         metric: str | Metric = "auto",
         newcomers: Newcomers | str = "default",
         conditioning: str | Conditioning | None = "default",
+        half_life: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -199,6 +215,7 @@ default "default"
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ metric, default "auto"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
-    conditioning
+    conditioning, half_life
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -131,6 +131,7 @@ metric, default "auto"
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
         conditioning: str | Conditioning | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -141,6 +142,7 @@ metric, default "auto"
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
 
     def _tell(self, y: Any, classes: Any = None) -> Told:
         values = getattr(y, "dtype", None)

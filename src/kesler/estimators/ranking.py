@@ -57,7 +57,7 @@ class OnlineLabelRanker(OnlineLearner):
         Whether to predict by the mean of the weights after each row, which bears noise better than
         the last ones. Learning itself is the same; the mean is computed anew when a prediction
         follows learning, O(weights). Linear link only.
-    kernel, sigma, budget, conditioning
+    kernel, sigma, budget, conditioning, half_life
         As in :class:`~kesler.OnlineClassifier`.
     metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
 metric, default "auto"
@@ -128,6 +128,7 @@ metric, default "auto"
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",
         conditioning: str | Conditioning | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -141,6 +142,7 @@ metric, default "auto"
         self.metric = metric
         self.newcomers = newcomers
         self.conditioning = conditioning
+        self.half_life = half_life
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the rank of each label, 1 for the best; of equals, the one met first is ahead.

@@ -66,6 +66,10 @@ class Replay:
             raise KeslerError(
                 "theorems of margins of 1 say nothing with costs of confusions: leave them out"
             )
+        if made.half_life is not None:
+            raise KeslerError(
+                "no theorem is of learners that forget: leave half_life out to ask for a bound"
+            )
         self.parts, self.rule, self.link = made.parts, made.rule, made.link
         self._constant, self._answer = made.constant, made.answer
         self._conditioning = made.conditioning

@@ -1,0 +1,32 @@
+"""The oracle of forgetting: what is kept of the past from its rows again, each as it counts now."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import reference_conditioning
+from kesler.conditioning import Counts
+
+Array = NDArray[np.float64]
+
+
+def counting(n_rows: int, half_life: float) -> Array:
+    """What each of so many rows counts after the last: 1/2 after every half-life."""
+    return np.asarray(2.0 ** (-np.arange(n_rows)[::-1] / half_life))
+
+
+def conditioned(part: Any, X: Array, half_life: float) -> Array:
+    """Return all rows of a stream as their trials see them."""
+    oracle = reference_conditioning
+    see = oracle.counts if isinstance(part, Counts) else oracle.z_scores
+    past, rows = X[:0], []
+    for x in X:
+        w = counting(len(past), half_life)
+        if isinstance(part, Counts):
+            rows.append(see(x, past, w, part))
+            past = np.vstack([past, x])
+        else:
+            rows.append(see(x, np.vstack([past, x]), np.append(w, 1.0), part))
+            past = np.vstack([past, oracle.taken_in(x, past, w)])
+    return np.array(rows)
