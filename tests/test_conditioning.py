@@ -73,15 +73,23 @@ def test_counts_are_the_same_in_sparse_rows_bit_for_bit(part):
 
 def test_counts_by_hand():
     X = np.array([[1.0, -3.0, 0.0, 0.25], [1.0, 0.0, 0.0, 0.0]])
-    root = np.sqrt(1 + np.log(3))
-    assert_allclose(seen(Counts(unit=False), X)[0], [1, -root, 0, 0.25], rtol=1e-6)
+    three = 1 + np.log(3)
+    assert_allclose(seen(Counts(unit=False), X)[0], [1, -three, 0, 0.25], rtol=1e-6)
     assert_allclose(seen(Counts(False, True, False), X)[1, 0], np.sqrt(np.log(2 / 1.5)), rtol=1e-6)
     assert_allclose((seen(Counts(), X) ** 2).sum(axis=1), 1, rtol=1e-6)
 
 
 def test_z_scores_by_hand():
-    X = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [100.0, 9.0]])
-    assert_allclose(seen(ZScores(), X), [[0, 0], [0, 0], [3, 0], [4, 0]], rtol=1e-6)
+    X = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [100.0, 9.0], [3.0, 7.0]])
+    rows = seen(ZScores(), X)
+    # Two values lie one deviation from their mean; 1, 3, 5 have the variance 8 / 3; 7, 7, 7, 9
+    # the mean 7.5 and the variance 3 / 4.
+    assert_allclose(rows[:3], [[0, 0], [1, 0], [2 / np.sqrt(8 / 3), 0]], rtol=1e-6)
+    assert_allclose(rows[3, 1], 1.5 / np.sqrt(3 / 4), rtol=1e-6)
+    # 100 counts as 30 deviations, D, from 3: the mean is 3 + D / 4.
+    D = 30 * np.sqrt(8 / 3)
+    deviation = np.sqrt((8 + 3 / 4 * D**2) / 4)
+    assert_allclose(rows[3, 0], (97 - D / 4) / deviation, rtol=1e-6)
 
 
 @pytest.mark.parametrize("part", [Counts(), ZScores()], ids=repr)
@@ -185,7 +193,7 @@ def test_a_word_never_met_counts_in_the_length_and_as_the_rarest():
     model = OnlineClassifier("multi", update="perceptron", conditioning="idf")
     model.learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y").learn_one({"a": 1.0}, "y")
     alone, beside = model.decision_function([{"a": 1.0}, {"a": 1.0, "new": 9.0, "newer": 1.0}])
-    v = np.sqrt(np.log(4 / np.array([2.5, 0.5, 0.5]))) * [1, np.sqrt(1 + np.log(9)), 1]
+    v = np.sqrt(np.log(4 / np.array([2.5, 0.5, 0.5]))) * [1, 1 + np.log(9), 1]
     assert_allclose(beside / alone, v[0] / np.linalg.norm(v), rtol=1e-5)
 
 
