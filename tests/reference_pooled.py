@@ -44,7 +44,7 @@ def smooth_share(occurs: Array, w: Array, s: float, everywhere: Any) -> Any:
 
 
 def relative_contrast(x: Array, past: Any, s: float = 1.0) -> Array:
-    """x_i (a_i - b_i) / (a_i + b_i), smooth shares of the class and of its rest; 0 where both are."""
+    """x_i (a_i - b_i) / (a_i + b_i), smooth shares of class and rest; 0 where both are."""
     rows, w, own = unpacked(past)
     occurs = (rows != 0).astype(float)
     everywhere = share(occurs, w)

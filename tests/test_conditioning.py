@@ -43,7 +43,7 @@ PARTS = [
 
 def seen(part: Any, X: Any, weights: Any = None, **more: Any) -> Any:
     """Return rows as their trials saw them: of a class with one row, the map keeps that row."""
-    model = OnlineClassifier("single", Product(), conditioning=part, **more)
+    model = OnlineClassifier("single", Product(), update="pa1", conditioning=part, **more)
     model.partial_fit(X, np.arange(np.shape(X)[0]), sample_weight=weights)
     return model._machine.arrays()["statistics.first"].T
 
@@ -139,13 +139,15 @@ def test_every_face_takes_a_name_or_a_part(face):
     ids=["dense", "sparse", "named"],
 )
 def test_auto_goes_by_the_kind_of_the_first_rows(X, part, tmp_path):
-    model = OnlineClassifier(conditioning="auto").fit(X, [0, 1, 0])
+    model = OnlineClassifier(update="pa1", conditioning="auto").fit(X, [0, 1, 0])
     assert model.conditioning_ == part
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.conditioning_ == again.conditioning == part
-    assert OnlineClassifier().fit(X, [0, 1, 0]).conditioning_ is None
-    assert OnlineClassifier(conditioning="none").fit(X, [0, 1, 0]).conditioning_ is None
+    assert OnlineClassifier(update="pa1").fit(X, [0, 1, 0]).conditioning_ is None
+    assert (
+        OnlineClassifier(update="pa1", conditioning="none").fit(X, [0, 1, 0]).conditioning_ is None
+    )
 
 
 def test_the_table_of_conditionings_is_complete():
@@ -168,7 +170,7 @@ def test_counts_take_yes_or_no(name):
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_z_scores_take_no_sparse_rows(kernel):
-    model = OnlineClassifier("multi", conditioning="z-scores", kernel=kernel)
+    model = OnlineClassifier("multi", update="pa1", conditioning="z-scores", kernel=kernel)
     with pytest.raises(KeslerError, match=r"ZScores\(clip=4.0\).*sparse rows.*'counts'"):
         model.fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
     assert not model.__sklearn_tags__().input_tags.sparse
@@ -204,7 +206,9 @@ def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
 
     rows = [{0: 1.0, 2: 2.0}, {1: 1.0}, {0: 1.0, 16: 3.0}, {99: 5.0, 1: 1.0}, {500: 1.0, 7: 1.0}]
     link = "linear" if kernel else Exponential(balanced=False)
-    model = OnlineClassifier("multi", link=link, kernel=kernel, conditioning=Counts(idf=True))
+    model = OnlineClassifier(
+        "multi", update="pa1", link=link, kernel=kernel, conditioning=Counts(idf=True)
+    )
     model.learn_rows(Rows.from_entries(rows[:2], 3), ["x", "y"])
     for row in rows[2:]:
         one = Rows.from_entries([row], 0)
@@ -222,7 +226,7 @@ def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
 def test_the_past_grows_with_the_features_and_is_kept(part, tmp_path):
     rng = np.random.default_rng(8)
     X, y = rng.poisson(2, size=(60, 40)), rng.integers(3, size=60)
-    model = OnlineClassifier("multi", conditioning=part).partial_fit(X[:30], y[:30])
+    model = OnlineClassifier("multi", update="pa1", conditioning=part).partial_fit(X[:30], y[:30])
     model.save(tmp_path / "model")
     for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         assert_array_equal(again.decision_function(X), model.decision_function(X))
@@ -233,7 +237,7 @@ def test_the_past_grows_with_the_features_and_is_kept(part, tmp_path):
 
 def test_a_replay_forgets_the_past_before_each_pass():
     stream = make_stream(10)
-    model = OnlineClassifier("multi", conditioning="z-scores")
+    model = OnlineClassifier("multi", update="pa1", conditioning="z-scores")
     replay = Replay(model, clone(model)._blocks(stream.X, stream.y))
     machine = replay.machine(model._machine.rule)
     for _ in replay.learn(machine):
@@ -258,7 +262,9 @@ def measured(n_rows: int = 1500) -> tuple[Any, Any]:
 def errors(X: Any, y: Any, part: Any, kernel: Any = None) -> Any:
     """Return which trials were mistakes; nothing on the way is anything but a number."""
     sigma = {} if kernel is None else {"sigma": 3.0, "budget": 300}
-    model = OnlineClassifier("multi", conditioning=part, intercept=1, kernel=kernel, **sigma)
+    model = OnlineClassifier(
+        "multi", update="pa1", conditioning=part, intercept=1, kernel=kernel, **sigma
+    )
     result = progressive_validate(model, X, y)
     assert all(np.isfinite(a).all() for a in model._machine.arrays().values())
     assert np.isfinite(model.decision_function(X[-20:])).all()

@@ -283,9 +283,9 @@ def test_parameters_out_of_range_are_refused(told):
 def test_two_ways_of_smoothing_are_refused():
     parts = [Shared(GaussianRatio()), PerClass(GaussianRatio(floor=0.1))]
     with pytest.raises(KeslerError, match="smoothed in one way"):
-        OnlineClassifier(parts).fit(np.eye(2), [0, 1])
+        OnlineClassifier(parts, update="pa1").fit(np.eye(2), [0, 1])
     parts = [Shared(GaussianRatio()), PerClass(GaussianRatio(clip=2.0))]
-    OnlineClassifier(parts).fit(np.eye(2), [0, 1])
+    OnlineClassifier(parts, update="pa1").fit(np.eye(2), [0, 1])
 
 
 def test_the_log_ratio_beats_the_distance_on_letter():
@@ -330,8 +330,8 @@ def test_save_and_go_on_bit_for_bit(face, hypotheses, tmp_path):
 def test_over_a_kernel_views_are_the_same(view):
     """A linear kernel of views is what weights make of them."""
     stream = make_stream(31)
-    plain = OnlineClassifier("hybrid", view).fit(stream.X, stream.y)
-    kernel = OnlineClassifier("hybrid", view, kernel="linear").fit(stream.X, stream.y)
+    plain = OnlineClassifier("hybrid", view, update="pa1").fit(stream.X, stream.y)
+    kernel = OnlineClassifier("hybrid", view, update="pa1", kernel="linear").fit(stream.X, stream.y)
     assert kernel.n_mistakes_ == plain.n_mistakes_
     expected = plain.decision_function(stream.X)
     np.testing.assert_allclose(kernel.decision_function(stream.X), expected, rtol=1e-3, atol=1e-3)
@@ -340,7 +340,7 @@ def test_over_a_kernel_views_are_the_same(view):
 @pytest.mark.parametrize("view", [Distance(), Frequency(), Contrast(), GaussianRatio()])
 def test_tables_hold_the_views_of_all_classes(view):
     stream = make_stream(32, density=1.0)
-    machine = OnlineClassifier(Shared(view)).fit(stream.X, stream.y)._machine
+    machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
     learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
     table, out = np.full((n, k + 1), np.float32(-99)), np.empty(n, dtype=np.float32)
@@ -364,7 +364,7 @@ def compiled_call(function: Any) -> Any:
 
 
 def test_weights_begin_there_those_of_late_features_too():
-    model = OnlineClassifier([PerClass(), Shared(Contrast(), begins_at=0.25)])
+    model = OnlineClassifier([PerClass(), Shared(Contrast(), begins_at=0.25)], update="pa1")
     model.learn_one({"a": 1.0}, "x")
     many = {f"f{i}": 1.0 for i in range(100)}
     model.learn_one(many, "y")
@@ -390,12 +390,18 @@ def test_the_mean_of_weights_counts_where_they_began():
 @pytest.mark.parametrize(
     ("learner", "why"),
     [
-        (lambda part: OnlineClassifier(part, link="exponential"), "where the link says"),
+        (
+            lambda part: OnlineClassifier(part, update="pa1", link="exponential"),
+            "where the link says",
+        ),
         (
             lambda part: OnlineClassifier(part, update="perceptron", link=homemade.bent),
             "where the link says",
         ),
-        (lambda part: OnlineClassifier(part, kernel="rbf"), "over a kernel there are none"),
+        (
+            lambda part: OnlineClassifier(part, update="pa1", kernel="rbf"),
+            "over a kernel there are none",
+        ),
         (lambda part: LinearMax("romma", part), "where the algorithm says"),
         (lambda part: LinearMax("wma", part), "where the link says"),
     ],
@@ -416,4 +422,4 @@ def test_it_shows_where_weights_begin():
     assert repr(Shared(Distance(), 0.1)) == "Shared(feature_map=Distance(), begins_at=0.1)"
     assert Shared(Contrast(), 0.1) != Shared(Contrast())
     groups = Grouped({"a": [0, 1]}, GaussianRatio())
-    assert OnlineClassifier(groups).fit(np.eye(2), [0, 1]).n_trials_ == 2
+    assert OnlineClassifier(groups, update="pa1").fit(np.eye(2), [0, 1]).n_trials_ == 2
