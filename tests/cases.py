@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -33,7 +33,9 @@ class Case:
     def learner(self, C: float = 1.0) -> Any:
         view = self.row.feature_map
         hypotheses = FAMILIES[self.row.family].hypotheses(None, view)
-        more: dict[str, Any] = {"conditioning": self.row.conditioning}
+        more: dict[str, Any] = {
+            name: getattr(self.row, name) for name in ("conditioning", "metric", "newcomers")
+        }
         if view is not None and self.face != "ranks":
             more["feature_map"] = view
         update = self.row.update(C)
@@ -51,6 +53,14 @@ CASES += [
     Case(face, Row("simproj", "multi", None, conditioning=conditioning))
     for face, conditioning in product(FACES, ["counts", "idf", "z-scores"])
 ]
+# What text with several labels asks for.
+WORDS = Row(
+    *("ovr-squared", "multi", None),
+    conditioning="counts",
+    metric="adagrad",
+    newcomers="virtual",
+)
+CASES += [Case("sets", WORDS), Case("sets", replace(WORDS, family="hybrid", view="contrast"))]
 
 
 def every_case(cases: list[Case]) -> Any:

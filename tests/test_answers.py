@@ -269,7 +269,7 @@ def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
         assert (abs(mine - theirs) <= near + 1e-6).all()
 
 
-@every_case([case for case in CASES if case.face != "ranks"])
+@every_case([case for case in CASES if case.face != "ranks" and case.row.metric == "auto"])
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**31),

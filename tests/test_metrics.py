@@ -203,6 +203,7 @@ def test_a_plain_step_of_weight_two_is_not_the_row_twice():
 
 @pytest.mark.parametrize("metric", [m for m in METRICS if m != "confidence"])
 @pytest.mark.parametrize("rule", [OneVsRestSquared, OneVsRestHinge, OneVsRestLogistic])
+@examples(10)
 @given(stream=streams(max_rows=24), eta=st.sampled_from([0.1, 10.0, 1e6]))
 def test_no_step_goes_past_its_target(metric, rule, stream, eta):
     """However long a row is followed: 1 for the right class, -1 for the others."""
