@@ -12,6 +12,7 @@ from kesler.errors import KeslerError
 from kesler.maps.feature_map import Elementwise, FeatureMap
 
 LEAST = np.float32(1e-30)  # nothing beside any share
+NOISE = np.float32(1e-6)  # of two equal shares: a few units of the last place
 
 
 def contrast(x, p, others, q):
@@ -20,8 +21,10 @@ def contrast(x, p, others, q):
 
 
 def relative_contrast(x, p, others, q):
-    """Return x (p - others) / (p + others), 0 where both are."""
-    return x * ((p - others) / (p + others + LEAST))
+    """Return x (p - others) / (p + others), 0 where both are or only rounding tells them apart."""
+    off, both = p - others, p + others
+    # Of what rounding leaves, AdaGrad would make a step as large as any other.
+    return x * (off / (both + LEAST)) if abs(off) > NOISE * both else np.float32(0)
 
 
 @dataclass(frozen=True)
