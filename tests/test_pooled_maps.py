@@ -120,6 +120,19 @@ def test_relative_contrast_equals_its_twin(smoothing, weighted):
     np.testing.assert_allclose(model.decision_function(stream.X), expected, atol=2e-5)
 
 
+def test_equal_shares_have_no_contrast_at_all():
+    """Of what rounding leaves of a gradient, AdaGrad would make a step like any other."""
+    rng = np.random.default_rng(34)
+    rows = [{f"w{j}": 1.0 for j in rng.integers(10, size=4)} for _ in range(40)]
+    model = OnlineClassifier().fit(rows, ["a"] * 40)  # without a rest, shares are those of all
+    assert (model._machine.hypothesis_weights()[1] == np.float32(0.15)).all()
+    # One of three rows and two of six, in any smoothing.
+    X, y = np.array([[1.0], [0], [0], [1], [1], [0], [0], [0], [0]]), [*"aaabbbbbb"]
+    for smoothing in (0.1, 1.0, 7.0):
+        found = still(Contrast(smoothing)).fit(X, y)
+        assert (scores(found, X) == 0).all()
+
+
 @pytest.mark.parametrize("smoothing", [0.5, 8.0])
 def test_smooth_shares_lie_nearer_to_that_of_all_rows(smoothing):
     """a - b of shares with pseudo-rows, by hand: two of two rows against one of two, 3/4 of all."""
