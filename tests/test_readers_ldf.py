@@ -53,7 +53,8 @@ def read(path, **options):
 
 def named(entries, names):
     pairs = zip(entries.indices.tolist(), entries.values.tolist(), strict=True)
-    return {names[i]: round(value, 6) for i, value in pairs}
+    known = dict(enumerate(names))
+    return {known.get(i, i): round(value, 6) for i, value in pairs}
 
 
 @pytest.mark.parametrize("block_rows", [1, 2])
@@ -237,7 +238,8 @@ def test_a_method_that_does_not_look_at_ratings_is_refused(tmp_path, capsys):
 
 
 def test_attributes_keep_the_vocabulary_that_is_given(tmp_path):
+    """Those not in it are numbered beyond."""
     vocabulary = Vocabulary.of(["w^now"])
     path = write(tmp_path, "rows.ldf", CONTENT)
     found = read(path, vocabulary=vocabulary, grow=False)
-    assert [attributes for _, attributes, _ in found] == [{"w^now": 2.0}, {}]
+    assert [attributes for _, attributes, _ in found] == [{1: 1.0, "w^now": 2.0}, {}]
