@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reference_pooled
 from kesler import (
     KeslerError,
     LinearMax,
@@ -50,14 +51,20 @@ NOT_PLAIN = [
 # ---- every trial equals its twin ----------------------------------------------------------------
 
 
-def follow(twin: Twin, model: Any, told: Any, weights: Any = None) -> int:
-    """Learn row by row beside the twin; return how many trials could be compared."""
+def follow(twin: Twin, model: Any, told: Any, weights: Any = None, rows: Any = None) -> int:
+    """Learn row by row beside the twin; return how many trials could be compared.
+
+    The model is given `rows`, where the twin is given them as trials see them.
+    """
     checked = 0
     weights = np.ones(len(twin.X)) if weights is None else weights
-    for x, named, answer, weight in zip(twin.X, told, twin.answers, weights, strict=True):
+    rows = twin.X if rows is None else rows
+    for given_x, x, named, answer, weight in zip(
+        rows, twin.X, told, twin.answers, weights, strict=True
+    ):
         before = twin.state_of(model) if hasattr(model, "_machine") else empty(twin)
         _, after, clear = twin.step(x, answer, before, weight)
-        model.partial_fit([x], [named], sample_weight=[weight])
+        model.partial_fit([given_x], [named], sample_weight=[weight])
         twin.take_in(x, answer, weight)
         if clear:
             assert_near(twin.state_of(model), twin.faded(after), twin.rule)
@@ -66,8 +73,9 @@ def follow(twin: Twin, model: Any, told: Any, weights: Any = None) -> int:
 
 
 def empty(twin: Twin) -> State:
-    zeros = np.zeros(twin.n * sum(twin.sizes()))
-    return State(zeros, zeros)
+    begun = [part.get("begins_at", 0.0) for part in twin.parts]
+    v = np.repeat(begun, [twin.n * size for size in twin.sizes()])
+    return State(v, np.zeros(len(v)))
 
 
 def assert_near(ours: State, theirs: State, rule: str) -> None:
@@ -110,6 +118,31 @@ def test_7_rates_in_units_of_rows_equal_their_twin(rule, family, view):
     twin = replace(twin_of(row, stream, 0.5), metric="length-free-adagrad")
     model = row.learner(C=0.5).set_params(metric=AdaGrad(length_free=True))
     assert follow(twin, model, stream.y, stream.weights) >= 20
+
+
+def with_prior(x: Any, past: Any) -> Any:
+    """The view of measurements: of the constant before them, how common the class is."""
+    phi = reference_pooled.gaussian_ratio(x, past)
+    _, w, own = reference_pooled.unpacked(past)
+    phi[0] = x[0] * np.log(w[own].sum() / w.sum())
+    return phi
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("settings", ["words", "measurements", "default"])
+def test_7_every_trial_of_the_default_learner_equals_its_twin(settings, weighted):
+    """All its parts together: conditioned rows, weights that begin, a view, AdaGrad, newcomers."""
+    (row,) = [row for row in ROWS if row.settings == settings]
+    stream = make_stream(18, n_rows=60, n_classes=6)
+    weights = stream.weights if weighted else None
+    X = row.seen(stream.X, weights)
+    twin = replace(twin_of(row, stream, 0.5), X=X)
+    twin.parts[1] |= {"begins_at": 0.15}
+    if settings != "words":
+        X = np.hstack([np.ones((len(X), 1)), X])
+        twin = replace(twin, X=X, C=1.0, metric="length-free-adagrad")
+        twin.parts[1] |= {"begins_at": 0.02, "map": {"view": with_prior}}
+    assert follow(twin, row.learner(), stream.y, weights, stream.X) >= 40
 
 
 FACES = {"sets": OnlineMultilabelClassifier, "rankings": OnlineLabelRanker}

@@ -65,7 +65,8 @@ class Twin:
         self.k += self.newcomers == "virtual"
         self.n = self.X.shape[1]
         self.margin = reference.margin_of(self.rule, self.C)
-        self.past: list[reference.Past] = []
+        self.everyone: list[Any] = []
+        self.past: list[Any] = []
         self.ranks: list[int] = []  # the rank of each class, by its number
         self.seen = np.zeros(self.n, dtype=bool)
         self.scales, self.trials, self.length = np.zeros(self.n), 0.0, 0.0
@@ -100,11 +101,16 @@ class Twin:
             if r == len(self.past) and part["kind"] != "per_class":  # the virtual class
                 blocks.append(np.zeros(self.n * reference.n_hypotheses(part, self.k)))
             elif part["kind"] != "ordered":
-                rows = [*self.past, []][r] or [(np.zeros(self.n), 1.0)]
-                blocks.append(reference.stack(x, r, rows, [part], self.k))
+                blocks.append(self.plain_view(x, r, part))
             else:
                 blocks.append(self.ordered_view(x, r))
         return np.concatenate(blocks)
+
+    def plain_view(self, x: Any, r: int, part: dict[str, Any]) -> Any:
+        rows = [*self.past, []][r]
+        if not rows and "view" in (part.get("map") or {}):  # which a class without rows has not
+            return np.zeros(self.n * reference.n_hypotheses(part, self.k))
+        return reference.stack(x, r, rows or [(np.zeros(self.n), 1.0)], [part], self.k)
 
     def ordered_view(self, x: Any, r: int) -> Any:
         here = sorted(self.ranks)
@@ -308,13 +314,15 @@ class Twin:
         self.seen |= x != 0
         self.let_join(answer)
         self.trials, self.length = self.fading * self.trials, self.fading * self.length
-        self.past = [[(row, self.fading * w) for row, w in rows] for rows in self.past]
+        self.everyone[:] = [(row, self.fading * w, owner) for row, w, owner in self.everyone]
+        for rows in self.past:
+            rows[:] = [(row, self.fading * w) for row, w in rows]
         for r, level in answer.items():
             if level == 0:
                 self.past[r].append((x, weight))
 
     def let_join(self, answer: dict[int, int]) -> None:
         while len(self.past) <= max([*answer, -1]):
-            self.past.append([])
+            self.past.append(reference.Seen(self.everyone))
             if self.is_ordinal:
                 self.ranks.append(int(self.labels[len(self.past) - 1]))
