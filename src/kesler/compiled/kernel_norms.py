@@ -14,7 +14,6 @@ from kesler.compiled.metrics import (
     has_metric,
     leave_evidence,
     measure_in_metric,
-    rescale,
 )
 from kesler.compiled.norms import gram_column, gram_diagonal, pair_norm
 from kesler.compiled.scores import clear, phi_of
@@ -39,7 +38,7 @@ def similarity(learner, one, other, scratch):
         scratch.pair[:n],
         scratch.one[0],
         scratch.one[1],
-        learner.doubles,
+        scratch.doubles,
         scratch.one[2],
     )
     return scratch.one[2, 0]
@@ -113,7 +112,6 @@ def kernel_has_metric(learner):
 @measure_in_metric.register(KernelLearner)
 @gather_gradient.register(KernelLearner)
 @leave_evidence.register(KernelLearner)
-@rescale.register(KernelLearner)
 @inherit.register(KernelLearner)
 def nothing(learner, *arguments):
     """Do nothing: a machine over a kernel refuses what would have it done."""

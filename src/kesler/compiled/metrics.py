@@ -62,7 +62,7 @@ def has_metric(learner):
 
 
 @by_learner
-def rescale(learner, indices, values, weight):
+def rescale(learner, indices, values, weight, scratch):
     """Learn how long rows are, and how large features, before the row is scored."""
     if learner.metric[UNIT] == NO_UNIT:
         return

@@ -26,6 +26,11 @@ from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
 
 
+@by_learner
+def prepare(learner, indices, values, scratch):
+    """Set up what scores of this row alone go by: nothing, where there are weights."""
+
+
 @inlined
 def clear(array, n):
     """Set the first n numbers to 0 (a slice would compile four times as long)."""

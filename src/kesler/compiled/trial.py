@@ -49,7 +49,7 @@ from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.pooled import set_shares, take_in_pooled
 from kesler.compiled.rules import call_rule
-from kesler.compiled.scores import best, clear, score
+from kesler.compiled.scores import best, clear, prepare, score
 from kesler.compiled.statistics import inherit, join, take_in
 
 __all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
@@ -208,7 +208,7 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
-        rescale(learner, row, x, weight)
+        rescale(learner, row, x, weight, scratch)
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
@@ -274,6 +274,7 @@ def score_all(learner, rows, predictions, scores, scratch):
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
+        prepare(learner, row, x, scratch)
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)

@@ -26,7 +26,7 @@ from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
-from kesler.kernel_machine import KernelMachine, require_budget
+from kesler.kernel_machine import KernelMachine, goes_by_distance, require_budget
 from kesler.kernels import MercerKernel, resolve_kernel
 from kesler.links import resolve_link
 from kesler.machine import NO_PROBABILITIES, NO_SCORES, Machine
@@ -427,15 +427,16 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return machine
 
     def _new_machine(self, *, dense: bool) -> AnyMachine:
+        kernel, parts = self._kernel(), self._parts(dense=dense)
         made_of: dict[str, Any] = {
-            "parts": self._parts(dense=dense),
+            "parts": parts,
             "classes": self._known_classes(),
             "constant": inputs.intercept_value(getattr(self, "intercept", 0.0)),
             "answer": self.answer,
-            "conditioning": resolve_conditioning(vars(self)["conditioning"], dense=dense),
+            "conditioning": self._conditioning(kernel, parts, dense=dense),
             **self._moves(),
         }
-        kernel, budget = self._kernel(), getattr(self, "budget", None)
+        budget = getattr(self, "budget", None)
         if kernel is None:
             return Machine(**made_of)
         return KernelMachine(**made_of, kernel=kernel, dense=dense, budget=budget)
@@ -485,6 +486,15 @@ class OnlineLearner(FeatureReader, BaseEstimator):
                 'without a kernel: leave it out, or give one, kernel="rbf" for instance'
             )
         return None
+
+    def _conditioning(
+        self, kernel: MercerKernel | None, parts: list[Part], *, dense: bool
+    ) -> Conditioning | None:
+        """Return what is done to rows of this kind."""
+        by_distance = goes_by_distance(kernel, parts)
+        return resolve_conditioning(
+            vars(self)["conditioning"], dense=dense, by_distance=by_distance
+        )
 
     def _parts(self, *, dense: bool) -> list[Part]:
         return resolve_hypotheses(self.hypotheses, lambda: self._shared_part(dense=dense))
