@@ -197,7 +197,7 @@ class Ranges(Conditioning):
     Notes
     -----
     For dense rows only: zeros move too. Which value is subtracted matters to no distance; it costs
-    no digits where all values are far from 0. Beyond 1e30 values count as 1e30, and below 1e-30
+    no digits where all values are far from 0. Beyond 1e36 values count as 1e36, and below 1e-36
     ranges count as 0. The range never shrinks: one broken value hides a feature for good, where
     :class:`ZScores` forget it. 24 bytes a feature; a row costs a division a feature and, over a
     kernel, one that widens a range costs one more pass over the support vectors.

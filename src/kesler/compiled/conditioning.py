@@ -24,7 +24,7 @@ ORIGIN, LOWEST, HIGHEST = range(3)
 FURTHEST = 30.0
 # Beyond this size values count as of it, and ranges below its inverse as none: whatever the range
 # was when a value came, float32 holds it, and what it is in later units.
-LARGEST_VALUE = 1e30
+LARGEST_VALUE = 1e36
 
 
 @always_inlined

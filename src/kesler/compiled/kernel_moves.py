@@ -9,7 +9,7 @@ from kesler.compiled.algorithms import run_algorithm
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import inlined
 from kesler.compiled.kernel_norms import similarity, view_of
-from kesler.compiled.kernel_units import as_kept, set_plain_view
+from kesler.compiled.kernel_units import set_plain_view
 from kesler.compiled.learner import LARGEST, MAP
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.members import n_hypotheses
@@ -59,7 +59,7 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
     Summed first: what classes that share one take from each other cancels to nothing.
     """
     column = scratch.column
-    size = set_plain_view(learner, indices, values, scratch)
+    set_plain_view(learner, indices, values, scratch)
     for i in range(n_moved):
         r = solver.moved[i]
         for j in range(n_hypotheses(learner, part, r)):
@@ -75,8 +75,7 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
             owner = hypothesis(learner, part, r, j)
             if column[owner] != 0:
                 if not is_stored:
-                    kept = as_kept(learner, values, scratch)
-                    store(learner, part, indices, kept, size)
+                    store(learner, part, indices, scratch.kept, scratch.sizes[0])
                     is_stored = True
                 enter(learner, part, owner, column[owner])
                 column[owner] = 0

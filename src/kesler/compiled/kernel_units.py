@@ -48,36 +48,29 @@ def kernel_condition_ranges(learner, indices, values, first, scratch):
     """Measure a row in the ranges that it leaves; tell whether they are wider than before."""
     scratch.widened[0] = 0
     for j in range(first):
-        scratch.offsets[j], scratch.units[j] = values[j], 1
+        scratch.kept[j], scratch.units[j] = values[j], 1
     for j in range(first, values.shape[0]):
         offset, unit = in_range(learner, indices[j], values[j])
         _, before = in_range(learner, indices[j], learner.past[indices[j], ORIGIN])
         if unit != before:
             scratch.widened[0] = 1
-        scratch.offsets[j], scratch.units[j] = offset, unit
+        scratch.kept[j], scratch.units[j] = offset, unit
         scratch.conditioned[j] = offset * unit
 
 
 @inlined
-def in_ranges(learner):
-    """Whether rows and support vectors are measured in the ranges of features."""
-    return learner.conditioning[METHOD] == RANGES
-
-
-@inlined
 def set_plain_view(learner, indices, values, scratch):
-    """views[0] = x, or what stands for it beside rows as they came; return the squared norm."""
-    n, size = indices.shape[0], np.float32(0)
+    """views[0] = x, or what stands for it beside rows as they came, which kept becomes."""
+    n, size, ranged = indices.shape[0], np.float32(0), learner.conditioning[METHOD] == RANGES
     view = scratch.views[0, 1 : n + 1]
     for j in range(n):
-        if in_ranges(learner):
-            view[j] = values[j] * scratch.units[j]
-            size += view[j] * scratch.offsets[j]
+        view[j] = values[j]
+        if ranged:
+            view[j] *= scratch.units[j]
         else:
-            view[j] = values[j]
-            size += view[j] * view[j]
+            scratch.kept[j] = values[j]
+        size += view[j] * scratch.kept[j]
     scratch.sizes[0] = size
-    return size
 
 
 @inlined
@@ -183,13 +176,7 @@ def kernel_rescale(learner, indices, values, weight, scratch):
         prepare(learner, indices, values, scratch)
         learner.bandwidth[MEDIAN] = scratch.bandwidth[MEDIAN]
         learner.bandwidth[N_DISTANCES] = scratch.bandwidth[N_DISTANCES]
-        keep_recent(learner, indices, as_kept(learner, values, scratch), scratch.sizes[0])
-
-
-@inlined
-def as_kept(learner, values, scratch):
-    """Return a row as support vectors stand."""
-    return scratch.offsets[: values.shape[0]] if in_ranges(learner) else values
+        keep_recent(learner, indices, scratch.kept, scratch.sizes[0])
 
 
 @inlined

@@ -156,8 +156,8 @@ class KernelScratch(NamedTuple):
     the support vectors of a panel; lanes : (classes, PANEL), scores before they are summed;
     column : (hypotheses,); phi, narrow, products, out : for the loops of maps;
     pair : (longest row, 1), one : (3, 1), for single products in double; conditioned, exact : as
-    in `Scratch`; offsets, units : (longest row,), the row from the first values of its features on,
-    and 1 over their ranges; widened : (1,), whether these are no longer the learner's; norms :
+    in `Scratch`; kept, units : (longest row,), the row as it may be stored, and 1 over the ranges
+    of its features; widened : (1,), whether these are no longer the learner's; norms :
     (PANEL,), squared norms in them; singles, doubles : (4,), the kernel's parameters;
     bandwidth : (4,), what the learner's becomes if it learns the row.
     """
@@ -179,7 +179,7 @@ class KernelScratch(NamedTuple):
     one: npt.NDArray[np.float64]
     conditioned: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
-    offsets: npt.NDArray[np.float32]
+    kept: npt.NDArray[np.float32]
     units: npt.NDArray[np.float32]
     widened: npt.NDArray[np.int64]
     norms: npt.NDArray[np.float32]
@@ -219,7 +219,7 @@ def make_kernel_scratch(learner, indptr):
         np.empty((3, 1)),
         np.empty(n_conditioned, np.float32),
         np.empty(n_conditioned),
-        np.empty(n_conditioned, np.float32),
+        np.empty(longest, np.float32),
         np.empty(n_conditioned, np.float32),
         np.zeros(1, np.int64),
         np.empty(PANEL, np.float32),

@@ -271,6 +271,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         machine = self._fitted()
         return machine.n_support_vectors if isinstance(machine, KernelMachine) else []
 
+    @property
+    def sigma_(self) -> float | None:
+        """What sigma="auto" has led to, None if there is no such kernel or no distance yet."""
+        machine = self._fitted()
+        return machine.sigma if isinstance(machine, KernelMachine) else None
+
     # ---- files ------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], **notes: Any) -> None:

@@ -117,6 +117,8 @@ default None
         The map in use, None for "multi".
     n_support_vectors_ : list of int
         With a kernel, how many support vectors each part of the hypotheses has; else empty.
+    sigma_ : float or None
+        What sigma="auto" has led to by now.
     conditioning_ : Conditioning or None
         What is done to rows.
     n_features_in_, feature_names_in_
