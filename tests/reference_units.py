@@ -30,7 +30,7 @@ def medians(X: Array, *, ranged: bool) -> list[float]:
             distance = float((((x - past) * scale) ** 2).sum())
             if distance > 0:
                 n += 1
-                ratio = 1 + min(0.5, 2 / np.sqrt(n))
+                ratio = 1 + min(0.5, 1 / np.sqrt(n))
                 step = ratio if distance > median else 1 / ratio
                 median = distance if n == 1 else median * step
         found.append(median)

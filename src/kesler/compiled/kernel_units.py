@@ -128,7 +128,7 @@ def next_median(median, distance, n):
     """Return the estimate of a median after the n-th value."""
     if n == 1:
         return distance
-    ratio = 1 + min(0.5, 2 / math.sqrt(n))
+    ratio = 1 + min(0.5, 1 / math.sqrt(n))
     return median * ratio if distance > median else median / ratio
 
 

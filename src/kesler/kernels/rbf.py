@@ -67,7 +67,7 @@ class RBF(MercerKernel):
 
     Costs O(nnz) and an exponential, a third of a nanosecond, a support vector; "auto" as much as 64
     support vectors more, and 4 bytes for each value of the last 64 rows. The median is followed as
-    distances come: it goes up or down by a factor 1 + min(1/2, 2 / sqrt(n)) with the n-th, so that
+    distances come: it goes up or down by a factor 1 + min(1/2, 1 / sqrt(n)) with the n-th, so that
     rows count alike, whatever their weight, and it follows a stream that changes.
 
     References
