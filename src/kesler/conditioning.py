@@ -205,7 +205,7 @@ class Ranges(Conditioning):
     Examples
     --------
     >>> from kesler import OnlineClassifier
-    >>> leaves = OnlineClassifier("multi", kernel="rbf", conditioning="ranges")
+    >>> leaves = OnlineClassifier("multi", kernel="rbf", newcomers="learn", conditioning="ranges")
     >>> leaves.fit([[1, 900], [2, 700], [6, 100]], [0, 0, 1]).predict([[5, 200]]).tolist()
     [1]
     """
