@@ -69,13 +69,16 @@ class Report:
     Parameters
     ----------
     name : str
-        Of the file in `RESULTS`, without its suffix.
+        Of its file, without the suffix.
     title : str
         Its first line.
+    folder : Path
+        Where it is written.
     """
 
     name: str
     title: str
+    folder: Path = RESULTS
     blocks: list[str] = field(default_factory=list)
     checks: list[tuple[str, bool]] = field(default_factory=list)
     start: float = field(default_factory=time.perf_counter)
@@ -97,7 +100,7 @@ class Report:
 
     def picture(self, suffix: str, caption: str) -> Path:
         """Add a picture, and return the path where it is to be drawn."""
-        path = RESULTS / f"{self.name}-{suffix}.png"
+        path = self.folder / f"{self.name}-{suffix}.png"
         self.add(f"![{caption}]({path.name})")
         return path
 
@@ -106,8 +109,8 @@ class Report:
         verdicts = [f"- {'yes' if holds else 'NO'}: {claim}" for claim, holds in self.checks]
         self.add("## Checks", "\n".join(verdicts), f"The run took {self.seconds:.0f} s.")
         page = [f"# {self.title}", circumstances(), *self.blocks]
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{self.name}.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / f"{self.name}.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
         return 0 if all(holds for _, holds in self.checks) else 1
 
 

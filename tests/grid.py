@@ -38,7 +38,8 @@ FACES: dict[str, Any] = {
     "ranks": OnlineOrdinalClassifier,
 }
 HYPOTHESES = ("multi", "single", "hybrid", "grouped-view")
-GEOMETRIES = (*LINKS, "own link", "averaged", "kernel")
+METRICS = ("adagrad", "confidence")
+GEOMETRIES = (*LINKS, "own link", "averaged", *METRICS, "kernel")
 VIEW = "product-mean"
 C = 0.2
 
@@ -70,6 +71,8 @@ class Cell:
             told["link"] = homemade.bent
         elif self.geometry == "averaged":
             told["averaged"] = True
+        elif self.geometry in METRICS:
+            told["metric"] = self.geometry
         else:
             told |= {"kernel": "rbf", "sigma": 2.0}
         return FACES[self.answers](hypotheses, **told)
@@ -98,9 +101,9 @@ CELLS = [
 
 @cache
 def real_rows() -> tuple[Any, Any]:
-    """200 rows of Pendigits, the digits 0 to 4 in the order of their files, in units of 50."""
+    """100 rows of Pendigits, the digits 0 to 4 in the order of their files, in units of 50."""
     data = load("pendigits")
-    kept = np.flatnonzero(np.asarray(data.y).astype(int) < 5)[:200]
+    kept = np.flatnonzero(np.asarray(data.y).astype(int) < 5)[:100]
     X = (np.asarray(data.X)[kept] - 50) / 50
     return X.astype(np.float32).astype(float), np.asarray(data.y)[kept].astype(int)
 
@@ -154,7 +157,7 @@ def page() -> str:
     blocks = [
         "# What runs",
         "Every rule, over every way of sharing hypotheses, for every kind of answer, in every "
-        "geometry. What is marked *yes* equals its NumPy twin trial by trial on 200 real rows "
+        "geometry. What is marked *yes* equals its NumPy twin trial by trial on 100 real rows "
         "(`tests/test_grid.py`), what is marked *no* raises the sentence of that number. Made by "
         "`python tests/grid.py`; a test compares this page with what happens. `own link` is a "
         "user's f(v), `kernel` the RBF kernel; `OnlineOrdinalClassifier` takes no kernel.",

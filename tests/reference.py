@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import reference_metrics
+import reference_pooled
+from reference_pooled import Seen
+
 Array = NDArray[np.float64]
 Part = dict[str, Any]
 Past = list[tuple[Array, float]]  # the rows of one class so far, each with its weight
@@ -21,6 +25,7 @@ MAPS: dict[str, dict[str, Any]] = {  # phi(x, r) = g(x, p), where p is the stati
     "frequency": {"g": lambda x, p: x * (2.0 * (p >= 0.2) - (p <= 0.02)), "statistic": "frequency"},
     "distance": {"g": lambda x, p: np.abs(x - p), "statistic": "mean"},  # Fink et al. 2006, sec. 5
     "difference": {"g": lambda x, p: x - p, "statistic": "mean"},  # Fink et al. 2006, Eq. 11
+    **{name: {"view": view} for name, view in reference_pooled.VIEWS.items()},
 }
 
 
@@ -31,6 +36,12 @@ def statistic(name: str, past: Past) -> Array:
         return np.asarray(rows[0])
     rows = rows if name == "mean" else (rows != 0).astype(float)
     return np.asarray(w @ rows / w.sum() if w.sum() > 0 else np.zeros(rows.shape[1]))
+
+
+def view(m: dict[str, Any], x: Array, past: Past) -> Array:
+    """Fink et al. 2006, sec. 2: phi(x, r), of a statistic of the class or of all rows beside it."""
+    made = m["view"](x, past) if "view" in m else m["g"](x, statistic(m["statistic"], past))
+    return np.asarray(made)
 
 
 def n_hypotheses(part: Part, n_classes: int) -> int:
@@ -51,7 +62,7 @@ def stack(x: Array, r: int, past: Past, parts: list[Part], k: int) -> Array:
     blocks = []
     for part in parts:
         block, m = np.zeros((n_hypotheses(part, k), len(x))), part.get("map")
-        phi = x if m is None else m["g"](x, statistic(m["statistic"], past))
+        phi = x if m is None else view(m, x, past)
         block[members(part, r)] = phi
         blocks.append(block.ravel())
     return np.concatenate(blocks)
@@ -164,6 +175,7 @@ RULES: dict[str, Callable[[Array, Array, Array, float], Array]] = {
     **{"simperc": simperc, "conproj": averaged, "simproj": averaged},
     **{"margin-perceptron": perceptron, "hinge": gradient},
     **{"softmax": softmax, "logistic": logistic},
+    **reference_metrics.RULES,
 }
 CHOICES: dict[str, Callable[[Array, int, float], list[int]]] = {
     **{"perceptron": predicted, "pa": most_violated, "pa1": most_violated, "pa2": most_violated},
@@ -176,7 +188,13 @@ UNIT_STEPS = ("perceptron", "margin-perceptron")  # whatever C; a row's weight i
 
 def margin_of(update: str, C: float) -> float:
     """Chang 2017: delta, C here, for the margin Perceptron; no margin in likelihoods; else 1."""
-    return {"margin-perceptron": C, "softmax": 0.0, "logistic": 0.0}.get(update, 1.0)
+    without = ("softmax", "logistic", "ovr-logistic", "scw1", "scw2")
+    return {"margin-perceptron": C, **dict.fromkeys(without, 0.0)}.get(update, 1.0)
+
+
+def strength_of(update: str, C: float) -> float:
+    """Crammer et al. 2009: AROW has no aggressiveness but its noise, 1."""
+    return 1.0 if update == "arow" else C
 
 
 def move(update: str, V: Array, scores: Array, y: int, C: float, weight: float) -> Array:
@@ -198,13 +216,14 @@ def reference_run(
     w, scores, predictions, mistakes = np.zeros(ends[-1]), np.zeros(0), [], 0
     first_seen: list[int] = []  # the trial that each class was met on
     past: list[Past] = []  # what each class has seen
+    everyone: list[Any] = []  # what all have
     for t, (r, weight) in enumerate(zip(map(int, y), importance, strict=True)):
         V = np.array([stack(X[t], s, past[s], hypotheses, k) for s in range(len(past))])
         scores = np.array([v @ w for v in V])
         predictions.append(int(np.argmax(scores)) if len(V) else -1)
         if r == len(past):  # met for the first time: it joins, and that is all
             first_seen.append(t)
-            past.append([])
+            past.append(Seen(everyone))
         else:
             mistakes += predictions[-1] != r
             w = w + move(update, V, scores, r, C, float(weight))

@@ -11,9 +11,11 @@ import numpy as np
 
 import reference
 from reference import Array, Part, Past
+from reference_metrics import AGAINST_REST
 
 Pairs = list[tuple[int, int]]
-WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge")
+WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge", "arow")
+RIVAL = ("scw1", "scw2")
 CLOSE = 1e-4  # of the largest term of a score: nearer than this, rounding may decide
 
 
@@ -22,6 +24,14 @@ def pairs_of(levels: dict[int, int], rest: int, k: int) -> Pairs:
     level = [levels.get(r, rest) for r in range(k)]
     pairs = [(r, s) for r in range(k) for s in range(k) if 0 <= level[r] < level[s]]
     return sorted(pairs, key=lambda p: (level[p[0]], level[p[1]], -p[0], p[1]))
+
+
+def pairs_with_rest(levels: dict[int, int], rest: int, k: int) -> Pairs:
+    """Rifkin and Klautau 2004: each class and k, the rest; the middle level is the rest's own."""
+    level = [levels.get(r, rest) for r in range(k)]
+    top = max([rest, *level])
+    told = [r for r in range(k) if level[r] >= 0 and 2 * level[r] != top]
+    return [(r, k) if 2 * level[r] < top else (k, r) for r in told]
 
 
 def is_ahead(scores: Array, s: int, r: int) -> bool:
@@ -46,10 +56,11 @@ def chosen(update: str, scores: Array, pairs: Pairs, margin: float) -> Pairs:
     return {
         "perceptron": worst(scores, mistaken),
         **dict.fromkeys(WORST, worst(scores, lossy)),
+        **dict.fromkeys(RIVAL, worst(scores, pairs)),
         **dict.fromkeys(["simperc", "conproj"], mistaken),
         "simproj": lossy,
         "mira": pairs if lossy else [],
-        **dict.fromkeys(["softmax", "logistic"], pairs),
+        **dict.fromkeys(["softmax", "logistic", *AGAINST_REST], pairs),
     }[update]
 
 

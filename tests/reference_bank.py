@@ -28,7 +28,7 @@ def combined(way: str, winners: Any, p: Array, y: Any, discount: float, b: float
         if answer >= k:
             k = answer + 1
         elif way == "majority":
-            losses = losses + (winners[:, t] != answer) * (found[-1] != answer)
+            losses = losses + (winners[:, t] != answer)
         else:
             wrong = winners[:, t] != answer
             losses = discount * losses + (wrong if way == "best" else -np.log(p[:, t, answer]))

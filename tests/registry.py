@@ -15,6 +15,7 @@ import numpy as np
 
 import homemade
 import reference
+import reference_metrics
 from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
 from kesler.algorithms import ALGORITHMS
 from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditioning
@@ -46,6 +47,10 @@ reference.RULES["part_way"] = lambda losses, norms, gram, C: (
     C * reference.pa(losses, norms, gram, C)
 )
 reference.CHOICES["part_way"] = reference.most_violated
+
+NEEDS_TWIN = tuple(reference_metrics.RULES)
+"""Rules that only trial-by-trial comparisons know: those against the rest, and confident ones."""
+PLAIN_RULES = [rule for rule in RULES if rule not in NEEDS_TWIN]
 
 # ---- families of hypotheses ---------------------------------------------------------------------
 
@@ -111,13 +116,29 @@ class Row:
     averaged: bool = False
     algorithm: str | None = None
     conditioning: str | None = None
+    metric: str = "auto"
+    newcomers: Any = "wait"
+    invariant: bool = False
 
     @property
     def name(self) -> str:
         link = self.link if self.link != "linear" else None
         first = self.rule if self.algorithm is None else f"linear-max-{self.algorithm}"
         parts = [first, self.family, self.view, link, self.conditioning]
-        return "-".join([*(part for part in parts if part), *(["mean"] if self.averaged else [])])
+        options = {
+            "mean": self.averaged,
+            "invariant": self.invariant,
+            self.metric: self.metric != "auto",
+            self.newcomers: self.newcomers != "wait",
+        }
+        return "-".join([*filter(None, parts), *(name for name, on in options.items() if on)])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the oracle of whole runs knows it: no link, metric, rest or newcomers."""
+        told = (self.link, self.algorithm, self.conditioning, self.metric, self.newcomers)
+        plain = told == ("linear", None, None, "auto", "wait") and not self.invariant
+        return plain and self.rule not in NEEDS_TWIN
 
     @property
     def takes_weights(self) -> bool:
@@ -146,7 +167,8 @@ class Row:
     def update(self, C: float) -> UpdateRule:
         if self.rule not in RULES:
             return getattr(homemade, self.rule).with_parameters(C)
-        return with_strength(self.rule, C)
+        rule = with_strength(self.rule, C)
+        return replace(rule, invariant=True) if self.invariant else rule  # type: ignore[call-arg]
 
     def learner(self, names: Names | None = None, C: float = 1.0) -> OnlineClassifier:
         view = self.feature_map
@@ -163,6 +185,8 @@ class Row:
             self.link if self.link in LINKS else getattr(homemade, self.link),
             self.averaged,
             conditioning=self.conditioning,
+            metric=self.metric,
+            newcomers=self.newcomers,
         )
 
     def oracle(self) -> list[dict[str, Any]]:
@@ -217,7 +241,47 @@ def _rows() -> list[Row]:
         for conditioning in CONDITIONINGS
         if conditioning != "none"
     ]
-    return list(dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max, *conditioned]))
+    return list(
+        dict.fromkeys([*rows, *averaged[:4], *linked, *linear_max, *conditioned, *_adaptive()])
+    )
+
+
+def _adaptive() -> list[Row]:
+    """Metrics, newcomers and steps that do not overshoot, each with parts that differ."""
+    view = "product-mean"
+    return [
+        # Each metric, where few classes move and where all do, over every way of sharing.
+        *(
+            Row(rule, family, view if family in WITH_MAP else None, metric=metric)
+            for metric in ("adagrad", "confidence")
+            for rule, family in [
+                *(("pa1", "multi"), ("simproj", "hybrid"), ("ovr-squared", "multi")),
+                *(("softmax", "grouped-view"), ("ovr-squared", "all-three")),
+            ]
+        ),
+        Row("softmax", "hybrid", "distance", metric="adagrad"),
+        Row("perceptron", "own-view", "frequency", metric="adagrad", averaged=True),
+        *(
+            Row(rule, family, None, metric=metric)
+            for metric in ("scale-free", "scale-free-adagrad")
+            for rule, family in [("ovr-squared", "multi"), ("pa1", "grouped"), ("softmax", "born")]
+        ),
+        *(
+            Row(rule, family, map_, metric=metric, newcomers=newcomers)
+            for newcomers in ("learn", "virtual")
+            for rule, family, map_, metric in [
+                ("ovr-squared", "hybrid", "frequency", "adagrad"),
+                ("softmax", "multi", None, "adagrad"),
+                ("pa1", "all-three", "distance", "auto"),
+                ("scw1", "hybrid", view, "auto"),
+                ("ovr-hinge", "multi", None, "scale-free-adagrad"),
+            ]
+        ),
+        Row("simproj", "multi", None, newcomers="virtual", averaged=True),
+        Row("mira", "hybrid", "difference", newcomers="virtual"),
+        *(Row(rule, "hybrid", view, invariant=True) for rule in ("hinge", "softmax", "logistic")),
+        Row("softmax", "hybrid", "distance", metric="adagrad", newcomers="learn", invariant=True),
+    ]
 
 
 ROWS = _rows()

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from kesler import Grouped, OnlineClassifier, PerClass, Ratings, Shared, SubExperts
-from kesler.maps import Distance, Frequency, Product
+from kesler.maps import Contrast, Distance, Frequency, GaussianRatio, Product
 from kesler.updates import RULES
 
 HYPOTHESES = {
@@ -17,6 +17,8 @@ HYPOTHESES = {
     "grouped": [PerClass(), Grouped({"a": [0, 1, 2], "b": [2, 3]}, Distance())],
     "per class over a map": [PerClass(Product()), Grouped({"a": [0, 4], "b": [1, 2]})],
     "frequency": [PerClass(), Grouped({"a": [0, 1], "b": [2, 3]}, Frequency())],
+    "contrast": [PerClass(), Shared(Contrast(), begins_at=0.1)],
+    "gaussian ratio": [PerClass(), Shared(GaussianRatio(), begins_at=0.1)],
     "sub-experts": "multi+sub-experts",
     "grouped sub-experts": [
         PerClass(SubExperts()),

@@ -13,7 +13,7 @@ import textwrap
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import joblib
 import numpy as np
@@ -36,7 +36,9 @@ from kesler import (
     load,
     progressive_validate,
 )
+from kesler.classes import Newcomers
 from kesler.conditioning import CONDITIONINGS
+from kesler.geometry import METRICS
 from kesler.links import LINKS
 from kesler.maps import MAPS
 from kesler.updates import RULES
@@ -80,6 +82,8 @@ def test_every_part_of_the_product_is_in_the_registry():
     assert {row.family for row in ROWS} == set(FAMILIES)
     assert {row.link for row in ROWS} == {*LINKS, "bent"}
     assert any(row.averaged for row in ROWS)
+    assert {row.metric for row in ROWS} == {*METRICS, "auto"} - {"euclidean"}
+    assert {row.newcomers for row in ROWS} == {*get_args(Newcomers)}
     assert {row.conditioning or "none" for row in ROWS} == set(CONDITIONINGS)
     assert len({row.name for row in ROWS}) == len(ROWS)
     overlapping = [code for code in range(MOST_CLASSES) if len(homemade.sets_of(code)) > 1]
@@ -464,8 +468,8 @@ def assert_same_run(row: Row, stream: Stream, forms: dict[str, Any]) -> None:
 
 
 def nearness(row: Row) -> dict[str, float]:
-    """The scale of a link is a sum over the features, in the order in which they were met."""
-    plain = row.link == "linear" and row.algorithm is None
+    """Norms and scales are sums over the features, in the order in which they were met."""
+    plain = row.link == "linear" and row.algorithm is None and row.metric == "auto"
     return {"rtol": 0, "atol": 0} if plain else {"rtol": 1e-5, "atol": 1e-7}
 
 
@@ -485,8 +489,10 @@ def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
         order = [vocabulary.indices.get(name, len(vocabulary)) for name in names]
     found = {}
     for name, array in model._machine.arrays().items():
-        if name.startswith(("weights", "statistics", "states", "is_met")) or name == "past":
-            array = np.hstack(array) if array.ndim == 3 else array
+        if name.startswith(
+            ("weights", "statistics", "states", "is_met", "evidence", "scales", "past")
+        ):
+            array = np.hstack(array) if array.ndim == 3 else array.reshape(len(array), -1)
             # A name that was never met has learnt nothing.
             array = np.vstack([array, np.zeros((1, array.shape[1]), array.dtype)])[order]
         found[name] = array
@@ -856,7 +862,7 @@ def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) 
         assert (abs(ours - theirs) <= (0 if exactly else near)).all()
 
 
-@every_row([row for row in ROWS if row.link == "linear" and row.algorithm is None])
+@every_row([row for row in ROWS if row.is_plain])
 @examples(8)
 @given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]), weighted=st.booleans())
 def test_7_every_learner_equals_the_oracle(row, stream, C, weighted):
@@ -866,8 +872,7 @@ def test_7_every_learner_equals_the_oracle(row, stream, C, weighted):
 EXACT = [
     row
     for row in ROWS
-    if row.rule == "perceptron" and row.link == "linear" and row.algorithm is None
-    if row.conditioning is None
+    if row.rule == "perceptron" and row.is_plain
     if row.view in (None, "product", "frequency")
 ]
 
@@ -880,7 +885,7 @@ def test_7_whole_numbers_equal_the_oracle_ties_included(row, stream, weighted):
     compare(row, stream, 1.0, 2 * stream.weights if weighted else None, exactly=True)
 
 
-@every_row([row for row in ROWS if row.rule == "mira"])
+@every_row([row for row in ROWS if row.rule == "mira" and row.is_plain])
 @examples(10)
 @given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]))
 def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):

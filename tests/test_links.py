@@ -14,7 +14,7 @@ import reference_links
 from kesler import KeslerError, OnlineClassifier, OnlineLabelRanker, link_function
 from kesler.links import LINKS, Exponential, Linear, PNorm, resolve_link
 from kesler.updates import MIRA, RULES
-from registry import FAMILIES, Row, with_strength
+from registry import FAMILIES, PLAIN_RULES, Row, with_strength
 from streams import Stream, make_stream, streams
 
 LINKED: dict[str, tuple[Any, reference_links.Link]] = {
@@ -46,7 +46,7 @@ def can_run(rule: str, link: str) -> bool:
 
 RUNNING = [
     (rule, link, family)
-    for rule in RULES
+    for rule in PLAIN_RULES
     for link in LINKED
     for family in VIEWS
     if can_run(rule, link) and (family in ("multi", "hybrid") or rule in ("perceptron", "simproj"))

@@ -29,9 +29,9 @@ from kesler import (
 )
 from kesler.datasets import load as load_data
 from kesler.maps import Frequency
-from kesler.updates import RULES, SimProj
+from kesler.updates import SimProj
 from reference_ordinal import prank, reference_ordinal_run
-from registry import Row
+from registry import PLAIN_RULES, Row
 from streams import assert_same, everything, make_stream
 
 KINDS = {"single": ("ordered",), "multi": ("per_class",), "hybrid": ("per_class", "ordered")}
@@ -97,7 +97,7 @@ def compare(
 
 
 @pytest.mark.parametrize("hypotheses", KINDS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", PLAIN_RULES)
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**31),
@@ -353,7 +353,7 @@ def test_steps_beyond_float32_are_refused():
     ],
     ids=["ordered first", "groups", "grouped views", "shared"],
 )
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", PLAIN_RULES)
 def test_any_hypotheses_learn_ranks(rule, hypotheses, tmp_path):
     X, y = stream(9, 80)
     model = OnlineOrdinalClassifier(hypotheses, update=rule).fit(X, y)

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from kesler import KeslerError, OnlineClassifier, StructuredLearner, update_rule
 from kesler.updates import RULES, MarginPerceptron
+from registry import PLAIN_RULES
 from streams import make_stream
 
 K = 4
@@ -71,7 +72,7 @@ def with_all_classes_known(seed):
     return X, np.concatenate([np.arange(K), stream.y])
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", PLAIN_RULES)
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_multiclass_problem_is_learnt_as_the_classifier_does(rule, seed):
@@ -104,7 +105,7 @@ def rounding_decides(found, r):
     return ((abs(gaps) > 0) & (abs(gaps) < 1e-4)).any()
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", PLAIN_RULES)
 def test_features_of_every_kind_are_learnt_alike(rule):
     X, y = with_all_classes_known(1)
     learners = [posed(rule, f, averaged=True).fit(X, y) for f in (block, sparse_block, named_block)]

@@ -32,9 +32,8 @@ from kesler.links import Exponential, PNorm
 from kesler.progressive import Comparison
 from kesler.readers import Block
 from kesler.rows import Rows
-from kesler.updates import RULES
 from reference_sub_experts import Part, linked_run, sub_experts_run
-from registry import Row
+from registry import PLAIN_RULES, Row
 from streams import assert_same, in_order_of_appearance, learnt
 
 SETS = ((0, 1, 2), (2, 3), (1, 4))
@@ -122,7 +121,7 @@ def learner(family: str, rule: str = "pa1", C: float = 1.0, **options: Any) -> O
 
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
-every_rule = pytest.mark.parametrize("rule", RULES)
+every_rule = pytest.mark.parametrize("rule", PLAIN_RULES)
 
 
 # ---- against the oracle -------------------------------------------------------------------------
@@ -228,7 +227,7 @@ def test_by_hand_a_passive_aggressive_step():
 
 def test_what_sub_experts_agree_on_moves_nothing():
     told = {"a": {"same": 3.3, "right": 0}, "b": {"same": 3.3, "right": 1}, "c": {"same": 3.3}}
-    for rule in RULES:
+    for rule in PLAIN_RULES:
         model = OnlineClassifier("sub-experts", update=rule)
         model.fit([told] * 6, ["a", "b", "c", "b", "b", "b"])
         same, right = model._machine.weights[:2, 0]

@@ -24,9 +24,12 @@ from kesler.updates import (
     UpdateRule,
     resolve_rule,
 )
-from registry import with_strength
+from registry import NEEDS_TWIN, with_strength
 
 Array = NDArray[np.float64]
+
+# Rules without an aggressiveness that a row's weight could multiply; AROW's divides its noise.
+UNWEIGHTED = (*reference.UNIT_STEPS, "pa", "arow")
 
 # What the oracle calls each rule object.
 NAMES = {name: make() for name, make in RULES.items()}
@@ -93,10 +96,13 @@ def one_constraint(problem: Problem) -> Problem:
 def test_steps_equal_the_oracles(name, problem, C, weight):
     """MIRA's are not unique, so that it is how far the hypotheses move that is compared."""
     rule = with_strength(name, C)
-    if rule.constraints in ("predicted", "worst"):
+    if rule.constraints in ("predicted", "worst", "rival"):
         problem = one_constraint(problem)
     expected = reference.RULES[name](
-        problem.losses, problem.squared_norms, problem.gram, C * weight
+        problem.losses,
+        problem.squared_norms,
+        problem.gram,
+        reference.strength_of(name, C) * weight,
     )
     steps = steps_of(rule, problem, weight)
     if name in reference.UNIT_STEPS:
@@ -105,7 +111,12 @@ def test_steps_equal_the_oracles(name, problem, C, weight):
         # min 1/2 ||w - w_t||^2 + C slack is worth as much, and strongly convex in w.
         assert dual(steps, problem) >= dual(expected, problem) - 1e-6 * C * weight
     else:
-        np.testing.assert_allclose(steps, expected, rtol=1e-12)
+        np.testing.assert_allclose(steps, expected, **nearness(name))
+
+
+def nearness(name: str) -> dict[str, float]:
+    """Where the oracle finds a root, it is as near as the difference of two numbers allows."""
+    return {"rtol": 1e-6, "atol": 1e-8} if name in NEEDS_TWIN else {"rtol": 1e-12}
 
 
 def dual(alpha: Array, problem: Problem) -> float:
@@ -149,12 +160,10 @@ def test_miras_closed_form_is_the_optimum(problem, C, weight):
     np.testing.assert_allclose(problem.losses - problem.gram @ steps, after, atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in RULES if name not in (*reference.UNIT_STEPS, "pa")]
-)
+@pytest.mark.parametrize("name", [name for name in RULES if name not in UNWEIGHTED])
 @given(problem=problems(violated=True), C=limits)
 def test_weight_multiplies_the_aggressiveness(name, problem, C):
-    if RULES[name]().constraints == "worst":
+    if RULES[name]().constraints in ("worst", "rival"):
         problem = one_constraint(problem)
     weighted = steps_of(with_strength(name, C), problem, weight=2.0)
     np.testing.assert_array_equal(weighted, steps_of(with_strength(name, 2 * C), problem))

@@ -25,6 +25,9 @@ from kesler.rows import Rows
 
 Combination = Literal["majority", "best", "mixture"]
 
+# What the past counts after each row, unless told.
+DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98}
+
 # Members go through so many rows before they are combined: what they say of each class is kept.
 ROWS_AT_ONCE = 1024
 # So many rows are worth starting threads for.
@@ -61,12 +64,13 @@ class BankMachine:
         members: Sequence[Machine],
         faces: Sequence[str],
         combine: Combination = "mixture",
-        discount: float = 0.995,
+        discount: float | None = None,
         demotion: float = 0.9,
     ) -> None:
         require_combination(combine, discount, demotion)
+        used = DISCOUNTS[combine] if discount is None else float(discount)
         self.members, self.faces = list(members), list(faces)
-        self.combine, self.discount, self.demotion = combine, float(discount), float(demotion)
+        self.combine, self.discount, self.demotion = combine, used, float(demotion)
         self.counters = np.zeros(4, dtype=np.int64)
         self._losses = np.zeros(len(self.members))
         self._weights = np.full(len(self.members), 1.0 / len(self.members))
@@ -316,10 +320,10 @@ def require_combination(combine: Any, discount: Any, demotion: Any) -> None:
     if combine not in get_args(Combination):
         ways = ", ".join(map(repr, get_args(Combination)))
         raise KeslerError(f"combine={combine!r} is no way to combine learners: choose {ways}")
-    if not (isinstance(discount, Real) and 0 < float(discount) <= 1):
+    if discount is not None and not (isinstance(discount, Real) and 0 < float(discount) <= 1):
         raise KeslerError(
-            f"discount={discount!r} must be above 0 and at most 1: it is what the past counts "
-            "after each row"
+            f"discount={discount!r} must be above 0 and at most 1, or None: it is what the past "
+            "counts after each row"
         )
     if not (isinstance(demotion, Real) and 0 < float(demotion) < 1):
         raise KeslerError(

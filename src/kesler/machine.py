@@ -238,7 +238,7 @@ class Machine(Memory):
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
         self._sums[:] = 0
         self._totals[:] = 0
-        for kept in (self._pooled, self._moments, self._amounts, self._shares):
+        for kept in (self._pooled, self._moments, self._amounts, self._divisors):
             kept[:] = 0
         self._past[:] = 0
         self._past_rows[:] = 0
@@ -434,7 +434,7 @@ class Machine(Memory):
             "pooled": self._pooled,
             "moments": self._moments,
             "amounts": self._amounts,
-            "shares": self._shares,
+            "divisors": self._divisors,
             "smoothing": np.array([*self._smoothing, self.constant]),
             "calibration": self._calibration,
             **self._conditioning_fields(),

@@ -38,7 +38,7 @@ STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off
 LANES = 16  # float32 numbers in a 64-byte cache line
 _ARRAYS = (
     *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
-    *("_pooled", "_moments", "_amounts", "_shares", "_metric_numbers", "_past", "_past_rows"),
+    *("_pooled", "_moments", "_amounts", "_divisors", "_metric_numbers", "_past", "_past_rows"),
 )
 
 
@@ -302,7 +302,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
         self._pooled = np.zeros((feature_room, n_columns))
         self._moments = np.zeros((2, class_room if has_moments else 0, feature_room))
         self._amounts = np.zeros(1 + class_room)
-        self._shares = np.zeros((4, class_room), dtype=np.float32)
+        self._divisors = np.zeros((4, class_room), dtype=np.float32)
 
     def _pooled_arrays(
         self, n_features: int | None = None, n_classes: int | None = None
@@ -314,7 +314,7 @@ conditioning : as in :class:`~kesler.machine.Machine`.
             "statistics.pooled": self._pooled[:n_features],
             "moments": self._moments[:, :n_classes, :n_features],
             "amounts": self._amounts[: None if n_classes is None else 1 + n_classes],
-            "shares": self._shares[:, :n_classes],
+            "divisors": self._divisors[:, :n_classes],
         }
 
     def _put_pooled(self, arrays: dict[str, npt.NDArray[Any]]) -> None:

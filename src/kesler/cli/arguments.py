@@ -141,7 +141,8 @@ def _compare(command: ArgumentParser) -> None:
         default="multi,single,hybrid",
         metavar="LIST",
         help="separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is multi, "
-        "single, hybrid, sub-experts or multi+sub-experts (default: %(default)s)",
+        "single, hybrid, sub-experts or multi+sub-experts, or default alone: the learner of those "
+        "who choose nothing (default: %(default)s)",
     )
     _learning(command)
     command.add_argument(
@@ -165,7 +166,8 @@ def _learn(command: ArgumentParser) -> None:
     command.add_argument(
         "--hypotheses",
         metavar="NAME",
-        help="multi, single, hybrid (default), sub-experts or multi+sub-experts",
+        help="default, multi, single, hybrid (default where an update is named), sub-experts or "
+        "multi+sub-experts",
     )
     _learning(command)
     command.add_argument(
@@ -185,7 +187,7 @@ def _learning(command: ArgumentParser) -> None:
     add(
         "--update",
         metavar="NAME",
-        help="perceptron, margin-perceptron, pa, pa1 (default), pa2, simperc, conproj, simproj, "
+        help="default, perceptron, margin-perceptron, pa, pa1, pa2, simperc, conproj, simproj, "
         "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2; "
         "bank for several learners side by side",
     )
@@ -211,8 +213,9 @@ def _learning(command: ArgumentParser) -> None:
     add(
         "--newcomers",
         choices=get_args(Newcomers),
-        help="what the first row of a class does: only make it known (wait, the default), be "
-        "learnt from (learn), or also begin where a virtual class stands (virtual)",
+        help="what the first row of a class does: only make it known (wait, the default where an "
+        "update is named), be learnt from (learn), or also begin where a virtual class stands "
+        "(virtual)",
     )
     add(
         "--averaged",
@@ -225,7 +228,7 @@ def _learning(command: ArgumentParser) -> None:
         "--map",
         metavar="NAME",
         help="feature map of single and hybrid: auto (default), product, product-mean, frequency, "
-        "distance or difference",
+        "contrast, distance, difference or gaussian-ratio",
     )
     add(
         "--kernel",
@@ -248,8 +251,9 @@ def _learning(command: ArgumentParser) -> None:
     add(
         "--conditioning",
         metavar="NAME",
-        help="what is done to each row before its trial, from the rows before it: none (default), "
-        "counts, idf, z-scores, ranges, or auto, by the kind of the first rows",
+        help="what is done to each row before its trial, from the rows so far: none (default where "
+        "an update is named), counts, idf, z-scores, ranges, or auto, by the kind of the first "
+        "rows",
     )
     add(
         "--shuffle",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from kesler.conditioning import resolve_conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
+from kesler.estimators.defaults import OPEN
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Shared, resolve_hypotheses
 from kesler.kernels import resolve_kernel
@@ -37,8 +38,8 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     """
 
-    hypotheses: str = "hybrid"
-    update: str = "pa1"
+    hypotheses: str = OPEN
+    update: str = OPEN
     C: float | None = None
     link: str = "linear"
     averaged: bool = False
@@ -47,16 +48,18 @@ class Method:
     sigma: float | Literal["auto"] = "auto"
     budget: int | None = None
     metric: str = "auto"
-    newcomers: str = "wait"
-    conditioning: str | None = None
+    newcomers: str = OPEN
+    conditioning: str | None = OPEN
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raises KeslerError if a name is not known."""
-        resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
+        if self.hypotheses != OPEN:
+            resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
         resolve_link(self.link)
         resolve_metric(self.metric)
-        resolve_conditioning(self.conditioning, dense=False)
+        if self.conditioning != OPEN:
+            resolve_conditioning(self.conditioning, dense=False)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -69,7 +72,7 @@ class Method:
             sigma=self.sigma,
             budget=self.budget,
             metric=self.metric,
-            newcomers=self.newcomers,  # type: ignore[arg-type]
+            newcomers=self.newcomers,
             conditioning=self.conditioning,
         )
 
@@ -82,10 +85,13 @@ class Method:
         return replace(self, C=strength)
 
     def _rule(self) -> UpdateRule | str:
-        """Return the rule, or "bank" for the learners of a bank, which have their own."""
-        if self.update == "bank":
+        """Return the rule; or "bank" and "default", which have rules of their own."""
+        if self.update in ("bank", OPEN):
             if self.C is not None:
-                raise KeslerError(f"C={self.C:g} says nothing to a bank: leave it out")
+                raise KeslerError(
+                    f"C={self.C:g} says nothing to the update {self.update}, which has a setting "
+                    "of its own: leave it out, or name a rule, pa1 for instance"
+                )
             return self.update
         rule = resolve_rule(self.update)
         if self.C is None or rule.strength is None:
@@ -107,6 +113,8 @@ def chosen(options: Namespace) -> dict[str, Any]:
 
 def named_learners(methods: str, defaults: Method) -> dict[str, OnlineClassifier]:
     """Return a learner for each of some methods, written HYPOTHESES[:UPDATE[:C]] and commas.
+
+    Hypotheses without an update have that of `defaults`, or pa1; "default" alone leaves all open.
 
     Examples
     --------
@@ -130,4 +138,10 @@ def _method(name: str, defaults: Method) -> Method:
         raise KeslerError(
             f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], as in hybrid:simproj:0.01"
         )
-    return replace(defaults, hypotheses=hypotheses, update=update or defaults.update, C=strength)
+    update = update or (defaults.update if defaults.update != OPEN else _unnamed(hypotheses))
+    return replace(defaults, hypotheses=hypotheses, update=update, C=strength)
+
+
+def _unnamed(hypotheses: str) -> str:
+    """Return the update of hypotheses that are named without one."""
+    return OPEN if hypotheses == OPEN else "pa1"

@@ -38,7 +38,7 @@ class Bank(NamedTuple):
     """What is kept of the members, in their order.
 
     rule : (1,), how they are combined; parameters : (2,), as named above; losses : (members,),
-    discounted errors or log-losses, or demotions, less the smallest; weights : (members,), of votes
+    discounted errors or log-losses, or all errors of votes; weights : (members,), of votes
     and probabilities; counters, calibration : as in `kesler.compiled.learner`.
     """
 
@@ -85,12 +85,10 @@ def blend(bank, winners, chances, t, k, scores):
 
 
 @always_inlined
-def judge(bank, winners, chances, t, y, mistaken):
+def judge(bank, winners, chances, t, y):
     """Let an answer of a known class count for or against each member."""
-    rule, n_members = bank.rule[0], bank.losses.shape[0]
-    if rule == MAJORITY and not mistaken:
-        return
-    for i in range(n_members):
+    rule = bank.rule[0]
+    for i in range(bank.losses.shape[0]):
         wrong = 1.0 if winners[i, t] != y else 0.0
         if rule == MAJORITY:
             bank.losses[i] += wrong
@@ -147,6 +145,6 @@ def combine(bank, winners, chances, codes, predictions, scores, probabilities):
         bank.counters[TRIALS] += 1
         if y < k:
             bank.counters[MISTAKES] += predictions[t] != y
-            judge(bank, winners, chances, t, y, predictions[t] != y)
+            judge(bank, winners, chances, t, y)
         else:
             bank.counters[FIRST_SEEN] = y + 1

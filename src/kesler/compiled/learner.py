@@ -41,9 +41,9 @@ FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range
 # What is kept of each feature over all rows: how often it is not zero; its mean, the squares about
 # it, what classes' centres are relative to, and the Gaussian that follows.
 COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
-# What counts of a class and of all others are multiplied by, whether the class has a row, and what
+# What counts of a class and of all others are divided by, whether the class has a row, and what
 # part of all rows a pseudo-row is.
-OWN, REST, MET, PSEUDO = range(4)
+OWN, OTHERS, MET, PSEUDO = range(4)
 # How variances and counts of classes are smoothed; the value of the constant feature, 0 for none.
 SHRINKAGE, FLOOR, PSEUDO_ROWS, PRIOR = range(4)
 # Which constraints a rule is given.
@@ -92,6 +92,8 @@ FULL = 2.0**24
 NO_INSTANCE = np.float32(1e-30)
 # A rule that is handed a growing set of constraints gets no further one that is violated by less.
 EXACT = 1e-6
+# Numbers that helpers are called with: Numba compiles a helper once more for each literal.
+NOTHING, ONE = np.int64(0), np.int64(1)
 # The largest amount that a trial may add to a weight: float32 ends at 3e38.
 LARGEST = 1e37
 
@@ -120,7 +122,7 @@ class Learner(NamedTuple):
     largest |x_i| so far; newcomers : (1,), what the first instance of a class does;
     pooled : (features, 6), columns as named above, (features, 0) if no map looks at them; moments :
     (2, classes, features), means and squares about them; amounts : (1 + classes,), the weight of
-    all rows and of each class's; shares : (4, classes) and smoothing : (4,), as named above;
+    all rows and of each class's; divisors : (4, classes) and smoothing : (4,), as named above;
     calibration : (4,), see `kesler.compiled.calibration`, or (0,) if answers are of many classes;
     conditioning, conditioning_parameters : what is done to rows, as in `conditioning.py`; past :
     (features, numbers), what it keeps of the rows so far, past_rows : (1,), how many those are.
@@ -159,7 +161,7 @@ class Learner(NamedTuple):
     pooled: npt.NDArray[np.float64]
     moments: npt.NDArray[np.float64]
     amounts: npt.NDArray[np.float64]
-    shares: npt.NDArray[np.float32]
+    divisors: npt.NDArray[np.float32]
     smoothing: npt.NDArray[np.float64]
     calibration: npt.NDArray[np.float64]
     conditioning: npt.NDArray[np.int64]

@@ -40,7 +40,7 @@ from kesler.compiled.learner import (
 from kesler.compiled.rates import step_in_metric
 
 # What a link is asked for, as in `kesler.links.link`.
-WEIGHT, MASS, SCALE, EXTENT, ROOM = range(5)
+WEIGHT, MASS, SCALE, EXTENT, ROOM = np.arange(5)  # no literals, as in `learner.py`
 # When a sum has fallen to this share of its peak, little of it is left but rounding.
 LEAST = 1e-6
 

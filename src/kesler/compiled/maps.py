@@ -29,18 +29,18 @@ from kesler.compiled.learner import (
     COUNT,
     MET,
     ORIGIN,
+    OTHERS,
     OWN,
     POOLED_HEIGHT,
     POOLED_MEAN,
     POOLED_SHARPNESS,
     PSEUDO,
-    REST,
 )
 
-PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = range(5)
+PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = np.arange(5)  # no literals, as in `learner.py`
 LOWEST = -1e30  # of the logarithm of a density
 
-# task, indices, values, vectors, statistics, totals, shares, pooled, layer, k, parameters, out,
+# task, indices, values, vectors, statistics, totals, divisors, pooled, layer, k, parameters, out,
 # products
 MAP = types.void(
     *(INT, INDICES, FLOATS, FLOAT_TABLE, FLOAT_STACK, FLOAT_TABLE, FLOAT_TABLE, DOUBLE_TABLE),
@@ -71,7 +71,7 @@ def map_loops(  # type: ignore[no-untyped-def]
     vectors,
     statistics,
     totals,
-    shares,
+    divisors,
     pooled,
     layer,
     k,
@@ -90,7 +90,7 @@ def map_loops(  # type: ignore[no-untyped-def]
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
     last = statistics.shape[0] - 1
     second, third = statistics[min(layer + 1, last)], statistics[min(layer + 2, last)]
-    kept = (statistics[layer], second, third, totals[layer], shares)
+    kept = (statistics[layer], second, third, totals[layer], divisors)
     # Unsigned indices spare the loops the question whether they count from the end.
     n, stop = indices.shape[0], np.uintp(k)
     if task == PROJECT and vectors.shape[1] == 1:
@@ -159,11 +159,12 @@ def of_statistic(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
 
 def of_contrast(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     """Return g(x, p, p'), the shares of rows of the class and of all others, smoothed."""
-    own, shares = kept[0][f, r], kept[4]
-    pseudo = level * shares[PSEUDO, r]
+    own, divisors = kept[0][f, r], kept[4]
+    pseudo = level * divisors[PSEUDO, r]
     nothing, all_of_them = np.float32(0), np.float32(1)
-    others = max((level - own + pseudo) * shares[REST, r], nothing)
-    share = (own + pseudo) * shares[OWN, r]
+    # Divisions, since equal shares are then equal in every bit, and cancel to nothing.
+    others = max((level - own + pseudo) / divisors[OTHERS, r], nothing)
+    share = (own + pseudo) / divisors[OWN, r]
     return g(x, min(share, all_of_them), min(others, all_of_them), q)
 
 

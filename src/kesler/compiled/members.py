@@ -8,11 +8,21 @@ from kesler.compiled.learner import FIRST_SEEN, GROUPED, KIND, PER_CLASS, SHARED
 
 
 @inlined
+def groups_of(learner, part, r):
+    """Return where the groups of class r begin and end; one that was not met has none yet."""
+    start = learner.member_starts[part, r]
+    if r >= learner.counters[FIRST_SEEN]:
+        return start, start
+    return start, learner.member_starts[part, r + 1]
+
+
+@inlined
 def n_hypotheses(learner, part, r):
     """Return how many hypotheses of the part class r owns."""
     if learner.parts[part, KIND] != GROUPED:
         return 1
-    return learner.member_starts[part, r + 1] - learner.member_starts[part, r]
+    start, end = groups_of(learner, part, r)
+    return end - start
 
 
 @inlined
@@ -24,8 +34,8 @@ def n_common(learner, part, r, s):
     if kind == SHARED:
         return 1
     common = 0
-    i, i_end = learner.member_starts[part, r], learner.member_starts[part, r + 1]
-    j, j_end = learner.member_starts[part, s], learner.member_starts[part, s + 1]
+    i, i_end = groups_of(learner, part, r)
+    j, j_end = groups_of(learner, part, s)
     while i < i_end and j < j_end:
         if learner.members[i] == learner.members[j]:
             common += 1
@@ -41,7 +51,8 @@ def n_common(learner, part, r, s):
 @inlined
 def is_member(learner, part, r, group):
     """Whether class r belongs to a group of the part."""
-    for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
+    start, end = groups_of(learner, part, r)
+    for m in range(start, end):
         if learner.members[m] == group:
             return True
     return False

@@ -25,6 +25,8 @@ from kesler.compiled.learner import (
     MOVE,
     N_SCALED,
     NO_UNIT,
+    NOTHING,
+    ONE,
     ONE_VS_REST,
     ORDERED,
     SCALED_LENGTH,
@@ -64,8 +66,13 @@ def has_metric(learner):
 @by_learner
 def rescale(learner, indices, values, weight, scratch):
     """Learn how long rows are, and how large features, before the row is scored."""
-    if learner.metric[UNIT] == NO_UNIT:
-        return
+    if learner.metric[UNIT] != NO_UNIT:
+        measure_row(learner, indices, values, weight)
+
+
+@inlined
+def measure_row(learner, indices, values, weight):
+    """Bring the gain of rates up to date, and the scales of features."""
     numbers, length = learner.metric_numbers, 0.0
     for j in range(indices.shape[0]):
         share = np.float64(values[j])
@@ -98,8 +105,13 @@ def rescale_feature(learner, i, size):
 @by_learner
 def gather_gradient(learner, indices, values, k, m, weight, scratch, solver):
     """Add the square of the gradient of the loss to the evidence, before any step is measured."""
-    if learner.metric[METRIC] != ADAPTIVE:
-        return
+    if learner.metric[METRIC] == ADAPTIVE:
+        gather_squares(learner, indices, values, k, m, weight, scratch, solver)
+
+
+@inlined
+def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
+    """Add the square of the gradient by each class, along each weight, to the evidence."""
     if learner.rule[3] == 0:
         for j in range(m):
             solver.steps[j] = 1
@@ -128,7 +140,7 @@ def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
     moved = solver.moved
     for i in range(n_moved):
         moved[0], moved[i] = moved[i], moved[0]
-        move_part(learner, part, indices, values, 1, scratch, solver)
+        move_part(learner, part, indices, values, ONE, scratch, solver)
         moved[0], moved[i] = moved[i], moved[0]
 
 
@@ -138,6 +150,12 @@ def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
 @by_learner
 def measure_in_metric(learner, indices, values, k, m, scratch, solver):
     """norms[j] = <d_j, d_j> in the metric, for the chosen pairs."""
+    measure_pairs(learner, indices, values, k, m, scratch, solver)
+
+
+@inlined
+def measure_pairs(learner, indices, values, k, m, scratch, solver):
+    """norms[j] = <d_j, d_j>, part after part."""
     clear(solver.norms, m)
     wide = is_wide_trial(learner, m, k, scratch)
     for part in range(learner.parts.shape[0]):
@@ -169,11 +187,7 @@ def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
 @inlined
 def walked_norm(learner, part, indices, values, j, scratch, solver):
     """Return <d, d> of the j-th pair in one part, weight by weight."""
-    n_moved = 0
-    if solver.better[j] != THE_REST:
-        n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
-    if solver.worse[j] != THE_REST:
-        n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    n_moved = add_pair(j, 0, solver)
     learner.metric[TASK] = MEASURE
     learner.metric_numbers[TOTAL] = 0
     move_part(learner, part, indices, values, n_moved, scratch, solver)
@@ -182,22 +196,36 @@ def walked_norm(learner, part, indices, values, j, scratch, solver):
     return learner.metric_numbers[TOTAL]
 
 
+@inlined
+def add_pair(j, n_moved, solver):
+    """Let the j-th pair of classes stand 1 apart, but for the rest, which has no weights."""
+    if solver.better[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
+    if solver.worse[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    return n_moved
+
+
 # ---- after the step ------------------------------------------------------------------------------
 
 
 @by_learner
 def leave_evidence(learner, indices, values, m, weight, scratch, solver):
     """Add what the trial taught of the weights that its constraints touch, once it has moved."""
-    if learner.metric[METRIC] != CONFIDENT:
-        return
+    if learner.metric[METRIC] == CONFIDENT:
+        add_evidence(learner, indices, values, m, weight, scratch, solver)
+
+
+@inlined
+def add_evidence(learner, indices, values, m, weight, scratch, solver):
+    """Add the square of the direction in which the trial moved, as sure as it is of it."""
     share = weight / learner.metric_parameters[0]
     if learner.metric[EVIDENCE] != FIXED:
         share = soft_evidence(solver.steps[0], solver.norms[0], learner.metric_parameters[0])
-    n_moved = 0
+    n_moved = NOTHING
     for j in range(m):
         if solver.steps[j] > 0:
-            n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
-            n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+            n_moved = add_pair(j, n_moved, solver)
     learner.metric[TASK] = GATHER
     learner.metric_numbers[SHARE] = share
     for part in range(learner.parts.shape[0]):
@@ -210,5 +238,6 @@ def leave_evidence(learner, indices, values, m, weight, scratch, solver):
 def soft_evidence(step, variance, phi):
     """Return alpha phi / sqrt(u), with which 1 / Sigma grows (Wang, Zhao and Hoi 2012, Prop. 1)."""
     moved = step * variance * phi
-    root = 0.5 * (np.sqrt(moved * moved + 4.0 * variance) - moved)
-    return step * phi / root if root > 0 else 0.0
+    # (sqrt(a^2 + 4 v) - a) / 2, in which a long step leaves nothing of the root, the other way up.
+    twice = np.sqrt(moved * moved + 4.0 * variance) + moved
+    return 0.5 * step * phi * twice / variance if variance > 0 else 0.0

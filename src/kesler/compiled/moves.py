@@ -14,6 +14,7 @@ from kesler.compiled.learner import (
     KIND,
     LARGEST,
     MAP,
+    NOTHING,
     OFFSET,
     ORDERED,
     PER_CLASS,
@@ -21,7 +22,7 @@ from kesler.compiled.learner import (
     THE_REST,
 )
 from kesler.compiled.links import change
-from kesler.compiled.members import is_member, n_candidates
+from kesler.compiled.members import groups_of, is_member, n_candidates
 from kesler.compiled.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.scores import phi_of
 from kesler.compiled.wide import (
@@ -103,7 +104,8 @@ def move_part(learner, part, indices, values, n_moved, scratch, solver):
         if kind == PER_CLASS:
             add_view(learner, part, offset + r, indices, values, r, scratch, solver)
             continue
-        for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
+        start, end = groups_of(learner, part, r)
+        for m in range(start, end):
             group = learner.members[m]
             if is_first_with(learner, part, group, i, solver):
                 add_sum(learner, part, offset + group, indices, values, n_moved, scratch, solver)
@@ -129,7 +131,7 @@ def forget_coefficients(n_moved, solver):
 @always_inlined
 def sum_coefficients(m, solver):
     """Sum the steps into one coefficient a class; return how many classes move, list them."""
-    n_moved = 0
+    n_moved = NOTHING
     for j in range(m):
         if solver.steps[j] != 0:
             if solver.better[j] != THE_REST:

@@ -18,6 +18,7 @@ from kesler.compiled.learner import (
     HEIGHT,
     MET,
     ORIGIN,
+    OTHERS,
     OWN,
     POOLED_HEIGHT,
     POOLED_MEAN,
@@ -26,7 +27,6 @@ from kesler.compiled.learner import (
     PRIOR,
     PSEUDO,
     PSEUDO_ROWS,
-    REST,
     SHARPNESS,
     SHRINKAGE,
     TRIALS,
@@ -44,7 +44,7 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
     for i in range(codes.shape[0]):
         if levels[i] == 0:
             learner.amounts[1 + codes[i]] += share
-    set_shares(learner)
+    weigh_classes(learner)
     for layer in range(learner.kinds.shape[0]):
         if learner.kinds[layer] == CONTRAST:
             count(learner, layer, indices, values, codes, levels, share)
@@ -53,16 +53,16 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
 
 
 @inlined
-def set_shares(learner):
-    """Keep what counts are multiplied by: a division a class, none a feature and class."""
+def weigh_classes(learner):
+    """Keep what counts are divided by, 1 where there is nothing to count."""
     total, pseudo = learner.amounts[0], learner.smoothing[PSEUDO_ROWS]
     for r in range(learner.counters[FIRST_SEEN]):
         own = learner.amounts[1 + r]
         rest = total - own
-        learner.shares[OWN, r] = 1 / (own + pseudo) if own + pseudo > 0 else 0
-        learner.shares[REST, r] = 1 / (rest + pseudo) if rest + pseudo > 0 else 0
-        learner.shares[MET, r] = 1 if own > 0 else 0
-        learner.shares[PSEUDO, r] = pseudo / total if total > 0 else 0
+        learner.divisors[OWN, r] = own + pseudo if own + pseudo > 0 else 1
+        learner.divisors[OTHERS, r] = rest + pseudo if rest + pseudo > 0 else 1
+        learner.divisors[MET, r] = 1 if own > 0 else 0
+        learner.divisors[PSEUDO, r] = pseudo / total if total > 0 else 0
 
 
 @inlined
@@ -140,7 +140,7 @@ def renew(learner, layer, f, r):
     variance = pooled[POOLED_SQUARES] / learner.amounts[0]
     if not (own > 0 and variance > 0):
         return
-    shrunk = learner.smoothing[SHRINKAGE] / (own + 1)
+    shrunk = min(1.0, learner.smoothing[SHRINKAGE] / (own + 1))
     spread = (1 - shrunk) * learner.moments[1, r, f] / own + shrunk * variance
     spread = max(spread, learner.smoothing[FLOOR] * variance)
     learner.statistics[layer, f, r] = learner.moments[0, r, f] - pooled[ORIGIN]

@@ -27,6 +27,8 @@ from kesler.compiled.learner import (
     UNIT,
 )
 
+STEEPEST = 1e15  # of what is multiplied by 1 / sqrt(evidence) yet, which float32 is to hold
+
 
 @always_inlined
 def rate_of(kind, evidence):
@@ -49,8 +51,8 @@ def scale_of(learner, feature):
         if scale == 0:
             return np.float32(0)
     if learner.metric[METRIC] == ADAPTIVE:
-        return np.float32(np.sqrt(gain) / scale)
-    return np.float32(gain / scale / scale)
+        return np.float32(min(np.sqrt(gain) / scale, STEEPEST))
+    return np.float32(min(gain / scale / scale, LARGEST))
 
 
 @always_inlined
@@ -69,8 +71,10 @@ def step_in_metric(learner, feature, column, amount):
     if kind != EUCLIDEAN:
         evidence = learner.evidence[feature, column]
     if task == GATHER:
-        share = np.float32(learner.metric_numbers[SHARE])
-        learner.evidence[feature, column] = gathered(evidence, share, amount)
+        # In double: the square of what float32 holds may be infinite, the share of it too little.
+        share = learner.metric_numbers[SHARE]
+        grown = gathered(np.float64(evidence), share, np.float64(amount))
+        learner.evidence[feature, column] = grown
         return np.float32(0)
     step = amount * (rate_of(kind, evidence) * scale_of(learner, feature))
     if task == MOVE:

@@ -97,7 +97,7 @@ def add_plain_scores(learner, part, indices, values, k, column, scores):
     width = learner.parts[part, WIDTH]
     clear(column, width)
     add_products(indices, values, learner.weights, offset, width, column)
-    for r in range(k):
+    for r in range(min(k, learner.counters[FIRST_SEEN])):
         for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
             scores[r] += column[learner.members[m]]
 
@@ -145,7 +145,7 @@ def of_map(learner, part, task, indices, values, vectors, k, out, products):
         vectors,
         learner.statistics,
         learner.totals,
-        learner.shares,
+        learner.divisors,
         learner.pooled,
         learner.parts[part, STATISTIC],
         k,

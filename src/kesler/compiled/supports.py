@@ -83,7 +83,7 @@ class KernelLearner(NamedTuple):
     pooled: npt.NDArray[np.float64]
     moments: npt.NDArray[np.float64]
     amounts: npt.NDArray[np.float64]
-    shares: npt.NDArray[np.float32]
+    divisors: npt.NDArray[np.float32]
     smoothing: npt.NDArray[np.float64]
     calibration: npt.NDArray[np.float64]
     conditioning: npt.NDArray[np.int64]

@@ -30,6 +30,7 @@ from kesler.compiled.learner import (
     MISTAKES,
     NORMS,
     NOT_FINITE,
+    NOTHING,
     REST,
     TRIALS,
     VIRTUAL,
@@ -47,7 +48,7 @@ from kesler.compiled.metrics import gather_gradient, leave_evidence, rescale
 from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coefficients
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
-from kesler.compiled.pooled import set_shares, take_in_pooled
+from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, prepare, score
 from kesler.compiled.statistics import inherit, join, take_in
@@ -63,7 +64,7 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
     if sight == NORMS:
         measure_norms(learner, indices, values, k, m, scratch, solver)
     elif sight == GRAM:
-        measure_gram(learner, indices, values, k, 0, m, scratch, solver)
+        measure_gram(learner, indices, values, k, NOTHING, m, scratch, solver)
     ask_rule(learner, m, weight, solver)
     # The optimum over all pairs mostly rests on a few: begin with the worst and add the one that
     # the step leaves most violated, until none is violated beyond the chosen ones.
@@ -177,7 +178,7 @@ def join_new(learner, codes, out):
                 insert_rank(learner, y)
     joined = learner.counters[FIRST_SEEN] > n_before
     if joined and learner.pooled.shape[1]:
-        set_shares(learner)
+        weigh_classes(learner)
     return joined
 
 

@@ -187,7 +187,7 @@ def add_row_lengths(evidence, kind, indices, values, first, width, scales, lengt
     """lengths[r] += sum_i x_i^2 rate[i, r]."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
-        scaled, i = values[j] * values[j] * scales[j], np.uintp(indices[j])
+        scaled, i = values[j] * scales[j] * values[j], np.uintp(indices[j])
         if kind == ADAPTIVE:
             for r in range(stop):
                 lengths[r] += scaled * rate_of(ADAPTIVE, evidence[i, start + r])
@@ -229,7 +229,7 @@ def add_shared_lengths(table, rates, n_entries, n, y, lengths):
         own = np.float32(0) if y == THE_REST else row[y]
         for s in range(n):
             gap = own - row[s]
-            lengths[s] += rate * (gap * gap)
+            lengths[s] += rate * gap * gap
 
 
 @inlined

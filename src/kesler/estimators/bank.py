@@ -16,24 +16,26 @@ class Bank(OnlineClassifier):
     Each learner runs its own trials; it knows nothing of the others. Of what they say of a row,
     with :math:`\hat y_i` the class and :math:`p_i` the probabilities of learner i, the bank makes
 
-    .. math:: \text{majority: } \arg\max_r \sum_{i : \hat y_i = r} b^{\text{demotions of } i},
+    .. math:: \text{majority: } \arg\max_r \sum_{i : \hat y_i = r} b^{m_i},
         \quad \text{best: } \hat y_j, \; j = \arg\min_i E_i, \quad
         \text{mixture: } \arg\max_r \sum_i e^{-L_i} p_i(r \mid x)
 
-    with E and L the errors and log-losses so far, :math:`\ell` of a row counting
-    :math:`E_i \leftarrow \gamma E_i + \ell_i`. A learner is demoted if it was wrong where the bank
-    was.
+    with :math:`m_i` the mistakes of learner i so far, and E and L its errors and log-losses, of
+    which the past is discounted: :math:`E_i \leftarrow \gamma E_i + 1[\hat y_i \ne y]`. The first
+    row of a class counts for nobody.
 
     Parameters
     ----------
     learners : list of OnlineClassifier and LinearMax, or None, default None
         The members: unfitted, or taken as if they were. None is for the default ones.
     combine : "mixture", "best" or "majority", default "mixture"
-        "mixture" made the fewest mistakes in our runs, a little fewer than the best member;
-        "best" follows one member and costs least to predict; "majority" has a mistake bound.
-    discount : float above 0, at most 1, default 0.995
+        "mixture" made the fewest mistakes in our runs, about as many as the best learner known in
+        hindsight; "best" follows one member and costs least to predict; "majority" has a mistake
+        bound.
+    discount : float above 0, at most 1, or None, default None
         :math:`\gamma`. Smaller values forget sooner which member was best, and follow changes
-        faster; 1 never forgets. Not used by "majority".
+        faster; 1 never forgets. None takes 0.98 for "mixture" and 0.995 for "best"; "majority"
+        forgets nothing and does not look at it.
     demotion : float between 0 and 1, default 0.9
         b. Smaller values silence learners that are wrong sooner; the bound is least near 0. Used by
         "majority" only.
@@ -86,7 +88,7 @@ class Bank(OnlineClassifier):
         self,
         learners: list[OnlineClassifier] | None = None,
         combine: Combination = "mixture",
-        discount: float = 0.995,
+        discount: float | None = None,
         demotion: float = 0.9,
     ) -> None:
         self.learners = learners

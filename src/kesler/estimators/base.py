@@ -22,6 +22,7 @@ from kesler.conditioning import Conditioning, resolve_conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
+from kesler.estimators.defaults import resolve_open
 from kesler.estimators.features import FeatureReader
 from kesler.estimators.told import Told
 from kesler.geometry import resolve_metric
@@ -266,6 +267,14 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return None if isinstance(machine, BankMachine) else machine.conditioning
 
     @property
+    def spelt_out_(self: Self) -> Self:
+        """A learner that has learnt nothing, in which no setting is left open."""
+        machine = self._fitted()
+        if isinstance(machine, BankMachine):
+            return type(self)(**self.get_params(deep=False))
+        return self._of_machine(machine)
+
+    @property
     def n_support_vectors_(self) -> list[int]:
         """How many support vectors each part of the hypotheses has; empty without a kernel."""
         machine = self._fitted()
@@ -433,30 +442,36 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return machine
 
     def _new_machine(self, *, dense: bool) -> AnyMachine:
+        chosen = self._chosen(dense=dense)
         kernel, parts = self._kernel(), self._parts(dense=dense)
         made_of: dict[str, Any] = {
             "parts": parts,
             "classes": self._known_classes(),
-            "constant": inputs.intercept_value(getattr(self, "intercept", 0.0)),
+            "constant": inputs.intercept_value(chosen.get("intercept", 0.0)),
             "answer": self.answer,
-            "conditioning": self._conditioning(kernel, parts, dense=dense),
-            **self._moves(),
+            "conditioning": resolve_conditioning(
+                chosen["conditioning"], dense=dense, by_distance=goes_by_distance(kernel, parts)
+            ),
+            **self._moves(chosen),
         }
         budget = getattr(self, "budget", None)
         if kernel is None:
             return Machine(**made_of)
         return KernelMachine(**made_of, kernel=kernel, dense=dense, budget=budget)
 
-    def _moves(self) -> dict[str, Any]:
+    def _chosen(self, *, dense: bool) -> dict[str, Any]:
+        """Return the parameters, those that were left open chosen for the kind of the rows."""
+        return resolve_open(self.get_params(deep=False), dense=dense)
+
+    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return what the machine is told of how to move: rule, link and the like."""
-        given = vars(self)
-        costs, rule = given.get("costs"), resolve_rule(given["update"])
+        costs, rule = chosen.get("costs"), resolve_rule(chosen["update"])
         return {
             "rule": rule,
-            "metric": resolve_metric(given["metric"], rule.metric),
-            "newcomers": given["newcomers"],
-            "link": resolve_link(given["link"]),
-            "averaged": bool(given["averaged"]),
+            "metric": resolve_metric(chosen["metric"], rule.metric),
+            "newcomers": chosen["newcomers"],
+            "link": resolve_link(chosen["link"]),
+            "averaged": bool(chosen["averaged"]),
             "costs": None if costs is None else Costs(costs),
         }
 
@@ -493,17 +508,9 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             )
         return None
 
-    def _conditioning(
-        self, kernel: MercerKernel | None, parts: list[Part], *, dense: bool
-    ) -> Conditioning | None:
-        """Return what is done to rows of this kind."""
-        by_distance = goes_by_distance(kernel, parts)
-        return resolve_conditioning(
-            vars(self)["conditioning"], dense=dense, by_distance=by_distance
-        )
-
     def _parts(self, *, dense: bool) -> list[Part]:
-        return resolve_hypotheses(self.hypotheses, lambda: self._shared_part(dense=dense))
+        hypotheses = self._chosen(dense=dense)["hypotheses"]
+        return resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that the names of hypotheses mean by one for all classes."""
@@ -543,7 +550,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     def _takes_sparse_rows(self) -> bool:
         try:
             parts, kernel = self._parts(dense=False), self._kernel()
-            conditioning = resolve_conditioning(vars(self)["conditioning"], dense=False)
+            chosen = self._chosen(dense=False)["conditioning"]
+            conditioning = resolve_conditioning(chosen, dense=False)
         except KeslerError:  # refused when it learns, not when it is asked for its tags
             return True
         if kernel is not None and kernel.of == "vectors":

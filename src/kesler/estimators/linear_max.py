@@ -37,8 +37,8 @@ default "winnow"
         Which classes share which weights, as in :class:`~kesler.OnlineClassifier`: "sub-experts"
         is what the algorithm is about, ratings of the classes given with each row; "multi" turns
         each feature into one sub-expert a class (Mesterharm 2001, Section 5.2).
-    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
-default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
         The view of an instance that a shared vector has; not used by "multi".
     conditioning
         As in :class:`~kesler.OnlineClassifier`.
@@ -84,7 +84,7 @@ default "auto"
         self.feature_map = feature_map
         self.conditioning = conditioning
 
-    def _moves(self) -> dict[str, Any]:
+    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         algorithm = resolve_algorithm(self.algorithm)
         if isinstance(algorithm, QuasiAdditive):
             return {"rule": algorithm.rule, "link": algorithm.link}

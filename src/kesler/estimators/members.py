@@ -53,7 +53,7 @@ def bank_of(
     *,
     dense: bool,
     combine: Combination = "mixture",
-    discount: float = 0.995,
+    discount: float | None = None,
     demotion: float = 0.9,
 ) -> BankMachine:
     """Return the machine of a bank, which learns anew whatever its learners know."""

@@ -44,21 +44,25 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     Parameters
     ----------
-    hypotheses : "multi", "single", "hybrid", "sub-experts" or list of parts, default "hybrid"
+    hypotheses : "default", "multi", "single", "hybrid", "sub-experts" or list of parts, \
+default "default"
         Which classes share which weights: one vector for each class, one for all over a feature
         map, both (their scores add up), one weight for each sub-expert that rates the classes
         (:class:`~kesler.maps.SubExperts`), or any list of :class:`~kesler.hypotheses.PerClass`,
         :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`. Names may be
         joined: "multi+sub-experts".
-    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
-default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
         The view of an instance that the shared vector has; not used by "multi". "auto" takes
         "frequency" if the first rows are sparse or named, "distance" if they are dense, or
         "difference" if there is a kernel too.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge", \
-"arow", "scw1", "scw2", "bank", rule or list of learners, default "pa1"
-        How far to move. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
+"arow", "scw1", "scw2", "bank", "default", rule or list of learners, default "default"
+        How far to move. "default" is the learner that is best where nothing is chosen: see Notes.
+        Whoever names a rule gets it as its source has it: what else is left at "default" is then
+        hybrid hypotheses on rows as they are, first rows of classes that move nothing, and no
+        intercept. A name stands for the rule of :mod:`kesler.updates` with C = 1; smaller C
         (0.001 to 0.1) bears noise better, on text above all. A list of learners, each with its own
         settings, is combined as by :class:`~kesler.Bank`; "bank" stands for a list of ours.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
@@ -73,7 +77,7 @@ default "auto"
         What it costs to predict one class where another is right, 1 unless told. Rules that look
         at margins ask for one in proportion, so that dear confusions become rarer; see
         :class:`~kesler.costs.Costs`.
-    intercept : float, default 0.0
+    intercept : float or "default", default "default"
         The value of a feature that every row is given, 0 for none. Under "multi" its weights are a
         threshold for each class; beside sub-experts, Mesterharm's threshold sub-experts. Larger
         values let them learn faster.
@@ -94,12 +98,12 @@ metric, default "auto"
         The step size of each weight: the same for all, smaller where gradients were large, in units
         of the largest value of a feature, or smaller the surer the weight is; see
         :mod:`kesler.geometry`. "auto" is the one that the rule brings along, or "euclidean".
-    newcomers : "wait", "learn" or "virtual", default "wait"
+    newcomers : "wait", "learn", "virtual" or "default", default "default"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
-    conditioning : "auto", "counts", "idf", "z-scores", "ranges", "none", conditioning or None, \
-default None
+    conditioning : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", conditioning or \
+None, default "default"
         What is done to each row before its trial, from the rows before it only; see
         :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
         their own, "ranges" for these over a kernel; "auto" takes the former if the first rows are
@@ -121,6 +125,8 @@ default None
         What sigma="auto" has led to by now.
     conditioning_ : Conditioning or None
         What is done to rows.
+    spelt_out_ : OnlineClassifier
+        A learner that has not learnt, in which nothing is left open: what this one is made of.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set while learning from named features, whose number grows.
 
@@ -133,10 +139,18 @@ default None
 
     Notes
     -----
+    What is left at "default" is chosen by the kind of the first rows
+    (:mod:`kesler.estimators.defaults`). Where only non-zeros are listed, as of words: counts damped
+    and rows of length 1; one-vs-rest squared loss in the AdaGrad metric, with steps that never
+    overshoot; a hypothesis for each class and one for all over the contrast of word frequencies.
+    Where every feature is listed: z-scores; softmax; the log-ratio of Gaussians. Both learn from
+    the first row of a class. `benchmarks/results/defaults.md` has the mistakes of this one setting
+    beside those of others, tuned.
+
     Learning row by row, in batches of any size, or all at once gives the same weights bit for bit.
     A row costs O(nnz k) for k classes: about 1 us with 80 non-zeros and 20 classes. Memory is
     4 bytes for each feature and hypothesis, and with a map as many for each feature and class
-    (twice for a mean), both rounded up to 16.
+    (twice for a mean, 28 bytes under "gaussian-ratio"), both rounded up to 16.
     `sample_weight` is a row's aggressiveness, 0 or between 1/1,048,576 and 1,048,576: it multiplies
     C, or the Perceptron's step ("pa" has neither), and the row's share in the statistics of its
     class; a row of weight 0 is left out. Values are kept as float32. The statistics that maps use
@@ -162,19 +176,19 @@ default None
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "hybrid",
+        hypotheses: str | Part | list[Part] = "default",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule | list[OnlineClassifier] = "pa1",
+        update: str | UpdateRule | list[OnlineClassifier] = "default",
         link: str | Link = "linear",
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
-        intercept: float = 0.0,
+        intercept: float | str = "default",
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         metric: str | Metric = "auto",
-        newcomers: Newcomers = "wait",
-        conditioning: str | Conditioning | None = None,
+        newcomers: Newcomers | str = "default",
+        conditioning: str | Conditioning | None = "default",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map

@@ -38,8 +38,8 @@ class OnlineLabelRanker(OnlineLearner):
     hypotheses : "multi", "single", "hybrid" or list of parts, default "hybrid"
         Which labels share which weights, as in :class:`~kesler.OnlineClassifier`. Of each label,
         a map sees the rows in which it was ranked first.
-    feature_map : "auto", "product", "product-mean", "frequency", "distance", "difference" or map, \
-default "auto"
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
         The view of an instance that the shared vector has; not used by "multi".
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \

@@ -360,6 +360,11 @@ class StructuredLearner(BaseEstimator):
         if not (isinstance(self.n_best, int) and self.n_best > 0):
             raise KeslerError(f"n_best={self.n_best!r}: a search returns 1 output or more")
         rule = resolve_rule(self.update)
+        if rule.metric is not None or rule.constraints == "one-vs-rest":
+            raise KeslerError(
+                f"{rule!r} needs classes with weights of their own, and outputs have none: choose "
+                "a rule of differences in one metric, such as pa1, simproj or softmax"
+            )
         if rule.margin not in (0, 1) and rule.heeds_margin:
             raise KeslerError(
                 f"{rule!r} asks for a margin of {rule.margin}: let cost(y, s), which is the margin "

@@ -27,7 +27,7 @@ class GaussianRatio(FeatureMap):
         \phi_i(x, r) = \log \mathcal{N}(x_i; \mu_i^r, v_i^r) - \log \mathcal{N}(x_i; \mu_i, v_i)
         \text{ within } [-\text{clip}, \text{clip}], \\
         v_i^r = \max\left((1 - \lambda_r) s_i^r + \lambda_r v_i, \; \text{floor}\; v_i\right),
-        \quad \lambda_r = \frac{\text{shrinkage}}{N_r + 1}
+        \quad \lambda_r = \min\left(1, \frac{\text{shrinkage}}{N_r + 1}\right)
 
     with :math:`\mu_i^r, s_i^r` mean and variance of the :math:`N_r` rows of class r so far and
     :math:`\mu_i, v_i` those of all t rows, weighted by `sample_weight`. On the intercept c, a
@@ -37,7 +37,7 @@ class GaussianRatio(FeatureMap):
 
     Parameters
     ----------
-    shrinkage : float from 0 to 1, default 0.5
+    shrinkage : float from 0 to 1e6, default 2.0
         How far variances of classes of few rows are drawn to that of all. Larger values: further.
     floor : float in (0, 1], default 1e-3
         The least share of the variance of all rows that a class's counts for. Larger values: a
@@ -73,7 +73,7 @@ class GaussianRatio(FeatureMap):
     array(['low'], dtype='<U4')
     """
 
-    shrinkage: float = 0.5
+    shrinkage: float = 2.0
     floor: float = 1e-3
     clip: float = 8.0
 
@@ -83,7 +83,7 @@ class GaussianRatio(FeatureMap):
 
     def __post_init__(self) -> None:
         for name, low, high, within in (
-            ("shrinkage", 0.0, 1.0, "from 0 to 1"),
+            ("shrinkage", 0.0, 1e6, "from 0 to 1e6"),
             ("floor", 1e-12, 1.0, "from 1e-12 to 1"),
             ("clip", 1e-6, 1e6, "from 1e-6 to 1e6"),
         ):

@@ -75,6 +75,7 @@ class OneVsRestRule(GradientRule):
     invariant: bool = True
 
     constraints = "one-vs-rest"
+    heeds_margin = False
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,6 @@ class OneVsRestLogistic(OneVsRestRule):
     OneVsRestLogistic(eta=0.25, invariant=True)
     """
 
-    heeds_margin = False
     margin = 0.0
     gradient = staticmethod(logistic_gradient)
     plain_steps = staticmethod(logistic_steps)

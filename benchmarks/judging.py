@@ -1,0 +1,72 @@
+"""Figures that compare learners over sets: geometric means, ranks, McNemar's test, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binomtest, rankdata
+
+Errors = Mapping[str, float]
+"""% mistakes by set."""
+
+
+def geometric_mean(errors: Errors, reference: Errors) -> float:
+    """Return the geometric mean of the errors as shares of a reference, over the sets of both.
+
+    Examples
+    --------
+    >>> geometric_mean({"a": 1.0, "b": 8.0}, {"a": 2.0, "b": 4.0})
+    1.0
+    """
+    shares = [errors[name] / reference[name] for name in errors if name in reference]
+    return float(np.exp(np.mean(np.log(shares)))) if shares else float("nan")
+
+
+def mean_ranks(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, float]:
+    """Return the mean over the sets of each learner's place, 1 the best; ties share their places.
+
+    Examples
+    --------
+    >>> mean_ranks({"A": {"x": 1.0, "y": 2.0}, "B": {"x": 3.0, "y": 2.0}}, ["x", "y"])
+    {'A': 1.25, 'B': 1.75}
+    """
+    places = np.mean([rankdata([errors[name] for errors in table.values()]) for name in sets], 0)
+    return dict(zip(table, places.tolist(), strict=True))
+
+
+def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float:
+    """Return the exact two-sided p of McNemar's test, from the mistakes on the same rows.
+
+    Examples
+    --------
+    >>> mcnemar(np.zeros(5, dtype=bool), np.ones(5, dtype=bool))
+    0.0625
+    """
+    only_ours = int(np.count_nonzero(ours & ~theirs))
+    only_theirs = int(np.count_nonzero(theirs & ~ours))
+    if only_ours + only_theirs == 0:
+        return 1.0
+    return float(binomtest(only_ours, only_ours + only_theirs).pvalue)
+
+
+def chosen_without(table: Mapping[str, Errors], left_out: str) -> str:
+    """Return the learner of the smallest geometric mean over all sets but one.
+
+    Examples
+    --------
+    >>> chosen_without({"A": {"x": 1.0, "y": 9.0}, "B": {"x": 2.0, "y": 2.0}}, "y")
+    'A'
+    """
+
+    def mean_log(name: str) -> float:
+        return float(np.mean([np.log(e) for s, e in table[name].items() if s != left_out]))
+
+    return min(table, key=mean_log)
+
+
+def leave_one_out(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, tuple[str, float]]:
+    """Return for each set the learner chosen on the others, and its error on this one."""
+    chosen = {name: chosen_without(table, name) for name in sets}
+    return {name: (learner, table[learner][name]) for name, learner in chosen.items()}
