@@ -102,8 +102,8 @@ metric, default "auto"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
-    conditioning : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", conditioning or \
-None, default "default"
+    conditioning : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", conditioning \
+or None, default "default"
         What is done to each row before its trial, from the rows before it only; see
         :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
         their own, "ranges" for these over a kernel; "auto" takes the former if the first rows are
