@@ -29,7 +29,7 @@ from streams import assert_same, make_stream
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "ranges": {"kernel": RBF(0.3), "conditioning": "ranges"},
-    "auto": {"kernel": "rbf"},
+    "auto": {"kernel": "rbf", "conditioning": None},
     "ranges, auto": {"kernel": "rbf", "conditioning": "ranges"},
     "ranges, auto, budget": {"kernel": "rbf", "conditioning": "ranges", "budget": 70},
     "ranges, polynomial": {"kernel": "polynomial", "conditioning": "ranges"},
@@ -61,7 +61,7 @@ def test_trials_are_as_in_the_oracle(name, rule):
     for seed in range(5):
         stream = make_stream(seed, n_rows=120, n_classes=4, n_features=5, density=1.0)
         sigma = 0.3 if name == "ranges" else None
-        by_trial = kernels(stream.X, ranged="conditioning" in told, sigma=sigma)
+        by_trial = kernels(stream.X, ranged=told["conditioning"] == "ranges", sigma=sigma)
         parts, update = Row(rule, "multi", None).oracle(), Row(rule, "multi", None).update(1.0)
         run = reference_kernel_run(stream.X, stream.y, parts, rule, by_trial)
         model, stop = OnlineClassifier("multi", update=update, **told), run["doubtful"]
