@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kesler.conditioning import Counts
+from kesler.conditioning import Counts, Ranges
 
 Array = NDArray[np.float64]
 FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
@@ -51,11 +51,23 @@ def taken_in(x: Array, past: Array, w: Array) -> Array:
     return np.where(deviation > 0, mean + np.clip(x - mean, -most, most), x)
 
 
+def width(X: Array) -> Array:
+    """Return the range of each column."""
+    return np.ptp(X, axis=0)
+
+
+def in_ranges(X: Array) -> Array:
+    """Return the last row from the first one on, in units of the ranges; 0 where constant."""
+    return np.divide(X[-1] - X[0], width(X), out=0 * X[0], where=width(X) > 0)
+
+
 def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
     """Return all rows of a stream as their trials see them, rounded to float32."""
     X = np.asarray(X, dtype=np.float64)
     if part is None:
         return X
+    if isinstance(part, Ranges):
+        return np.array([in_ranges(X[: t + 1]) for t in range(len(X))])
     w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     past, rows = X[:0], []
     for t, x in enumerate(X):

@@ -401,9 +401,12 @@ def test_a_budget_that_is_not_reached_changes_nothing():
 
 def test_auto_is_the_difference_of_dense_rows_under_a_kernel():
     stream = make_stream(3)
-    assert OnlineClassifier(kernel="rbf").fit(stream.X, stream.y).feature_map_ == Difference()
-    assert OnlineClassifier().fit(stream.X, stream.y).feature_map_ == Distance()
-    named = OnlineClassifier(kernel="rbf").fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
+    assert (
+        OnlineClassifier("hybrid", kernel="rbf").fit(stream.X, stream.y).feature_map_
+        == Difference()
+    )
+    assert OnlineClassifier(update="pa1").fit(stream.X, stream.y).feature_map_ == Distance()
+    named = OnlineClassifier("hybrid", kernel="rbf").fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
     assert named.feature_map_ == Frequency()
 
 
@@ -499,7 +502,7 @@ def test_a_users_kernel_that_a_file_names_must_be_handed_over(tmp_path):
 
 
 def test_powers_that_float32_cannot_hold_are_refused():
-    model = OnlineClassifier("multi", kernel=Polynomial(degree=9))
+    model = OnlineClassifier("multi", kernel=Polynomial(degree=9), conditioning=None)
     X = np.array([[1e6, 0.0], [0.0, 1e6], [1e6, 0.0]])
     with pytest.raises(KeslerError, match="float32"):
         model.fit(X, [0, 1, 1])
