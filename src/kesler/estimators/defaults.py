@@ -15,7 +15,7 @@ from kesler.conditioning import Counts, ZScores
 from kesler.geometry import AdaGrad
 from kesler.hypotheses import PerClass, Shared
 from kesler.maps import Contrast, FeatureMap, GaussianRatio, resolve_map
-from kesler.updates import OneVsRestSquared, SoftmaxGradient
+from kesler.updates import OneVsRestHinge, OneVsRestSquared, SoftmaxGradient
 
 OPEN = "default"
 """The value of a parameter that is left open."""
@@ -45,6 +45,19 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
         "conditioning": ZScores(),
         "intercept": 1.0,
     }
+
+
+def of_bank(*, dense: bool) -> list[Settings]:
+    """Return the settings of the learners of the bank that nobody chose."""
+    if dense:
+        default = of_measurements()
+        return [default, {**default, "update": SoftmaxGradient(2.0, invariant=True)}]
+    default, hinge = of_words(), OneVsRestHinge()
+    return [
+        {**default, "update": hinge},
+        {**default, "update": hinge, "conditioning": Counts(idf=True)},
+        {**default, "hypotheses": "multi"},
+    ]
 
 
 SOURCES: Settings = {

@@ -350,20 +350,20 @@ or None, default "default"
 
     # ---- banks ------------------------------------------------------------------------------
 
-    def _members(self) -> list[OnlineLearner] | None:
+    def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
         """Return the learners of the bank that this one is, None if it is none."""
         update = vars(self).get("update")
         if self.answer != "class" or not (isinstance(update, (list, tuple)) or update == "bank"):
             return None
         require_only(self, "update")
-        return resolve_members(update)
+        return resolve_members(update, dense=dense)
 
     def _combination(self) -> dict[str, Any]:
         """Return how a bank combines its members: as it does unless told."""
         return {}
 
     def _new_machine(self, *, dense: bool) -> AnyMachine:
-        members = self._members()
+        members = self._members(dense=dense)
         if members is None:
             return super()._new_machine(dense=dense)
         return bank_of(members, dense=dense, **self._combination())
