@@ -54,7 +54,7 @@ def with_map(kind: str, words: FeatureMap, measurements: FeatureMap) -> OnlineCl
 
 
 HINGE, SQUARED = OneVsRestHinge(), OneVsRestSquared()
-SOFTMAX = SoftmaxGradient(1.0, invariant=True)
+SOFTMAX = SoftmaxGradient(1.5, invariant=True)
 BANK = "bank"
 CANDIDATES: dict[str, Callable[[str], OnlineClassifier]] = {
     "default": lambda kind: OnlineClassifier(),

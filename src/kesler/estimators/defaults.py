@@ -15,7 +15,7 @@ from kesler.conditioning import Counts, ZScores
 from kesler.geometry import AdaGrad
 from kesler.hypotheses import PerClass, Shared
 from kesler.maps import Contrast, FeatureMap, GaussianRatio, resolve_map
-from kesler.updates import OneVsRestHinge, OneVsRestSquared, SoftmaxGradient
+from kesler.updates import OneVsRestHinge, SoftmaxGradient
 
 OPEN = "default"
 """The value of a parameter that is left open."""
@@ -27,7 +27,7 @@ def of_words(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows of which only non-zeros are listed."""
     return {
         "hypotheses": [PerClass(), Shared(view or Contrast(), begins_at=0.15)],
-        "update": OneVsRestSquared(),
+        "update": OneVsRestHinge(),
         "metric": AdaGrad(),
         "newcomers": "virtual",
         "conditioning": Counts(),
@@ -39,7 +39,7 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows that list every feature."""
     return {
         "hypotheses": [PerClass(), Shared(view or GaussianRatio(), begins_at=0.02)],
-        "update": SoftmaxGradient(1.0, invariant=True),
+        "update": SoftmaxGradient(1.5, invariant=True),
         "metric": AdaGrad(length_free=True),
         "newcomers": "learn",
         "conditioning": ZScores(),
@@ -50,13 +50,13 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
 def of_bank(*, dense: bool) -> list[Settings]:
     """Return the settings of the learners of the bank that nobody chose."""
     if dense:
-        default = of_measurements()
-        return [default, {**default, "update": SoftmaxGradient(2.0, invariant=True)}]
-    default, hinge = of_words(), OneVsRestHinge()
+        paces = [SoftmaxGradient(eta, invariant=True) for eta in (1.0, 2.0)]
+        return [{**of_measurements(), "update": pace} for pace in paces]
+    default = of_words()
     return [
-        {**default, "update": hinge},
-        {**default, "update": hinge, "conditioning": Counts(idf=True)},
-        {**default, "hypotheses": "multi"},
+        default,
+        {**default, "newcomers": "learn"},
+        {**default, "conditioning": Counts(idf=True)},
     ]
 
 
@@ -90,7 +90,7 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
     Examples
     --------
     >>> resolve_open({"update": "default", "newcomers": "default"}, dense=False)
-    {'update': OneVsRestSquared(eta=0.5, invariant=True), 'newcomers': 'virtual'}
+    {'update': OneVsRestHinge(eta=0.5, invariant=True), 'newcomers': 'virtual'}
     >>> resolve_open({"update": "mira", "newcomers": "default"}, dense=False)
     {'update': 'mira', 'newcomers': 'wait'}
     """

@@ -146,7 +146,7 @@ or None, default "default"
     -----
     What is left at "default" is chosen by the kind of the first rows
     (:mod:`kesler.estimators.defaults`). Where only non-zeros are listed, as of words: counts damped
-    and rows of length 1; one-vs-rest squared loss in the AdaGrad metric, with steps that never
+    and rows of length 1; one-vs-rest hinge loss in the AdaGrad metric, with steps that never
     overshoot; a hypothesis for each class and one for all over the contrast of word frequencies.
     Where every feature is listed: z-scores; softmax; the log-ratio of Gaussians. Both learn from
     the first row of a class. `benchmarks/results/defaults.md` has the mistakes of this one setting
