@@ -16,9 +16,9 @@ FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
 
 
 def counts(x: Array, past: Array, w: Array, part: Any) -> Array:
-    """sign(x) sqrt(1 + ln |x|) from 1 on, times sqrt(ln((t + 1) / (n + 1/2))), of length 1."""
+    """sign(x) (1 + ln |x|) from 1 on, times sqrt(ln((t + 1) / (n + 1/2))), of length 1."""
     size = np.abs(x)
-    damped = np.sign(x) * np.sqrt(1 + np.log(np.maximum(size, 1)))
+    damped = np.sign(x) * (1 + np.log(np.maximum(size, 1)))
     v = np.where(size >= 1, damped, x) if part.damped else x
     if part.idf:
         v = v * np.sqrt(np.log((w.sum() + 1) / (w @ (past != 0) + 0.5)))
@@ -27,10 +27,8 @@ def counts(x: Array, past: Array, w: Array, part: Any) -> Array:
 
 
 def z_scores(x: Array, past: Array, w: Array, part: Any) -> Array:
-    """(x - mean) / deviation within the clip; 0 where all values so far are one."""
-    if len(past) == 0:
-        return 0 * x
-    mean, deviation = moments(past, w)
+    """(x - mean) / deviation within the clip, x among the rows as one; 0 where all are equal."""
+    mean, deviation = moments(np.vstack([past, taken_in(x, past, w)]), np.append(w, 1.0))
     z = np.divide(x - mean, deviation, out=0 * x, where=deviation > 0)
     return np.clip(z, -part.clip, part.clip)
 

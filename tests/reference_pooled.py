@@ -32,10 +32,24 @@ def share(occurs: Array, w: Array) -> Any:
 
 
 def contrast(x: Array, past: Any) -> Array:
-    """x_i (p_i^r - p_i^{not r}), shares of rows in which x_i is not zero."""
+    """x_i (p_i^r - p_i^{not r}), shares of rows in which x_i is not zero, without smoothing."""
     rows, w, own = unpacked(past)
     occurs = (rows != 0).astype(float)
     return np.asarray(x * (share(occurs[own], w[own]) - share(occurs[~own], w[~own])))
+
+
+def smooth_share(occurs: Array, w: Array, s: float, everywhere: Any) -> Any:
+    """Return the share where s rows more have each feature as often as all rows."""
+    return (w @ occurs + s * everywhere) / (w.sum() + s)
+
+
+def relative_contrast(x: Array, past: Any, s: float = 1.0) -> Array:
+    """x_i (a_i - b_i) / (a_i + b_i), smooth shares of class and rest; 0 where both are."""
+    rows, w, own = unpacked(past)
+    occurs = (rows != 0).astype(float)
+    everywhere = share(occurs, w)
+    a, b = (smooth_share(occurs[each], w[each], s, everywhere) for each in (own, ~own))
+    return np.asarray(x * np.divide(a - b, a + b, out=np.zeros(len(x)), where=a + b > 0))
 
 
 def variance(rows: Array, w: Array) -> Any:
@@ -47,7 +61,7 @@ def log_density(x: Array, mean: Any, variance: Any) -> Any:
 
 
 def gaussian_ratio(
-    x: Array, past: Any, shrinkage: float = 0.5, floor: float = 1e-3, clip: float = 8.0
+    x: Array, past: Any, shrinkage: float = 2.0, floor: float = 1e-3, clip: float = 8.0
 ) -> Array:
     """log N(x; class) - log N(x; all), the class's variance shrunk to that of all.
 
@@ -57,7 +71,7 @@ def gaussian_ratio(
     rows, w, own = unpacked(past)
     phi, varies = np.zeros(len(x)), rows != rows[0]
     renewed = max(1 + np.flatnonzero(own)[-1], 2 ** int(np.log2(len(rows))))
-    shrunk = shrinkage / (w[own].sum() + 1)
+    shrunk = min(1.0, shrinkage / (w[own].sum() + 1))
     for i in np.flatnonzero(varies.any(axis=0)):
         column, since = rows[:, i], max(renewed, 1 + int(varies[:, i].argmax()))
         then = variance(column[:since], w[:since])
@@ -69,4 +83,4 @@ def gaussian_ratio(
     return phi
 
 
-VIEWS = {"contrast": contrast, "gaussian-ratio": gaussian_ratio}
+VIEWS = {"contrast": relative_contrast, "gaussian-ratio": gaussian_ratio}

@@ -19,6 +19,7 @@ import reference_metrics
 from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
 from kesler.algorithms import ALGORITHMS
 from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditioning
+from kesler.estimators.defaults import of_measurements, of_words
 from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
 from kesler.updates import RULES, UpdateRule
@@ -102,6 +103,13 @@ def with_strength(rule: str, C: float) -> UpdateRule:
     return replace(made, **{made.strength: C}) if made.strength is not None else made
 
 
+DEFAULTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "default": dict,
+    "words": of_words,
+    "measurements": of_measurements,
+}
+"""What the learner of those who choose nothing is made of: left to it, or said."""
+
 # ---- rows ---------------------------------------------------------------------------------------
 
 
@@ -120,12 +128,13 @@ class Row:
     newcomers: Any = "wait"
     half_life: float | None = None
     invariant: bool = False
+    settings: str | None = None  # of DEFAULTS: then the parts only say what is in them
 
     @property
     def name(self) -> str:
         link = self.link if self.link != "linear" else None
         first = self.rule if self.algorithm is None else f"linear-max-{self.algorithm}"
-        parts = [first, self.family, self.view, link, self.conditioning]
+        parts = [self.settings, first, self.family, self.view, link, self.conditioning]
         options = {
             "mean": self.averaged,
             "invariant": self.invariant,
@@ -179,6 +188,8 @@ class Row:
         return replace(rule, invariant=True) if self.invariant else rule  # type: ignore[call-arg]
 
     def learner(self, names: Names | None = None, C: float = 1.0) -> OnlineClassifier:
+        if self.settings is not None:
+            return OnlineClassifier(**DEFAULTS[self.settings]())
         view = self.feature_map
         hypotheses = FAMILIES[self.family].hypotheses(names, view)
         view = "auto" if view is None else view
@@ -252,9 +263,32 @@ def _rows() -> list[Row]:
     ]
     return list(
         dict.fromkeys(
-            [*rows, *averaged[:4], *linked, *linear_max, *conditioned, *_adaptive(), *_forgetting()]
+            [
+                *(*rows, *averaged[:4], *linked, *linear_max, *conditioned),
+                *(*_adaptive(), *_forgetting(), *_defaults()),
+            ]
         )
     )
+
+
+def _defaults() -> list[Row]:
+    """The learner of those who choose nothing: it sees arrays, which it takes for measurements."""
+    words = Row(
+        *("ovr-squared", "hybrid", "contrast"),
+        conditioning="counts",
+        metric="adagrad",
+        newcomers="virtual",
+        settings="words",
+    )
+    measurements = Row(
+        *("softmax", "hybrid", "gaussian-ratio"),
+        conditioning="z-scores",
+        metric="adagrad",
+        newcomers="learn",
+        invariant=True,
+        settings="measurements",
+    )
+    return [words, measurements, replace(measurements, settings="default")]
 
 
 def _forgetting() -> list[Row]:

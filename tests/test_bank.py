@@ -47,9 +47,11 @@ def members():
     """Every kind of machine: weights, statistics, groups, an average, support vectors."""
     return [
         OnlineClassifier("multi", update="softmax"),
-        OnlineClassifier("hybrid", "frequency"),
-        OnlineClassifier([Grouped({"even": [0, 2, 4], "odd": [1, 3, 5]})], averaged=True),
-        OnlineClassifier("multi", kernel="rbf", sigma=2.0),
+        OnlineClassifier("hybrid", "frequency", update="pa1"),
+        OnlineClassifier(
+            [Grouped({"even": [0, 2, 4], "odd": [1, 3, 5]})], update="pa1", averaged=True
+        ),
+        OnlineClassifier("multi", update="pa1", kernel="rbf", sigma=2.0),
         LinearMax(),
     ]
 
@@ -210,9 +212,9 @@ def test_learners_learn_as_if_they_were_alone(way):
 
 @every_way
 def test_a_bank_of_one_says_what_it_says(way):
-    alone = OnlineClassifier("multi")
+    alone = OnlineClassifier("multi", update="pa1")
     result = progressive_validate(alone, STREAM.X, STREAM.y)
-    model = Bank([OnlineClassifier("multi")], way)
+    model = Bank([OnlineClassifier("multi", update="pa1")], way)
     found = progressive_validate(model, STREAM.X, STREAM.y)
     assert found.predictions.tolist() == result.predictions.tolist()
     assert found.n_mistakes == model.n_mistakes_ == alone.n_mistakes_
@@ -254,7 +256,10 @@ def test_predicting_changes_nothing(way):
 @every_way
 def test_dense_sparse_and_named_rows_are_the_same(way):
     X = np.where(STREAM.X > 0, STREAM.X, 0)
-    learners = [OnlineClassifier("multi"), OnlineClassifier("hybrid", "frequency")]
+    learners = [
+        OnlineClassifier("multi", update="pa1"),
+        OnlineClassifier("hybrid", "frequency", update="pa1"),
+    ]
     dense = Bank(learners, way).fit(X, STREAM.y)
     others = Bank(learners, way).fit(sparse.csr_array(X), STREAM.y)
     assert_same(dense, others, X)
@@ -266,7 +271,7 @@ def test_dense_sparse_and_named_rows_are_the_same(way):
 
 @every_way
 def test_labels_are_names_and_declared_classes_room(way):
-    learners = [OnlineClassifier("multi"), LinearMax("romma")]
+    learners = [OnlineClassifier("multi", update="pa1"), LinearMax("romma")]
     plain = Bank(learners, way).fit(STREAM.X, STREAM.y)
     names = np.array([*"fedcba"])
     named = Bank(learners, way).partial_fit(STREAM.X, names[STREAM.y], classes=names)
@@ -305,26 +310,31 @@ def test_update_takes_a_bank(tmp_path):
 
 
 def test_learners_are_left_as_they_are():
-    learner = OnlineClassifier("multi").fit(STREAM.X[:9], STREAM.y[:9])
+    learner = OnlineClassifier("multi", update="pa1").fit(STREAM.X[:9], STREAM.y[:9])
     n_known = learner.n_known_
     model = Bank([learner]).fit(STREAM.X, STREAM.y)
     assert learner.n_trials_ == 9 and learner.n_known_ == n_known
-    assert model.n_mistakes_ == OnlineClassifier("multi").fit(STREAM.X, STREAM.y).n_mistakes_
+    assert (
+        model.n_mistakes_
+        == OnlineClassifier("multi", update="pa1").fit(STREAM.X, STREAM.y).n_mistakes_
+    )
 
 
 def test_some_learners_look_at_ratings_and_some_at_attributes():
     generator = np.random.default_rng(3)
     ratings = Ratings.from_dense(generator.normal(size=(80, 6, 4)), range(6), STREAM.X)
-    model = Bank([OnlineClassifier("multi"), LinearMax("wma", "sub-experts")])
+    model = Bank([OnlineClassifier("multi", update="pa1"), LinearMax("wma", "sub-experts")])
     model.fit(ratings, STREAM.y)
-    alone = OnlineClassifier("multi").fit(STREAM.X, STREAM.y)
+    alone = OnlineClassifier("multi", update="pa1").fit(STREAM.X, STREAM.y)
     assert model.mistakes_of_learners_[0] == alone.n_mistakes_
     assert len(model.predict(ratings)) == 80
 
 
 def test_classes_join_groups_of_every_learner():
     groups = Grouped({"even": [0, 2, 4], "odd": [1, 3, 5]})
-    model = Bank([OnlineClassifier([groups]), OnlineClassifier("multi")])
+    model = Bank(
+        [OnlineClassifier([groups], update="pa1"), OnlineClassifier("multi", update="pa1")]
+    )
     model.fit(STREAM.X, STREAM.y).join_group(0, "new")
     assert "new" in model._machine.members[0].groups[0]
 
@@ -377,7 +387,9 @@ def test_what_is_no_bank_is_refused(made, words):
 
 
 def test_what_one_learner_refuses_none_learns():
-    model = Bank([OnlineClassifier("multi"), LinearMax("romma")]).fit(STREAM.X, STREAM.y)
+    model = Bank([OnlineClassifier("multi", update="pa1"), LinearMax("romma")]).fit(
+        STREAM.X, STREAM.y
+    )
     before = held(model)
     with pytest.raises(KeslerError, match="knows no weights of rows"):
         model.partial_fit(STREAM.X, STREAM.y, sample_weight=STREAM.weights * 3)
@@ -386,7 +398,12 @@ def test_what_one_learner_refuses_none_learns():
     with pytest.raises(KeslerError, match="cannot be ordered"):
         model.learn_one(STREAM.X[0], "a")
     assert held(model) == before
-    costly = Bank([OnlineClassifier("multi"), OnlineClassifier("hybrid", "distance")])
+    costly = Bank(
+        [
+            OnlineClassifier("multi", update="pa1"),
+            OnlineClassifier("hybrid", "distance", update="pa1"),
+        ]
+    )
     costly.fit(STREAM.X, STREAM.y)
     before = held(costly)
     with pytest.raises(KeslerError, match="sparse rows"):
@@ -395,7 +412,10 @@ def test_what_one_learner_refuses_none_learns():
 
 
 def test_a_learner_that_cannot_step_is_told_of_and_the_others_learn():
-    learners = [OnlineClassifier("multi", update=not_a_number), OnlineClassifier("multi")]
+    learners = [
+        OnlineClassifier("multi", update=not_a_number),
+        OnlineClassifier("multi", update="pa1"),
+    ]
     model = Bank(learners)
     with pytest.raises(KeslerError, match="no number that float32 can hold"):
         for x, y in zip(STREAM.X, STREAM.y, strict=True):

@@ -222,7 +222,7 @@ def test_a_model_as_competitor_is_aligned_by_label_and_by_name():
     names, labels = [f"f{i}" for i in range(7)], np.array(["d", "b", "a", "c"])[stream.y]
     rows = [dict(zip(names, x, strict=True)) for x in stream.X.tolist()]
     backwards = [dict(reversed(row.items())) for row in reversed(rows)]
-    other = OnlineClassifier("hybrid", "product").fit(backwards, labels[::-1])
+    other = OnlineClassifier("hybrid", "product", update="pa1").fit(backwards, labels[::-1])
     learner = OnlineClassifier("hybrid", "product", "perceptron")
     found = mistake_bound(learner, rows, labels.tolist(), competitor=other)
     weights = [w.T for w in other._machine.hypothesis_weights()]
@@ -303,16 +303,20 @@ def validated(model=None, **more):
             "under PNorm(p=8.0)",
         ),
         (
-            lambda: mistake_bound(validated(OnlineClassifier("multi", costs={(0, 1): 2.0}))),
+            lambda: mistake_bound(
+                validated(OnlineClassifier("multi", update="pa1", costs={(0, 1): 2.0}))
+            ),
             "say nothing with costs",
         ),
         (lambda: mistake_bound(validated(), [[1.0]], [0]), "a result knows its rows"),
-        (lambda: mistake_bound(OnlineClassifier()), "give X and y"),
+        (lambda: mistake_bound(OnlineClassifier(update="pa1")), "give X and y"),
         (lambda: mistake_bound("run"), "not of str"),
         (lambda: mistake_bound(validated(), competitor="best"), "competitor='best' is not known"),
         (lambda: mistake_bound(validated(), competitor=[np.ones(2)]), "weights of shapes"),
         (
-            lambda: mistake_bound(validated(), competitor=OnlineClassifier().fit([[1.0]], [0])),
+            lambda: mistake_bound(
+                validated(), competitor=OnlineClassifier(update="pa1").fit([[1.0]], [0])
+            ),
             "has other hypotheses than the run",
         ),
     ],

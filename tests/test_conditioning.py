@@ -43,7 +43,7 @@ PARTS = [
 
 def seen(part: Any, X: Any, weights: Any = None, **more: Any) -> Any:
     """Return rows as their trials saw them: of a class with one row, the map keeps that row."""
-    model = OnlineClassifier("single", Product(), "pa1", conditioning=part, **more)
+    model = OnlineClassifier("single", Product(), update="pa1", conditioning=part, **more)
     model.partial_fit(X, np.arange(np.shape(X)[0]), sample_weight=weights)
     return model._machine.arrays()["statistics.first"].T
 
@@ -73,15 +73,23 @@ def test_counts_are_the_same_in_sparse_rows_bit_for_bit(part):
 
 def test_counts_by_hand():
     X = np.array([[1.0, -3.0, 0.0, 0.25], [1.0, 0.0, 0.0, 0.0]])
-    root = np.sqrt(1 + np.log(3))
-    assert_allclose(seen(Counts(unit=False), X)[0], [1, -root, 0, 0.25], rtol=1e-6)
+    three = 1 + np.log(3)
+    assert_allclose(seen(Counts(unit=False), X)[0], [1, -three, 0, 0.25], rtol=1e-6)
     assert_allclose(seen(Counts(False, True, False), X)[1, 0], np.sqrt(np.log(2 / 1.5)), rtol=1e-6)
     assert_allclose((seen(Counts(), X) ** 2).sum(axis=1), 1, rtol=1e-6)
 
 
 def test_z_scores_by_hand():
-    X = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [100.0, 9.0]])
-    assert_allclose(seen(ZScores(), X), [[0, 0], [0, 0], [3, 0], [4, 0]], rtol=1e-6)
+    X = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [100.0, 9.0], [3.0, 7.0]])
+    rows = seen(ZScores(), X)
+    # Two values lie one deviation from their mean; 1, 3, 5 have the variance 8 / 3; 7, 7, 7, 9
+    # the mean 7.5 and the variance 3 / 4.
+    assert_allclose(rows[:3], [[0, 0], [1, 0], [2 / np.sqrt(8 / 3), 0]], rtol=1e-6)
+    assert_allclose(rows[3, 1], 1.5 / np.sqrt(3 / 4), rtol=1e-6)
+    # 100 counts as 30 deviations, D, from 3: the mean is 3 + D / 4.
+    D = 30 * np.sqrt(8 / 3)
+    deviation = np.sqrt((8 + 3 / 4 * D**2) / 4)
+    assert_allclose(rows[3, 0], (97 - D / 4) / deviation, rtol=1e-6)
 
 
 def test_ranges_by_hand():
@@ -137,13 +145,15 @@ def test_every_face_takes_a_name_or_a_part(face):
     ids=["dense", "sparse", "named"],
 )
 def test_auto_goes_by_the_kind_of_the_first_rows(X, part, tmp_path):
-    model = OnlineClassifier(conditioning="auto").fit(X, [0, 1, 0])
+    model = OnlineClassifier(update="pa1", conditioning="auto").fit(X, [0, 1, 0])
     assert model.conditioning_ == part
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.conditioning_ == again.conditioning == part
-    assert OnlineClassifier().fit(X, [0, 1, 0]).conditioning_ is None
-    assert OnlineClassifier(conditioning="none").fit(X, [0, 1, 0]).conditioning_ is None
+    assert OnlineClassifier(update="pa1").fit(X, [0, 1, 0]).conditioning_ is None
+    assert (
+        OnlineClassifier(update="pa1", conditioning="none").fit(X, [0, 1, 0]).conditioning_ is None
+    )
 
 
 def test_the_table_of_conditionings_is_complete():
@@ -168,7 +178,7 @@ def test_counts_take_yes_or_no(name):
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_z_scores_take_no_sparse_rows(kernel):
-    model = OnlineClassifier("multi", conditioning="z-scores", kernel=kernel)
+    model = OnlineClassifier("multi", update="pa1", conditioning="z-scores", kernel=kernel)
     with pytest.raises(KeslerError, match=r"ZScores\(clip=4.0\).*sparse rows.*'counts'"):
         model.fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
     assert not model.__sklearn_tags__().input_tags.sparse
@@ -193,7 +203,7 @@ def test_a_word_never_met_counts_in_the_length_and_as_the_rarest():
     model = OnlineClassifier("multi", update="perceptron", conditioning="idf")
     model.learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y").learn_one({"a": 1.0}, "y")
     alone, beside = model.decision_function([{"a": 1.0}, {"a": 1.0, "new": 9.0, "newer": 1.0}])
-    v = np.sqrt(np.log(4 / np.array([2.5, 0.5, 0.5]))) * [1, np.sqrt(1 + np.log(9)), 1]
+    v = np.sqrt(np.log(4 / np.array([2.5, 0.5, 0.5]))) * [1, 1 + np.log(9), 1]
     assert_allclose(beside / alone, v[0] / np.linalg.norm(v), rtol=1e-5)
 
 
@@ -204,7 +214,9 @@ def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
 
     rows = [{0: 1.0, 2: 2.0}, {1: 1.0}, {0: 1.0, 16: 3.0}, {99: 5.0, 1: 1.0}, {500: 1.0, 7: 1.0}]
     link = "linear" if kernel else Exponential(balanced=False)
-    model = OnlineClassifier("multi", link=link, kernel=kernel, conditioning=Counts(idf=True))
+    model = OnlineClassifier(
+        "multi", update="pa1", link=link, kernel=kernel, conditioning=Counts(idf=True)
+    )
     model.learn_rows(Rows.from_entries(rows[:2], 3), ["x", "y"])
     for row in rows[2:]:
         one = Rows.from_entries([row], 0)
@@ -233,7 +245,7 @@ def test_the_past_grows_with_the_features_and_is_kept(part, tmp_path):
 
 def test_a_replay_forgets_the_past_before_each_pass():
     stream = make_stream(10)
-    model = OnlineClassifier("multi", conditioning="z-scores")
+    model = OnlineClassifier("multi", update="pa1", conditioning="z-scores")
     replay = Replay(model, clone(model)._blocks(stream.X, stream.y))
     machine = replay.machine(model._machine.rule)
     for _ in replay.learn(machine):
@@ -258,7 +270,9 @@ def measured(n_rows: int = 1500) -> tuple[Any, Any]:
 def errors(X: Any, y: Any, part: Any, kernel: Any = None) -> Any:
     """Return which trials were mistakes; nothing on the way is anything but a number."""
     sigma = {} if kernel is None else {"sigma": 3.0, "budget": 300}
-    model = OnlineClassifier("multi", conditioning=part, intercept=1, kernel=kernel, **sigma)
+    model = OnlineClassifier(
+        "multi", update="pa1", conditioning=part, intercept=1, kernel=kernel, **sigma
+    )
     result = progressive_validate(model, X, y)
     assert all(np.isfinite(a).all() for a in model._machine.arrays().values())
     assert np.isfinite(model.decision_function(X[-20:])).all()

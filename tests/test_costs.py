@@ -83,7 +83,7 @@ def test_a_mapping_and_a_function_say_the_same_and_one_is_the_default():
     by_mapping = OnlineClassifier("hybrid", "distance", "simproj", costs=pairs)
     by_function.fit(stream.X, stream.y), by_mapping.fit(stream.X, stream.y)
     assert_same(by_function, by_mapping, stream.X)
-    plain, none = OnlineClassifier(), OnlineClassifier(costs={})
+    plain, none = OnlineClassifier(update="pa1"), OnlineClassifier(update="pa1", costs={})
     assert_same(plain.fit(stream.X, stream.y), none.fit(stream.X, stream.y), stream.X)
 
 
@@ -124,7 +124,7 @@ def test_saved_and_loaded_costs_go_on(costs, tmp_path):
     ],
 )
 def test_what_is_no_cost_is_refused(costs, part):
-    model = OnlineClassifier("multi", costs=costs)
+    model = OnlineClassifier("multi", update="pa1", costs=costs)
     with pytest.raises(KeslerError, match=part):
         model.fit([[1.0], [2.0]], ["a", "b"])
     assert not model.__sklearn_is_fitted__()

@@ -357,7 +357,7 @@ print(len(recorder.buffer))
 
 @pytest.mark.parametrize("hypotheses", ["multi", "hybrid"])
 def test_10_scikit_learn_checks_pass(hypotheses):
-    estimator = OnlineClassifier(hypotheses, kernel="rbf", sigma=1.0)
+    estimator = OnlineClassifier(hypotheses, update="pa1", kernel="rbf", sigma=1.0)
     expected = {
         "check_sample_weight_equivalence_on_dense_data": "a weight is an aggressiveness",
         "check_sample_weight_equivalence_on_sparse_data": "a weight is an aggressiveness",
@@ -391,7 +391,7 @@ def test_a_budget_holds_memory_still(hypotheses, sparse_rows):
 
 def test_a_budget_that_is_not_reached_changes_nothing():
     stream = make_stream(2, n_rows=200)
-    model = OnlineClassifier(kernel="rbf").fit(stream.X, stream.y)
+    model = OnlineClassifier(update="pa1", kernel="rbf").fit(stream.X, stream.y)
     bounded = clone(model).set_params(budget=10_000).fit(stream.X, stream.y)
     assert_same(model, bounded, stream.X)
 
@@ -402,11 +402,11 @@ def test_a_budget_that_is_not_reached_changes_nothing():
 def test_auto_is_the_difference_of_dense_rows_under_a_kernel():
     stream = make_stream(3)
     assert (
-        OnlineClassifier("hybrid", kernel="rbf").fit(stream.X, stream.y).feature_map_
+        OnlineClassifier(update="pa1", kernel="rbf").fit(stream.X, stream.y).feature_map_
         == Difference()
     )
     assert OnlineClassifier(update="pa1").fit(stream.X, stream.y).feature_map_ == Distance()
-    named = OnlineClassifier("hybrid", kernel="rbf").fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
+    named = OnlineClassifier(update="pa1", kernel="rbf").fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
     assert named.feature_map_ == Frequency()
 
 
@@ -427,7 +427,7 @@ def test_label_sets_and_rankings_are_learnt_over_kernels(hypotheses):
 
 def test_costs_are_the_margins_of_kernels_too():
     stream = make_stream(4, n_rows=100, n_classes=3)
-    plain = OnlineClassifier("multi", kernel="rbf").fit(stream.X, stream.y)
+    plain = OnlineClassifier("multi", update="pa1", kernel="rbf").fit(stream.X, stream.y)
     priced = clone(plain).set_params(costs={(0, 1): 5.0}).fit(stream.X, stream.y)
     assert not np.array_equal(plain.decision_function(stream.X), priced.decision_function(stream.X))
 
@@ -477,11 +477,11 @@ def test_kernels_that_are_none_are_refused_where_they_are_made(make):
 
 
 def test_a_kernel_of_vectors_takes_no_sparse_rows():
-    model = OnlineClassifier("multi", kernel=homemade.overlap)
+    model = OnlineClassifier("multi", update="pa1", kernel=homemade.overlap)
     with pytest.raises(KeslerError, match=r"whole vectors.*products"):
         model.fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
     with pytest.raises(KeslerError, match="not zero at zero"):
-        OnlineClassifier(Shared(Difference()), kernel="rbf").learn_one({"a": 1.0}, 0)
+        OnlineClassifier(Shared(Difference()), update="pa1", kernel="rbf").learn_one({"a": 1.0}, 0)
 
 
 def test_a_kernel_that_cannot_be_compiled_is_refused():
@@ -490,11 +490,13 @@ def test_a_kernel_that_cannot_be_compiled_is_refused():
         return len(open("kernel.txt").read())
 
     with pytest.raises(KeslerError, match="cannot be compiled"):
-        OnlineClassifier("multi", kernel=opened).fit(np.eye(3), [0, 1, 2])
+        OnlineClassifier("multi", update="pa1", kernel=opened).fit(np.eye(3), [0, 1, 2])
 
 
 def test_a_users_kernel_that_a_file_names_must_be_handed_over(tmp_path):
-    model = OnlineClassifier("multi", kernel=homemade.cauchy).fit(np.eye(3), [0, 1, 2])
+    model = OnlineClassifier("multi", update="pa1", kernel=homemade.cauchy).fit(
+        np.eye(3), [0, 1, 2]
+    )
     model.save(tmp_path / "m")
     with pytest.raises(KeslerError, match=r"homemade\.cauchy.*custom"):
         load(tmp_path / "m")
@@ -502,7 +504,7 @@ def test_a_users_kernel_that_a_file_names_must_be_handed_over(tmp_path):
 
 
 def test_powers_that_float32_cannot_hold_are_refused():
-    model = OnlineClassifier("multi", kernel=Polynomial(degree=9), conditioning=None)
+    model = OnlineClassifier("multi", update="pa1", kernel=Polynomial(degree=9))
     X = np.array([[1e6, 0.0], [0.0, 1e6], [1e6, 0.0]])
     with pytest.raises(KeslerError, match="float32"):
         model.fit(X, [0, 1, 1])
@@ -511,5 +513,8 @@ def test_powers_that_float32_cannot_hold_are_refused():
 def test_the_table_of_kernels_is_complete():
     assert [type(resolve_kernel(name)) for name in KERNELS] == list(KERNELS.values())
     assert {row.view for row in ROWS} >= {"difference"}
-    assert OnlineClassifier(PerClass(), kernel="rbf").fit(np.eye(2), [0, 1]).n_known_ == 2
+    assert (
+        OnlineClassifier(PerClass(), update="pa1", kernel="rbf").fit(np.eye(2), [0, 1]).n_known_
+        == 2
+    )
     assert replace(RBF(1.0), sigma=2) == RBF(2.0)

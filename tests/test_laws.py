@@ -232,13 +232,13 @@ def test_3_renaming_changes_names_only(row):
 )
 def test_3_arrays_of_labels_of_any_type(dtype, names):
     stream = make_stream(4, n_classes=len(names))
-    plain = OnlineClassifier("multi").fit(stream.X, stream.y)
+    plain = OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y)
     y = np.array(names, dtype=dtype)[stream.y]
-    events = OnlineClassifier("multi")
+    events = OnlineClassifier("multi", update="pa1")
     for x, label in zip(stream.X, y, strict=True):
         events.learn_one(x, label)
     for labels in (y, list(y), y.tolist(), y.reshape(-1)[::1]):
-        model = OnlineClassifier("multi").fit(stream.X, labels)
+        model = OnlineClassifier("multi", update="pa1").fit(stream.X, labels)
         assert model.predict(stream.X).tolist() == [names[c] for c in plain.predict(stream.X)]
         assert_same(model, events, stream.X)
     assert model.classes_.tolist() == sorted(names)
@@ -256,9 +256,9 @@ def test_3_arrays_of_labels_of_any_type(dtype, names):
 def test_3_pandas_series_of_labels(kind, names):
     stream = make_stream(4, n_classes=4)
     y = names.iloc[stream.y].reset_index(drop=True)
-    model = OnlineClassifier("multi").fit(stream.X, y)
+    model = OnlineClassifier("multi", update="pa1").fit(stream.X, y)
     assert model.classes_.tolist() == sorted(names.tolist())
-    plain = OnlineClassifier("multi").fit(stream.X, stream.y)
+    plain = OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y)
     assert renamed(model, names.tolist()) == renamed(plain, list(range(4)))
 
 
@@ -641,7 +641,7 @@ def test_5_notes_come_back(tmp_path):
 
 def saved_bytes(path: Path) -> bytes:
     stream = make_stream(36)
-    OnlineClassifier("hybrid", "product-mean").fit(stream.X, stream.y).save(path)
+    OnlineClassifier("hybrid", "product-mean", update="pa1").fit(stream.X, stream.y).save(path)
     return path.read_bytes()
 
 
@@ -810,7 +810,11 @@ def unforeseen(X: np.ndarray) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("x", [[1.0, 2.0, 3.0], [1.0], np.zeros(7)], ids=str)
 def test_6_rows_without_names_are_no_rows_of_a_model_of_names(x):
-    model = OnlineClassifier("multi").learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
+    model = (
+        OnlineClassifier("multi", update="pa1")
+        .learn_one({"a": 1.0}, "x")
+        .learn_one({"b": 1.0}, "y")
+    )
     before = inside(model)
     for attempt in (
         lambda: model.predict_one(x),

@@ -19,13 +19,13 @@ def mean_of(model: OnlineClassifier, code: int = 0) -> np.ndarray:
 
 def test_the_mean_of_a_million_rows_is_their_mean():
     X = np.tile(np.array([[0.1, 0.7]], dtype=np.float32), (1_000_000, 1))
-    model = OnlineClassifier("single", "distance").fit(X, np.zeros(len(X), dtype=int))
+    model = OnlineClassifier("single", "distance", update="pa1").fit(X, np.zeros(len(X), dtype=int))
     np.testing.assert_allclose(mean_of(model), [0.1, 0.7], rtol=1e-6)
 
 
 def test_statistics_stand_still_when_float32_is_full():
     X = np.repeat([[1.0], [5.0]], [16, 4], axis=0)
-    model = OnlineClassifier("single", "product-mean")
+    model = OnlineClassifier("single", "product-mean", update="pa1")
     model.fit(X, np.zeros(20, dtype=int), sample_weight=np.full(20, 2.0**20))
     assert mean_of(model) == 1.0
 
@@ -33,7 +33,7 @@ def test_statistics_stand_still_when_float32_is_full():
 @pytest.mark.parametrize("weight", [2.0**21, 1e8, 1e30, 2.0**-21, 1e-30])
 def test_weights_that_sums_cannot_hold_are_refused(weight):
     with pytest.raises(ValueError, match=r"sample_weight of row 1 is .* between 1/1,048,576 and"):
-        OnlineClassifier().fit(np.eye(3), [0, 1, 0], sample_weight=[1.0, weight, 1.0])
+        OnlineClassifier(update="pa1").fit(np.eye(3), [0, 1, 0], sample_weight=[1.0, weight, 1.0])
 
 
 @pytest.mark.parametrize("C", [1e-12, 1e-15, 1e-17, 1e-19])
@@ -71,7 +71,7 @@ def test_classes_of_the_same_groups_do_not_move_them():
 
 
 def test_positions_beyond_the_learnt_ones_count_for_nothing():
-    model = OnlineClassifier("hybrid", ProductMean())
+    model = OnlineClassifier("hybrid", ProductMean(), update="pa1")
     model.learn_rows(Rows.from_entries([{0: 1.0}, {1: 1.0}], 2), ["x", "y"])
     near = model.score_rows(Rows.from_entries([{0: 1.0}], 2))
     far = model.score_rows(Rows.from_entries([{0: 1.0, 10**8: 9.0}], 10**8 + 1))
@@ -79,5 +79,7 @@ def test_positions_beyond_the_learnt_ones_count_for_nothing():
 
 
 def test_names_never_met_count_for_nothing():
-    names = OnlineClassifier("hybrid", ProductMean()).fit([{"a": 1.0}, {"b": 1.0}], ["x", "y"])
+    names = OnlineClassifier("hybrid", ProductMean(), update="pa1").fit(
+        [{"a": 1.0}, {"b": 1.0}], ["x", "y"]
+    )
     assert names.predict_one({"a": 1.0, **{f"new{i}": 9.0 for i in range(1000)}}) == "x"

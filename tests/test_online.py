@@ -62,7 +62,7 @@ def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
     parts: Any = hypotheses
     if hypotheses == "all-three":
         parts = [PerClass(), Shared(Product()), Grouped(lambda label: [label // 10, label % 7])]
-    growing = OnlineClassifier(parts, "product")
+    growing = OnlineClassifier(parts, "product", update="pa1")
     for row, label in zip(rows, y.tolist(), strict=True):
         growing.learn_one(row, label)
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -72,7 +72,7 @@ def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
     for t, row in enumerate(rows):
         for name, value in row.items():
             csr[t, number[name]] = value
-    roomy = OnlineClassifier(parts, "product")
+    roomy = OnlineClassifier(parts, "product", update="pa1")
     roomy.partial_fit(csr.tocsr(), y, classes=range(1000))
     assert growing.n_mistakes_ == roomy.n_mistakes_
     found, others = learnt(growing), learnt(roomy)
@@ -89,8 +89,8 @@ def test_classes_that_join_groups_later_are_as_if_they_had_been_there():
     """A class's first row moves nothing, so that it can be told its groups just after it."""
     stream = make_stream(51, n_rows=60, n_classes=8)
     sets = {name: [c for c in range(8) if name in homemade.sets_of(c)] for name in ("even", "low")}
-    whole = OnlineClassifier(Grouped(sets)).fit(stream.X, stream.y)
-    model = OnlineClassifier(Grouped(lambda label: []))
+    whole = OnlineClassifier(Grouped(sets), update="pa1").fit(stream.X, stream.y)
+    model = OnlineClassifier(Grouped(lambda label: []), update="pa1")
     for x, y in zip(stream.X, stream.y.tolist(), strict=True):
         is_new = y not in getattr(model, "classes_", [])
         model.learn_one(x, y)
@@ -102,7 +102,9 @@ def test_classes_that_join_groups_later_are_as_if_they_had_been_there():
 
 def test_a_class_that_joins_a_group_late_is_scored_by_it_from_then_on(tmp_path):
     stream = make_stream(52, n_rows=60, n_classes=4)
-    model = OnlineClassifier([PerClass(), Grouped({"a": [0, 1]})]).fit(stream.X, stream.y)
+    model = OnlineClassifier([PerClass(), Grouped({"a": [0, 1]})], update="pa1").fit(
+        stream.X, stream.y
+    )
 
     def scores() -> Any:
         return model.decision_function(stream.X)
@@ -120,20 +122,23 @@ def test_a_class_that_joins_a_group_late_is_scored_by_it_from_then_on(tmp_path):
 
 
 def test_joining_is_refused_where_there_is_nothing_to_join():
-    model = OnlineClassifier(Grouped({"a": ["x"]})).learn_one([1.0], "x")
+    model = OnlineClassifier(Grouped({"a": ["x"]}), update="pa1").learn_one([1.0], "x")
     before = everything(model)
     refused(lambda: model.join_group("never met", "a"), "'never met'")
     refused(lambda: model.join_group(["x"], "a"), "['x']")
     refused(lambda: model.join_group("x", ["a"]), "['a']")
     assert everything(model) == before
-    refused(lambda: OnlineClassifier("multi").learn_one([1.0], 1).join_group(1, "a"), "Grouped")
+    refused(
+        lambda: OnlineClassifier("multi", update="pa1").learn_one([1.0], 1).join_group(1, "a"),
+        "Grouped",
+    )
 
 
 # ---- attributes and shapes ----------------------------------------------------------------------
 
 
 def test_nothing_is_known_before_the_first_row():
-    model = OnlineClassifier()
+    model = OnlineClassifier(update="pa1")
     for attempt in (
         lambda: model.predict(EYE),
         lambda: model.decision_function(EYE),
@@ -151,7 +156,7 @@ def test_nothing_is_known_before_the_first_row():
 
 
 def test_classes_are_sorted_and_numbered_as_they_came():
-    model = OnlineClassifier("multi").fit(EYE, ["d", "b", "c", "a"])
+    model = OnlineClassifier("multi", update="pa1").fit(EYE, ["d", "b", "c", "a"])
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
     assert model.classes_by_code_.tolist() == ["d", "b", "c", "a"]
     assert model.predict(np.zeros((2, 4))).tolist() == ["d", "d"]  # ties: the one met first
@@ -159,11 +164,11 @@ def test_classes_are_sorted_and_numbered_as_they_came():
 
 def test_shapes_of_the_scores():
     X = np.arange(12.0).reshape(3, 4)
-    one = OnlineClassifier("multi").fit(X, ["only"] * 3)
+    one = OnlineClassifier("multi", update="pa1").fit(X, ["only"] * 3)
     assert one.decision_function(X).shape == (3, 1)
     assert one.predict(X).tolist() == ["only"] * 3 and one.n_mistakes_ == 0
     stream = make_stream(53, n_classes=2)
-    two = OnlineClassifier("multi").fit(stream.X, np.array(["z", "a"])[stream.y])
+    two = OnlineClassifier("multi", update="pa1").fit(stream.X, np.array(["z", "a"])[stream.y])
     scores = two.decision_function(stream.X)
     assert scores.shape == (len(stream),)
     # Above 0 for the second of the sorted classes.
@@ -171,7 +176,7 @@ def test_shapes_of_the_scores():
         two.classes_[int(score > 0)] for score in scores[scores != 0]
     ]
     stream = make_stream(54, n_classes=3)
-    three = OnlineClassifier("multi").fit(stream.X, np.array([30, 10, 20])[stream.y])
+    three = OnlineClassifier("multi", update="pa1").fit(stream.X, np.array([30, 10, 20])[stream.y])
     scores = three.decision_function(stream.X)
     assert scores.shape == (len(stream), 3) and scores.dtype == np.float32
     assert three.predict(stream.X).tolist() == three.classes_[scores.argmax(axis=1)].tolist()
@@ -179,7 +184,7 @@ def test_shapes_of_the_scores():
 
 def test_counts():
     stream = make_stream(55, n_classes=5)
-    model = OnlineClassifier("multi").fit(stream.X, stream.y)
+    model = OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y)
     assert (model.n_trials_, model.n_known_, model.n_features_in_) == (40, 5, 7)
     model.partial_fit(stream.X, stream.y)
     assert model.n_trials_ == 80
@@ -189,20 +194,20 @@ def test_counts():
 @pytest.mark.parametrize(("dense", "expected"), [(True, Distance()), (False, Frequency())])
 def test_the_map_named_auto_looks_at_the_kind_of_the_first_rows(dense, expected):
     stream = make_stream(56)
-    model = OnlineClassifier()
+    model = OnlineClassifier(update="pa1")
     assert model.fit(stream.X if dense else named(stream.X), stream.y).feature_map_ == expected
     first = stream.X[0] if dense else named(stream.X)[0]
     assert clone(model).learn_one(first, 0).feature_map_ == expected
     if not dense:
         assert clone(model).fit(sparse.csr_array(stream.X), stream.y).feature_map_ == expected
-    assert OnlineClassifier("multi").fit(stream.X, stream.y).feature_map_ is None
+    assert OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y).feature_map_ is None
 
 
 @pytest.mark.parametrize("name", MAPS)
 def test_maps_go_by_name_or_by_object(name):
     stream = make_stream(57)
-    by_name = OnlineClassifier("single", name).fit(stream.X, stream.y)
-    by_object = OnlineClassifier(Shared(MAPS[name]())).fit(stream.X, stream.y)
+    by_name = OnlineClassifier("single", name, update="pa1").fit(stream.X, stream.y)
+    by_object = OnlineClassifier(Shared(MAPS[name]()), update="pa1").fit(stream.X, stream.y)
     assert_same(by_name, by_object, stream.X)
 
 
@@ -247,7 +252,7 @@ def test_a_function_of_groups_that_fails_leaves_no_trace(answer, row):
             raise LookupError("no groups")
         return ["all"] if label < 2 else answer
 
-    model = OnlineClassifier([Grouped(lambda label: [label]), Grouped(groups_of)])
+    model = OnlineClassifier([Grouped(lambda label: [label]), Grouped(groups_of)], update="pa1")
     first = {"x0": 1.0} if isinstance(row, dict) else [1.0, 0.0, 2.0]
     model.learn_one(first, 0).learn_one(first, 1)
     before = everything(model)
@@ -265,7 +270,10 @@ def test_a_function_of_groups_that_fails_leaves_no_trace(answer, row):
 @pytest.mark.parametrize("known", [0, 10])
 def test_progressive_validation_is_predict_then_learn(known):
     stream = make_stream(61, n_rows=60, n_classes=8)
-    model, by_hand = OnlineClassifier("hybrid", "distance"), OnlineClassifier("hybrid", "distance")
+    model, by_hand = (
+        OnlineClassifier("hybrid", "distance", update="pa1"),
+        OnlineClassifier("hybrid", "distance", update="pa1"),
+    )
     for learner in (model, by_hand) if known else ():
         learner.fit(stream.X[:known], stream.y[:known])
     rest = stream[known:]
@@ -290,8 +298,12 @@ def test_progressive_validation_leaves_out_rows_of_weight_zero():
     stream = make_stream(62)
     weights = np.where(np.arange(len(stream)) % 4 == 0, 0.0, 1.0)
     kept = weights > 0
-    some = progressive_validate(OnlineClassifier("multi"), stream.X, stream.y, weights)
-    only = progressive_validate(OnlineClassifier("multi"), stream.X[kept], stream.y[kept])
+    some = progressive_validate(
+        OnlineClassifier("multi", update="pa1"), stream.X, stream.y, weights
+    )
+    only = progressive_validate(
+        OnlineClassifier("multi", update="pa1"), stream.X[kept], stream.y[kept]
+    )
     assert some.predictions.tolist() == only.predictions.tolist()
     assert some.curve.tolist() == only.curve.tolist()
     assert some.n_trials == only.n_trials == kept.sum()
@@ -299,7 +311,9 @@ def test_progressive_validation_leaves_out_rows_of_weight_zero():
 
 def test_progressive_validation_of_nothing_is_no_error():
     """All rows are left out: no trial, and no mistake."""
-    result = progressive_validate(OnlineClassifier("multi"), EYE, range(4), np.zeros(4))
+    result = progressive_validate(
+        OnlineClassifier("multi", update="pa1"), EYE, range(4), np.zeros(4)
+    )
     assert (result.n_trials, result.n_mistakes, result.n_first_seen) == (0, 0, 0)
     assert result.error == 0 and len(result.predictions) == 0
 
@@ -326,7 +340,7 @@ FORMS: dict[str, Any] = {
 @pytest.mark.parametrize("form", FORMS)
 def test_values_that_are_no_float32_are_refused_wherever_they_stand(form, value, known):
     stream = make_stream(63, density=1.0)
-    model = OnlineClassifier("multi")
+    model = OnlineClassifier("multi", update="pa1")
     if known:
         model.fit(FORMS[form](stream.X), stream.y)
     before = everything(model)
@@ -345,9 +359,9 @@ def test_values_that_are_no_float32_are_refused_wherever_they_stand(form, value,
 @pytest.mark.parametrize("form", ["named", "frame", "array"])
 def test_one_row_of_values_that_are_no_numbers_is_refused(value, form):
     stream = make_stream(64)
-    model = OnlineClassifier("multi").fit(FORMS[form](stream.X), stream.y)
+    model = OnlineClassifier("multi", update="pa1").fit(FORMS[form](stream.X), stream.y)
     bad = [*stream.X[0][:-1], value] if form == "array" else {"x0": 1.0, "x1": value}
-    fresh, before = OnlineClassifier("multi"), everything(model)
+    fresh, before = OnlineClassifier("multi", update="pa1"), everything(model)
     refused(lambda: model.learn_one(bad, 0))
     refused(lambda: model.predict_one(bad))
     refused(lambda: fresh.learn_one(bad, 0))
@@ -361,17 +375,17 @@ def test_one_row_of_values_that_are_no_numbers_is_refused(value, form):
 
 @pytest.mark.parametrize("x", [3.0, None, [[1.0, 2.0]], np.ones((2, 7)), "text"], ids=str)
 def test_what_is_no_row_is_refused(x):
-    model = OnlineClassifier("multi").fit(EYE, range(4))
+    model = OnlineClassifier("multi", update="pa1").fit(EYE, range(4))
     before = everything(model)
     refused(lambda: model.learn_one(x, 0))
     refused(lambda: model.predict_one(x))
-    refused(lambda: OnlineClassifier("multi").learn_one(x, 0))
+    refused(lambda: OnlineClassifier("multi", update="pa1").learn_one(x, 0))
     assert everything(model) == before
 
 
 @pytest.mark.parametrize("width", [3, 5])
 def test_rows_of_another_width_are_refused(width):
-    model = OnlineClassifier("hybrid", "product").fit(EYE, range(4))
+    model = OnlineClassifier("hybrid", "product", update="pa1").fit(EYE, range(4))
     X = np.ones((2, width))
     before = everything(model)
     for attempt in (
@@ -397,7 +411,7 @@ NOTHING: dict[str, Any] = {
 
 @pytest.mark.parametrize("X", NOTHING.values(), ids=NOTHING)
 def test_no_rows_or_no_features_are_refused(X):
-    model = OnlineClassifier("multi").fit(EYE, range(4))
+    model = OnlineClassifier("multi", update="pa1").fit(EYE, range(4))
     before = everything(model)
     y = [0] * np.shape(X)[0]
     for attempt in (lambda: model.partial_fit(X, y), lambda: model.predict(X)):
@@ -407,19 +421,19 @@ def test_no_rows_or_no_features_are_refused(X):
 
 
 def test_rows_without_entries_are_rows():
-    model = OnlineClassifier("multi").learn_one({}, "a").learn_one({"x": 1.0}, "b")
+    model = OnlineClassifier("multi", update="pa1").learn_one({}, "a").learn_one({"x": 1.0}, "b")
     model.partial_fit([{}, {}], ["b", "a"])
     assert model.n_trials_ == 4 and model.predict_one({}) == "a"
-    csr = OnlineClassifier("multi").fit(sparse.csr_array((4, 3)), [0, 1, 1, 0])
+    csr = OnlineClassifier("multi", update="pa1").fit(sparse.csr_array((4, 3)), [0, 1, 1, 0])
     assert csr.n_mistakes_ == 1 and csr.predict(sparse.csr_array((1, 3))).tolist() == [0]
 
 
 def test_as_many_labels_as_rows():
-    model = OnlineClassifier("multi").fit(EYE, range(4))
+    model = OnlineClassifier("multi", update="pa1").fit(EYE, range(4))
     before = everything(model)
     for X in (EYE, sparse.csr_array(EYE)):
         refused(lambda X=X: model.partial_fit(X, [0, 1]), "4 rows", "2 labels")
-    refused(lambda: OnlineClassifier().fit(named(EYE), [0, 1]), "4 rows", "2 labels")
+    refused(lambda: OnlineClassifier(update="pa1").fit(named(EYE), [0, 1]), "4 rows", "2 labels")
     refused(lambda: model.partial_fit(EYE, None), "None")
     with pytest.raises(ValueError, match="1d array"):
         model.partial_fit(EYE, "text")
@@ -432,7 +446,7 @@ def test_as_many_labels_as_rows():
     ids=str,
 )
 def test_weights_that_are_none_are_refused(weights):
-    model = OnlineClassifier("multi").fit(EYE, range(4))
+    model = OnlineClassifier("multi", update="pa1").fit(EYE, range(4))
     before = everything(model)
     refused(lambda: model.partial_fit(EYE, range(4), sample_weight=weights), "sample_weight")
     assert everything(model) == before
@@ -440,7 +454,7 @@ def test_weights_that_are_none_are_refused(weights):
 
 def test_weights_of_any_form():
     stream = make_stream(65)
-    expected = OnlineClassifier("multi").fit(stream.X, stream.y, stream.weights)
+    expected = OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y, stream.weights)
     frozen = stream.weights.copy()
     frozen.setflags(write=False)
     for weights in (
@@ -450,9 +464,15 @@ def test_weights_of_any_form():
         np.repeat(stream.weights, 2)[::2],
         pd.Series(stream.weights),
     ):
-        assert_same(expected, OnlineClassifier("multi").fit(stream.X, stream.y, weights), stream.X)
-    constant = OnlineClassifier("multi").fit(stream.X, stream.y, 2.0)
-    twos = OnlineClassifier("multi").fit(stream.X, stream.y, np.full(len(stream), 2.0))
+        assert_same(
+            expected,
+            OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y, weights),
+            stream.X,
+        )
+    constant = OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y, 2.0)
+    twos = OnlineClassifier("multi", update="pa1").fit(
+        stream.X, stream.y, np.full(len(stream), 2.0)
+    )
     assert_same(constant, twos, stream.X)
 
 
@@ -483,7 +503,7 @@ def test_large_values_are_learnt_or_refused_but_never_become_nan(hypotheses, upd
 def test_a_data_frame_names_its_columns():
     stream = make_stream(71)
     frame = pd.DataFrame(stream.X, columns=[*"gfedcba"])
-    model = OnlineClassifier("hybrid", "distance").fit(frame, stream.y)
+    model = OnlineClassifier("hybrid", "distance", update="pa1").fit(frame, stream.y)
     assert model.feature_names_in_.tolist() == [*"gfedcba"]
     row = frame.iloc[3].to_dict()
     backwards = dict(sorted(row.items()))
@@ -499,12 +519,12 @@ def test_a_data_frame_names_its_columns():
 
 
 def test_rows_with_and_without_names_do_not_mix():
-    arrays = OnlineClassifier("multi").fit(EYE, range(4))
+    arrays = OnlineClassifier("multi", update="pa1").fit(EYE, range(4))
     before = everything(arrays)
     refused(lambda: arrays.learn_one({"a": 1.0}, 0), "named features")
     refused(lambda: arrays.predict([{"a": 1.0}]), "named features")
     assert everything(arrays) == before
-    names = OnlineClassifier("multi").fit(named(EYE), range(4))
+    names = OnlineClassifier("multi", update="pa1").fit(named(EYE), range(4))
     before = everything(names)
     refused(lambda: names.partial_fit(EYE, range(4)), "named features")
     refused(lambda: names.predict(EYE), "named features")
@@ -515,15 +535,15 @@ def test_memory_maps_are_read_in_place(tmp_path):
     stream = make_stream(72)
     np.save(tmp_path / "X.npy", stream.X.astype(np.float32))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = OnlineClassifier("hybrid", "product").fit(X, stream.y)
-    plain = OnlineClassifier("hybrid", "product").fit(np.array(X), stream.y)
+    model = OnlineClassifier("hybrid", "product", update="pa1").fit(X, stream.y)
+    plain = OnlineClassifier("hybrid", "product", update="pa1").fit(np.array(X), stream.y)
     assert_same(plain, model, np.array(X))
     assert model.predict(X).tolist() == plain.predict(np.array(X)).tolist()
     assert [model.predict_one(x) for x in X] == plain.predict(np.array(X)).tolist()
     csr = sparse.csr_array(stream.X.astype(np.float32))
     for name in ("data", "indices", "indptr"):
         getattr(csr, name).setflags(write=False)
-    assert_same(plain, OnlineClassifier("hybrid", "product").fit(csr, stream.y), csr)
+    assert_same(plain, OnlineClassifier("hybrid", "product", update="pa1").fit(csr, stream.y), csr)
 
 
 # ---- among scikit-learn's tools -----------------------------------------------------------------
@@ -531,9 +551,9 @@ def test_memory_maps_are_read_in_place(tmp_path):
 
 def test_it_works_among_the_tools_of_scikit_learn():
     stream = make_stream(73, n_rows=90, n_classes=3)
-    pipeline = make_pipeline(MaxAbsScaler(), OnlineClassifier("multi"))
+    pipeline = make_pipeline(MaxAbsScaler(), OnlineClassifier("multi", update="pa1"))
     scaled = MaxAbsScaler().fit_transform(stream.X)
-    expected = OnlineClassifier("multi").fit(scaled, stream.y).predict(scaled)
+    expected = OnlineClassifier("multi", update="pa1").fit(scaled, stream.y).predict(scaled)
     assert pipeline.fit(stream.X, stream.y).predict(stream.X).tolist() == expected.tolist()
     scores = cross_val_score(pipeline, stream.X, stream.y, cv=3)
     assert scores.shape == (3,) and np.isfinite(scores).all()
@@ -546,7 +566,7 @@ def test_it_works_among_the_tools_of_scikit_learn():
     assert len(search.cv_results_["params"]) == 8
     assert search.best_estimator_[-1].n_trials_ == 90
     weighted = pipeline.fit(stream.X, stream.y, onlineclassifier__sample_weight=stream.weights)
-    plain = OnlineClassifier("multi").fit(scaled, stream.y, stream.weights)
+    plain = OnlineClassifier("multi", update="pa1").fit(scaled, stream.y, stream.weights)
     assert_same(plain, weighted[-1], scaled)
 
 
@@ -637,15 +657,17 @@ def test_maps_that_stand_in_one_line_are_other_maps():
     stream = make_stream(83)
     maps = [feature_map()(g) for g in (lambda x, p: x * p, lambda x, p: abs(x - p))]
     for ours, name in zip(maps, ("product-mean", "distance"), strict=True):
-        model = OnlineClassifier("single", ours).fit(stream.X, stream.y)
-        assert_same(OnlineClassifier("single", name).fit(stream.X, stream.y), model, stream.X)
+        model = OnlineClassifier("single", ours, update="pa1").fit(stream.X, stream.y)
+        assert_same(
+            OnlineClassifier("single", name, update="pa1").fit(stream.X, stream.y), model, stream.X
+        )
 
 
 def test_maps_that_are_none_are_refused():
     refused(lambda: feature_map(statistic="median")(lambda x, p: x), "'median'")
     refused(lambda: feature_map(parameters=(1, 2, 3, 4, 5))(lambda x, p, q: x), "at most 4")
     refused(lambda: feature_map(zero_at_zero=True)(lambda x, p: x - p), "zero at zero")
-    model = OnlineClassifier("single", feature_map()(lambda x: x))
+    model = OnlineClassifier("single", feature_map()(lambda x: x), update="pa1")
     refused(lambda: model.fit(EYE, range(4)), "cannot be compiled")
     refused(lambda: Shared("product"), "'product'")
     refused(lambda: PerClass("product"), "'product'")
@@ -670,7 +692,7 @@ def test_maps_that_are_none_are_refused():
 )
 def test_groups_of_any_collection_are_saved_or_refused(groups, tmp_path):
     stream = make_stream(91, n_classes=4)
-    model = OnlineClassifier(Grouped(groups)).fit(stream.X[:20], stream.y[:20])
+    model = OnlineClassifier(Grouped(groups), update="pa1").fit(stream.X[:20], stream.y[:20])
     try:
         model.save(tmp_path / "model")
     except KeslerError:
@@ -684,7 +706,11 @@ def test_names_of_features_are_saved_or_refused(name, tmp_path):
     """Bytes that are no UTF-8 come as lone surrogates from files of mail."""
     row = {name: 1.0, "other": 2.0}
     try:
-        model = OnlineClassifier("multi").learn_one(row, "a").learn_one({"other": 1.0}, "b")
+        model = (
+            OnlineClassifier("multi", update="pa1")
+            .learn_one(row, "a")
+            .learn_one({"other": 1.0}, "b")
+        )
         model.save(tmp_path / "model")
     except KeslerError:
         return
@@ -696,7 +722,7 @@ def test_names_of_features_are_saved_or_refused(name, tmp_path):
 
 @pytest.mark.parametrize("label", ["é", "\udce9", "a\0b", "", True, 2**80, -0.0], ids=repr)
 def test_labels_of_any_text_or_number_are_saved_or_refused(label, tmp_path):
-    model = OnlineClassifier("multi").learn_one([1.0], label)
+    model = OnlineClassifier("multi", update="pa1").learn_one([1.0], label)
     try:
         model.save(tmp_path / "model")
     except KeslerError:
@@ -707,7 +733,7 @@ def test_labels_of_any_text_or_number_are_saved_or_refused(label, tmp_path):
 
 @pytest.mark.parametrize("note", [object(), {1, 2}, np.float32(1), b"bytes"], ids=type)
 def test_notes_that_json_cannot_hold_are_refused(note, tmp_path):
-    model = OnlineClassifier("multi").learn_one([1.0], 0)
+    model = OnlineClassifier("multi", update="pa1").learn_one([1.0], 0)
     refused(lambda: model.save(tmp_path / "model", note=note), "note")
     assert not list(tmp_path.iterdir())
 
@@ -715,7 +741,7 @@ def test_notes_that_json_cannot_hold_are_refused(note, tmp_path):
 def test_a_model_without_a_map_has_no_statistics_in_its_file(tmp_path):
     stream = make_stream(92)
     path = tmp_path / "model"
-    OnlineClassifier("multi").fit(stream.X, stream.y).save(path)
+    OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y).save(path)
     contents = path.read_bytes()
     header = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
     assert not [name for name in header if "statistics" in name]

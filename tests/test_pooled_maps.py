@@ -29,6 +29,7 @@ from kesler.rows import Rows
 from kesler.updates import SoftmaxGradient
 from streams import make_stream
 
+DIFFERENCE = Contrast(smoothing=0.0, relative=False)
 STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
 
 
@@ -54,7 +55,7 @@ def seen(X: Any, y: Any, weights: Any = None) -> list[reference_pooled.Seen]:
 def sums(view: str, X: Any, y: Any, probes: Any, weights: Any = None) -> Any:
     """Return what `still` must score."""
     past = seen(X, y, weights)
-    phi = reference_pooled.VIEWS[view]
+    phi = (reference_pooled.VIEWS | {"difference of shares": reference_pooled.contrast})[view]
     return np.array([[phi(x, each).sum() for each in past] for x in probes])
 
 
@@ -70,14 +71,14 @@ def gaussians(seed: int, n_rows: int = 60, offset: float = 0.0, scale: float = 1
 
 def test_contrast_is_the_difference_of_two_shares():
     X = np.array([[1, 1, 0], [3, 0, 0], [0, 1, 1], [2, 1, 0]])
-    model = still(Contrast()).fit(X, ["a", "a", "b", "c"])
+    model = still(DIFFERENCE).fit(X, ["a", "a", "b", "c"])
     # Feature 0: a 2 of 2, all others 1 of 2; b 0 of 1, others 3 of 3; c 1 of 1, others 2 of 3.
     expected = [[5 * (1 - 1 / 2), 5 * (0 - 1), 5 * (1 - 2 / 3)]]
     np.testing.assert_allclose(model.decision_function([[5.0, 0, 0]]), expected, rtol=1e-6)
 
 
 def test_contrast_without_other_classes_is_the_share_itself():
-    model = still(Contrast()).fit([[1, 0], [1, 1]], ["a", "a"], sample_weight=[0.3, 0.7])
+    model = still(DIFFERENCE).fit([[1, 0], [1, 1]], ["a", "a"], sample_weight=[0.3, 0.7])
     model.learn_one([0, 0], "b")
     probes = np.eye(2) * [2, 4]
     np.testing.assert_allclose(scores(model, probes)[:, 0], [2, 4 * 0.7], rtol=1e-6)
@@ -88,18 +89,50 @@ def test_shares_stay_shares_whatever_the_weights(weight):
     rng = np.random.default_rng(0)
     X, y = (rng.random((500, 4)) < 0.5) * 1.0, np.arange(500) % 250 % 3
     weights = np.where(y == 0, weight, 1.0) * rng.uniform(0.1, 0.2, 500)
-    model = still(Contrast()).fit(X, y, sample_weight=weights)
+    model = still(DIFFERENCE).fit(X, y, sample_weight=weights)
     found = model.decision_function(np.eye(4))
     assert (abs(found) <= 1).all()
     w = weights.astype(np.float32).astype(float)
     # Where a class outweighs all others a millionfold, float32 keeps two digits of their share.
     near = 1e-2 if weight > 1 else 2e-5
-    np.testing.assert_allclose(found, sums("contrast", X, y, np.eye(4), w), atol=near)
+    np.testing.assert_allclose(found, sums("difference of shares", X, y, np.eye(4), w), atol=near)
+
+
+def test_relative_contrast_by_hand():
+    X = np.array([[1, 1, 0], [3, 0, 0], [0, 1, 0], [2, 1, 0]])
+    model = still(Contrast()).fit(X, ["a", "a", "b", "c"])
+    # Feature 0, in 3 of 4 rows: a (2 + 3/4) / 3 and the rest (1 + 3/4) / 3, a contrast of 1 / 4.5;
+    # b (3/4) / 2 and (3 + 3/4) / 4; c (1 + 3/4) / 2 and (2 + 3/4) / 4. Feature 2 was never met.
+    shares = [(2.75 / 3, 1.75 / 3), (0.75 / 2, 3.75 / 4), (1.75 / 2, 2.75 / 4)]
+    expected = [[5 * (a - b) / (a + b) for a, b in shares]]
+    np.testing.assert_allclose(model.decision_function([[5.0, 0, 9.0]]), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.01, 1.0, 30.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_relative_contrast_equals_its_twin(smoothing, weighted):
+    stream = make_stream(33, n_rows=60, n_classes=4)
+    weights = stream.weights if weighted else None
+    model = still(Contrast(smoothing)).fit(stream.X, stream.y, sample_weight=weights)
+    past = seen(stream.X, stream.y, weights)
+    view = reference_pooled.relative_contrast
+    expected = [[view(x, each, smoothing).sum() for each in past] for x in stream.X]
+    np.testing.assert_allclose(model.decision_function(stream.X), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.5, 8.0])
+def test_smooth_shares_lie_nearer_to_that_of_all_rows(smoothing):
+    """a - b of shares with pseudo-rows, by hand: two of two rows against one of two, 3/4 of all."""
+    X = np.array([[1.0], [1.0], [1.0], [0.0]])
+    model = still(Contrast(smoothing, relative=False)).fit(X, ["a", "a", "b", "b"])
+    s = smoothing
+    difference = ((2 + s * 3 / 4) - (1 + s * 3 / 4)) / (2 + s)
+    np.testing.assert_allclose(scores(model, X[:1]), [[difference, -difference]], rtol=1e-6)
 
 
 def test_rows_of_several_classes_count_once_among_all():
     X = np.array([[1.0, 0], [1, 1], [0, 1], [1, 1]])
-    model = still(Contrast(), OnlineMultilabelClassifier)
+    model = still(DIFFERENCE, OnlineMultilabelClassifier)
     model.fit(X, [["a"], ["a", "b"], ["b"], []])
     occurs = X != 0
     a, b = np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 0], bool)
@@ -241,7 +274,7 @@ def test_classes_without_rows_have_no_view():
     assert (model.decision_function(X)[:, 1] == 0).all()
 
 
-@pytest.mark.parametrize("told", [{"shrinkage": 1.5}, {"floor": 0.0}, {"clip": float("nan")}])
+@pytest.mark.parametrize("told", [{"shrinkage": -0.5}, {"floor": 0.0}, {"clip": float("nan")}])
 def test_parameters_out_of_range_are_refused(told):
     with pytest.raises(KeslerError, match="it must be a number from"):
         GaussianRatio(**told)
@@ -250,9 +283,9 @@ def test_parameters_out_of_range_are_refused(told):
 def test_two_ways_of_smoothing_are_refused():
     parts = [Shared(GaussianRatio()), PerClass(GaussianRatio(floor=0.1))]
     with pytest.raises(KeslerError, match="smoothed in one way"):
-        OnlineClassifier(parts).fit(np.eye(2), [0, 1])
+        OnlineClassifier(parts, update="pa1").fit(np.eye(2), [0, 1])
     parts = [Shared(GaussianRatio()), PerClass(GaussianRatio(clip=2.0))]
-    OnlineClassifier(parts).fit(np.eye(2), [0, 1])
+    OnlineClassifier(parts, update="pa1").fit(np.eye(2), [0, 1])
 
 
 def test_the_log_ratio_beats_the_distance_on_letter():
@@ -297,8 +330,8 @@ def test_save_and_go_on_bit_for_bit(face, hypotheses, tmp_path):
 def test_over_a_kernel_views_are_the_same(view):
     """A linear kernel of views is what weights make of them."""
     stream = make_stream(31)
-    plain = OnlineClassifier("hybrid", view).fit(stream.X, stream.y)
-    kernel = OnlineClassifier("hybrid", view, kernel="linear").fit(stream.X, stream.y)
+    plain = OnlineClassifier("hybrid", view, update="pa1").fit(stream.X, stream.y)
+    kernel = OnlineClassifier("hybrid", view, update="pa1", kernel="linear").fit(stream.X, stream.y)
     assert kernel.n_mistakes_ == plain.n_mistakes_
     expected = plain.decision_function(stream.X)
     np.testing.assert_allclose(kernel.decision_function(stream.X), expected, rtol=1e-3, atol=1e-3)
@@ -307,7 +340,7 @@ def test_over_a_kernel_views_are_the_same(view):
 @pytest.mark.parametrize("view", [Distance(), Frequency(), Contrast(), GaussianRatio()])
 def test_tables_hold_the_views_of_all_classes(view):
     stream = make_stream(32, density=1.0)
-    machine = OnlineClassifier(Shared(view)).fit(stream.X, stream.y)._machine
+    machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
     learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
     table, out = np.full((n, k + 1), np.float32(-99)), np.empty(n, dtype=np.float32)
@@ -331,7 +364,7 @@ def compiled_call(function: Any) -> Any:
 
 
 def test_weights_begin_there_those_of_late_features_too():
-    model = OnlineClassifier([PerClass(), Shared(Contrast(), begins_at=0.25)])
+    model = OnlineClassifier([PerClass(), Shared(Contrast(), begins_at=0.25)], update="pa1")
     model.learn_one({"a": 1.0}, "x")
     many = {f"f{i}": 1.0 for i in range(100)}
     model.learn_one(many, "y")
@@ -357,12 +390,18 @@ def test_the_mean_of_weights_counts_where_they_began():
 @pytest.mark.parametrize(
     ("learner", "why"),
     [
-        (lambda part: OnlineClassifier(part, link="exponential"), "where the link says"),
+        (
+            lambda part: OnlineClassifier(part, update="pa1", link="exponential"),
+            "where the link says",
+        ),
         (
             lambda part: OnlineClassifier(part, update="perceptron", link=homemade.bent),
             "where the link says",
         ),
-        (lambda part: OnlineClassifier(part, kernel="rbf"), "over a kernel there are none"),
+        (
+            lambda part: OnlineClassifier(part, update="pa1", kernel="rbf"),
+            "over a kernel there are none",
+        ),
         (lambda part: LinearMax("romma", part), "where the algorithm says"),
         (lambda part: LinearMax("wma", part), "where the link says"),
     ],
@@ -379,8 +418,8 @@ def test_what_is_no_beginning_is_refused(value):
 
 
 def test_it_shows_where_weights_begin():
-    assert repr(Shared(Contrast())) == "Shared(feature_map=Contrast())"
-    assert repr(Shared(Contrast(), 0.1)) == "Shared(feature_map=Contrast(), begins_at=0.1)"
+    assert repr(Shared(Distance())) == "Shared(feature_map=Distance())"
+    assert repr(Shared(Distance(), 0.1)) == "Shared(feature_map=Distance(), begins_at=0.1)"
     assert Shared(Contrast(), 0.1) != Shared(Contrast())
     groups = Grouped({"a": [0, 1]}, GaussianRatio())
-    assert OnlineClassifier(groups).fit(np.eye(2), [0, 1]).n_trials_ == 2
+    assert OnlineClassifier(groups, update="pa1").fit(np.eye(2), [0, 1]).n_trials_ == 2

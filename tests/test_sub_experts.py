@@ -368,7 +368,7 @@ def test_law_3_renaming_changes_names_only(family):
     hypotheses = FAMILIES[family][0]
     groups = {i: [names[code] for code in codes] for i, codes in enumerate(SETS)}
     other = [Grouped(groups, p.feature_map) if isinstance(p, Grouped) else p for p in hypotheses]
-    model = OnlineClassifier(other).fit(council.dense(names), named)
+    model = OnlineClassifier(other, update="pa1").fit(council.dense(names), named)
     plain = learner(family).fit(council.dense(), council.y)
     same = ("labels", "types")
     assert {k: v for k, v in learnt(model).items() if k not in same} == {
@@ -434,8 +434,10 @@ def test_law_5_named_sub_experts_go_on_with_new_names(tmp_path):
         {r: {f"of {i}": v for i, v in nonzero(x).items()} for r, x in enumerate(row)}
         for row in council.ratings
     ]
-    never_stopped = OnlineClassifier("sub-experts").fit(rows, council.y)
-    OnlineClassifier("sub-experts").fit(rows[:9], council.y[:9]).save(tmp_path / "model")
+    never_stopped = OnlineClassifier("sub-experts", update="pa1").fit(rows, council.y)
+    OnlineClassifier("sub-experts", update="pa1").fit(rows[:9], council.y[:9]).save(
+        tmp_path / "model"
+    )
     model = load(tmp_path / "model").partial_fit(rows[9:], council.y[9:])
     assert_same(never_stopped, model, rows)
     assert sorted(model.sub_experts_.names) == [f"of {i}" for i in range(6)]
@@ -582,7 +584,7 @@ def test_what_is_no_rating_is_refused(attempt, said):
 
 def fitted(**options: Any) -> OnlineClassifier:
     told = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
-    return OnlineClassifier("sub-experts", **options).fit([told] * 3, ["a", "b", "b"])
+    return OnlineClassifier("sub-experts", update="pa1", **options).fit([told] * 3, ["a", "b", "b"])
 
 
 REFUSED_BY_LEARNERS: dict[str, tuple[Any, str]] = {
@@ -628,7 +630,7 @@ def test_rows_that_do_not_fit_are_refused_and_leave_no_trace(attempt, said):
 
 
 def test_names_of_sub_experts_are_forgotten_if_their_row_is_refused():
-    model = OnlineClassifier("sub-experts").learn_one({"a": {"x": 1.0}}, "a")
+    model = OnlineClassifier("sub-experts", update="pa1").learn_one({"a": {"x": 1.0}}, "a")
     before = learnt(model)
     refusals = [
         lambda: model.learn_one({"a": {"new": 1.0}}, 3),
@@ -645,12 +647,12 @@ def test_names_of_sub_experts_are_forgotten_if_their_row_is_refused():
 
 def test_ratings_are_refused_by_learners_that_do_not_look_at_them():
     with pytest.raises(KeslerError, match="no part of this learner looks at them"):
-        OnlineClassifier("multi").fit(Ratings.from_dense(ONES, "abc"), ["a", "b"])
+        OnlineClassifier("multi", update="pa1").fit(Ratings.from_dense(ONES, "abc"), ["a", "b"])
 
 
 def test_attributes_that_were_learnt_from_are_asked_for():
     X = Ratings.from_dense(ONES, "abc", attributes=np.eye(2))
-    model = OnlineClassifier("multi+sub-experts").fit(X, ["a", "b"])
+    model = OnlineClassifier("multi+sub-experts", update="pa1").fit(X, ["a", "b"])
     with pytest.raises(KeslerError, match="learnt from 2 attributes"):
         model.predict(Ratings.from_dense(ONES, "abc"))
     with pytest.raises(KeslerError, match="learnt from 2 attributes"):
@@ -671,10 +673,14 @@ def test_attributes_may_be_named_and_new():
 def test_a_map_that_looks_at_zeros_stands_beside_sub_experts():
     council = make_council(13)
     view = homemade.closeness
-    model = OnlineClassifier([Shared(view), Shared(SubExperts())]).fit(council.dense(), council.y)
+    model = OnlineClassifier([Shared(view), Shared(SubExperts())], update="pa1").fit(
+        council.dense(), council.y
+    )
     assert_same(
         model,
-        OnlineClassifier([Shared(view), Shared(SubExperts())]).fit(council.entries(), council.y),
+        OnlineClassifier([Shared(view), Shared(SubExperts())], update="pa1").fit(
+            council.entries(), council.y
+        ),
         council.dense(),
     )
 

@@ -11,8 +11,8 @@ from kesler import OnlineClassifier
 def test_predictions_while_another_thread_learns():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(3000, 8))
-    model = OnlineClassifier("hybrid", "product-mean").partial_fit(X[:1], [0])
-    alone = OnlineClassifier("hybrid", "product-mean").partial_fit(X[:1], [0])
+    model = OnlineClassifier("hybrid", "product-mean", update="pa1").partial_fit(X[:1], [0])
+    alone = OnlineClassifier("hybrid", "product-mean", update="pa1").partial_fit(X[:1], [0])
     errors: list[BaseException] = []
     stop = threading.Event()
 
