@@ -3,9 +3,10 @@
     python benchmarks/stream.py [--runs 3] [--rows 100000] [--classes 20 200 2000]
 
 Kesler runs PassiveAggressive (PA-I) on one hypothesis a class, told neither the classes nor their
-number; of the smallest number of classes also PA-I on hybrid hypotheses, and the default learner. Vowpal Wabbit runs `--oaa K` from a warm cache, with a table large enough that weights do
-not collide; it is left out, by name, where the package vowpalwabbit is not installed. Both predict
-each row before they learn it, and both errors count every row. Runs alternate; medians are printed.
+number; of the smallest number of classes also PA-I on hybrid hypotheses, and the default learner.
+Vowpal Wabbit runs `--oaa K` from a warm cache, with a table large enough that weights do not
+collide; it is left out, by name, where the package vowpalwabbit is not installed. Both predict each
+row before they learn it, and both errors count every row. Runs alternate; medians are printed.
 Since the larger races take Vowpal Wabbit minutes, it is timed on 40,000,000 / K rows at most.
 """
 
