@@ -54,6 +54,17 @@ def width(X: Array) -> Array:
     return np.ptp(X, axis=0)
 
 
+def followed(X: Array) -> Array:
+    """Return the rows as ranges take them: no further than 1,000 of these beyond them."""
+    rows = [X[0]]
+    for x in X[1:]:
+        lowest, highest = np.min(rows, axis=0), np.max(rows, axis=0)
+        beyond = 1000 * (highest - lowest)
+        near = np.clip(x, lowest - beyond, highest + beyond)
+        rows.append(np.where(beyond > 0, near, x))
+    return np.array(rows)
+
+
 def in_ranges(X: Array) -> Array:
     """Return the last row from the first one on, in units of the ranges; 0 where constant."""
     return np.divide(X[-1] - X[0], width(X), out=0 * X[0], where=width(X) > 0)
@@ -65,7 +76,8 @@ def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
     if part is None:
         return X
     if isinstance(part, Ranges):
-        return np.array([in_ranges(X[: t + 1]) for t in range(len(X))])
+        rows = followed(X) if len(X) else X
+        return np.array([in_ranges(rows[: t + 1]) for t in range(len(X))])
     w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     past, rows = X[:0], []
     for t, x in enumerate(X):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reference import Array
-from reference_conditioning import width
+from reference_conditioning import followed, width
 from reference_kernels import Kernel
 
 RECENT, SHARE = 64, 0.04
@@ -45,6 +45,7 @@ def gaussian(scale: Array, sigma: float) -> Kernel:
 def kernels(X: Array, *, ranged: bool, sigma: float | None) -> Sequence[Kernel]:
     """Return the Gaussian kernel of each trial; without a sigma, that of the distances so far."""
     X = np.asarray(X, dtype=np.float64)
+    X = followed(X) if ranged else X
     sigmas = [SHARE * m or 1.0 for m in medians(X, ranged=ranged)] if sigma is None else None
     return [
         gaussian(scales(X, t, ranged=ranged), sigmas[t] if sigmas else float(sigma or 1))

@@ -228,6 +228,13 @@ def test_a_broken_value_hides_its_own_feature_alone(value):
     assert last_errors(X, y) < calm + 0.05
 
 
+def test_broken_rows_hide_no_others():
+    X, y = measured()
+    calm = last_errors(X, y)
+    X[500:503] = [[1e30], [-3e38], [1e30]]
+    assert last_errors(X, y) < calm + 0.05
+
+
 def test_no_stream_makes_anything_but_numbers():
     rng = np.random.default_rng(12)
     X, y = measured(700)

@@ -28,6 +28,9 @@ LEAST_VARIANCE = 1e-200
 # Beyond this size values count as of it, and ranges below its inverse as none: whatever the range
 # was when a value came, float32 holds it, and what it is in later units.
 LARGEST_VALUE = 1e36
+# A value counts as no further than so many ranges beyond its range: one broken row must not hide
+# all others, and a stream whose scale jumps is followed within a few rows.
+MOST_WIDTHS = 1000.0
 
 
 @always_inlined
@@ -96,7 +99,7 @@ def condition_ranges(learner, indices, values, first, scratch):
 @inlined
 def in_range(learner, feature, value):
     """Return how far a value is from the feature's first, and 1 over the range that it leaves."""
-    value = within_bounds(value)
+    value = within_bounds(learner, feature, value)
     origin, lowest, highest = with_extremes(learner, feature, value)
     width = highest - lowest
     unit = 1 / width if width > 1 / LARGEST_VALUE else 0.0
@@ -104,9 +107,14 @@ def in_range(learner, feature, value):
 
 
 @inlined
-def within_bounds(value):
-    """Return a value in double, no larger than ranges bear."""
-    return min(LARGEST_VALUE, max(-LARGEST_VALUE, np.float64(value)))
+def within_bounds(learner, feature, value):
+    """Return a value in double, no larger than ranges bear, nor much beyond that of its feature."""
+    value = min(LARGEST_VALUE, max(-LARGEST_VALUE, np.float64(value)))
+    lowest, highest = learner.past[feature, LOWEST], learner.past[feature, HIGHEST]
+    beyond = MOST_WIDTHS * (highest - lowest)
+    if learner.past_rows[0] == 0 or not beyond > 0:
+        return value
+    return min(highest + beyond, max(lowest - beyond, value))
 
 
 @inlined
@@ -135,7 +143,7 @@ def remember(learner, indices, values, weight):
     elif learner.conditioning[METHOD] == RANGES:
         for j in range(first, values.shape[0]):
             f = indices[j]
-            extremes = with_extremes(learner, f, within_bounds(values[j]))
+            extremes = with_extremes(learner, f, within_bounds(learner, f, values[j]))
             learner.past[f, ORIGIN], learner.past[f, LOWEST], learner.past[f, HIGHEST] = extremes
     elif learner.past.shape[1] != 0:
         for j in range(first, values.shape[0]):
