@@ -200,8 +200,9 @@ class Ranges(Conditioning):
     no digits where all values are far from 0. Beyond 1e36 values count as 1e36, and below 1e-36
     ranges count as 0; a value counts as no further than 1,000 ranges beyond its range, so that one
     broken row does not hide all others. The range never shrinks: one broken value hides its feature
-    for good, where :class:`ZScores` forget it. 24 bytes a feature; a row costs a division a feature and, over a
-    kernel, one that widens a range costs one more pass over the support vectors.
+    for good, where :class:`ZScores` forget it. 24 bytes a feature; a row costs a division a
+    feature and, over a kernel, one that widens a range costs one more pass over the support
+    vectors.
 
     Examples
     --------
