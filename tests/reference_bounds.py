@@ -44,10 +44,11 @@ class Views:
 
 def views_of(X: Array, y: Any, parts: list[Part]) -> Views:
     """Go through the trials as `reference_run` does, without moving."""
-    k, past, V, right = int(np.max(y)) + 1, list[Past](), list[Array](), list[int]()
+    k, past, V, right = int(np.max(y)) + 1, list[reference.Seen](), list[Array](), list[int]()
+    everyone: list[Any] = []
     for x, r in zip(X, map(int, y), strict=True):
         if r == len(past):
-            past.append([])
+            past.append(reference.Seen(everyone))
         elif len(past) > 1:
             V.append(np.array([reference.stack(x, s, p, parts, k) for s, p in enumerate(past)]))
             right.append(r)

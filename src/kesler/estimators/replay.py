@@ -38,7 +38,8 @@ class Replay:
     ------
     KeslerError
         If there is no row, one has a weight that is neither 0 nor 1, or confusions have costs:
-        theorems are of rows and confusions that count alike.
+        theorems are of rows and confusions that count alike. If the learner forgets, has a metric,
+        learns from newcomers, or has weights that begin elsewhere than at 0: none is of those.
     """
 
     def __init__(self, learner: OnlineLearner, blocks: Iterable[Block]) -> None:
@@ -69,6 +70,15 @@ class Replay:
         if made.half_life is not None:
             raise KeslerError(
                 "no theorem is of learners that forget: leave half_life out to ask for a bound"
+            )
+        if not made.metric.is_euclidean or made.newcomers != "wait":
+            raise KeslerError(
+                f"no theorem is of learners in the metric {made.metric!r} with newcomers that "
+                f'{made.newcomers!r}: ask with metric="euclidean" and newcomers="wait"'
+            )
+        if any(getattr(part, "begins_at", 0.0) for part in made.parts):
+            raise KeslerError(
+                "theorems are of weights that begin at 0: leave begins_at out to ask for a bound"
             )
         self.parts, self.rule, self.link = made.parts, made.rule, made.link
         self._constant, self._answer = made.constant, made.answer
