@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import reference
-from reference import Array, Part, Past
+from reference import Array, Part
 
 
 @dataclass
