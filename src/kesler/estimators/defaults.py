@@ -14,7 +14,7 @@ from typing import Any
 from kesler.conditioning import Counts, ZScores
 from kesler.geometry import AdaGrad
 from kesler.hypotheses import PerClass, Shared
-from kesler.maps import Contrast, FeatureMap, GaussianRatio, resolve_map
+from kesler.maps import Contrast, FeatureMap, GaussianRatio, SubExperts, resolve_map
 from kesler.updates import OneVsRestHinge, SoftmaxGradient
 
 OPEN = "default"
@@ -103,7 +103,7 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
 
 def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return the settings that go with what was not left open."""
-    if not _is(given.get("update"), OPEN) or _is(given.get("hypotheses"), "sub-experts"):
+    if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
         return SOURCES
     if given.get("kernel") is not None:
         return over_kernel(dense=dense)
@@ -112,6 +112,14 @@ def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
     named = given.get("feature_map", "auto")
     view = None if _is(named, "auto") else resolve_map(named, dense=dense)
     return of_measurements(view) if dense else of_words(view)
+
+
+def _asks_sub_experts(hypotheses: Any) -> bool:
+    """Whether sub-experts rate the classes: by name, or as a view of a part."""
+    if isinstance(hypotheses, str):
+        return "sub-experts" in hypotheses.split("+")
+    parts = hypotheses if isinstance(hypotheses, (list, tuple)) else [hypotheses]
+    return any(isinstance(getattr(part, "feature_map", None), SubExperts) for part in parts)
 
 
 def _is(value: Any, name: str) -> bool:
