@@ -23,10 +23,6 @@ def conditioned(part: Any, X: Array, half_life: float) -> Array:
     past, rows = X[:0], []
     for x in X:
         w = counting(len(past), half_life)
-        if isinstance(part, Counts):
-            rows.append(see(x, past, w, part))
-            past = np.vstack([past, x])
-        else:
-            rows.append(see(x, np.vstack([past, x]), np.append(w, 1.0), part))
-            past = np.vstack([past, oracle.taken_in(x, past, w)])
+        rows.append(see(x, past, w, part))
+        past = np.vstack([past, x if isinstance(part, Counts) else oracle.taken_in(x, past, w)])
     return np.array(rows)

@@ -16,6 +16,7 @@ import numpy as np
 import homemade
 import reference
 import reference_metrics
+import reference_pooled
 from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
 from kesler.algorithms import ALGORITHMS
 from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditioning
@@ -154,8 +155,9 @@ class Row:
 
     @property
     def has_oracle(self) -> bool:
-        """Whether the oracle knows its map: those of pooled statistics have one of their own."""
-        return self.view is None or self.view in ORACLE_MAPS
+        """Whether the oracle knows its map: where statistics of all rows fade it does not."""
+        fades = self.half_life is not None and self.view in reference_pooled.VIEWS
+        return self.view is None or (self.view in ORACLE_MAPS and not fades)
 
     @property
     def takes_weights(self) -> bool:

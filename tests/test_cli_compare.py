@@ -117,7 +117,7 @@ def test_a_data_set_by_name(capsys, tmp_path):
     options = ("--methods", "single", "--json", tmp_path / "run.json")
     assert kesler(capsys, "compare", "dataset:pendigits", *options).code == 0
     data = load_pendigits()
-    expected = progressive_validate(OnlineClassifier("single"), data.X, data.y)
+    expected = progressive_validate(OnlineClassifier("single", update="pa1"), data.X, data.y)
     method = account(tmp_path / "run.json")["methods"]["single"]
     assert method["mistakes"] == expected.n_mistakes
     assert method["curve"]["mistakes"][-1] == expected.n_mistakes
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_before_anything_is_read(capsys, mail, options
 def test_kernels_are_named_on_the_command_line(capsys, mail):
     options = ("--kernel", "rbf", "--sigma", "2", "--budget", "20")
     done = kesler(capsys, "compare", mail, "--methods", "multi", *options)
-    learner = OnlineClassifier("multi", kernel="rbf", sigma=2.0, budget=20)
+    learner = OnlineClassifier("multi", update="pa1", kernel="rbf", sigma=2.0, budget=20)
     result = progressive_validate(learner, *as_entries(ROWS))
     assert done.lines[-1].split()[:3] == ["multi", "200", str(result.n_mistakes)]
     assert result.n_mistakes != validated("multi").n_mistakes

@@ -64,7 +64,7 @@ def test_the_account(capsys, tmp_path):
     kesler(capsys, "learn", rows, "--model", tmp_path / "model", "--json", path)
     run = json.loads(path.read_text("utf-8"))
     assert (run["model"], run["rows"]) == (str(tmp_path / "model"), 150)
-    assert list(run["methods"]) == ["hybrid"]
+    assert list(run["methods"]) == ["default"]
 
 
 @inputs

@@ -14,7 +14,8 @@ from kesler import Grouped, OnlineClassifier, OnlineMultilabelClassifier, PerCla
 
 def test_show_says_what_learn_wrote(capsys, tmp_path):
     rows, model = write_jsonl(tmp_path / "m.jsonl", messages(120)), tmp_path / "m.kesler"
-    done = kesler(capsys, "learn", rows, "--model", model, "--conditioning", "idf", "--C", 0.1)
+    told = ("--update", "pa1", "--conditioning", "idf", "--C", 0.1)
+    done = kesler(capsys, "learn", rows, "--model", model, *told)
     assert done.code == 0, done
     learnt = load(model)
     assert learnt.conditioning_.idf

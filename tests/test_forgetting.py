@@ -99,7 +99,7 @@ def gaussian_ratio(x: Any, rows: Any, w: Any, own: Any) -> Any:
     of_class, of_others = reference_pooled.Seen(everyone), reference_pooled.Seen(everyone)
     for row, weight, is_own in zip(rows, w, own, strict=True):
         (of_class if is_own else of_others).append((row, weight))
-    return reference_pooled.gaussian_ratio(x, of_class)
+    return reference_pooled.gaussian_ratio(x, of_class, shrinkage=0.5)
 
 
 def mean_product(x: Any, rows: Any, w: Any, own: Any) -> Any:

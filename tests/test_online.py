@@ -573,7 +573,7 @@ def test_it_works_among_the_tools_of_scikit_learn():
 def test_parameters_can_be_read_set_and_shown():
     model = OnlineClassifier(update=PassiveAggressive(0.1))
     assert model.get_params() == {
-        "hypotheses": "hybrid",
+        "hypotheses": "default",
         "feature_map": "auto",
         "update": PassiveAggressive(0.1),
         "link": "linear",
@@ -582,8 +582,11 @@ def test_parameters_can_be_read_set_and_shown():
         "budget": None,
         "averaged": False,
         "costs": None,
-        "intercept": 0.0,
-        "conditioning": None,
+        "intercept": "default",
+        "metric": "auto",
+        "newcomers": "default",
+        "conditioning": "default",
+        "half_life": None,
     }
     assert "PassiveAggressive(C=0.1, variant=1)" in repr(model)
     assert model.set_params(hypotheses="multi").hypotheses == "multi"

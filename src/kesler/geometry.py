@@ -129,7 +129,7 @@ class ScaleFree(Metric):
     >>> from kesler import OnlineClassifier
     >>> X, y = [[1e6, 1.0], [2e6, -1.0]] * 20, ["a", "b"] * 20
     >>> OnlineClassifier("multi", update="hinge", metric=ScaleFree()).fit(X, y).predict(X[:2])
-    array(['a', 'b'], dtype=object)
+    array(['a', 'b'], dtype='<U1')
     """
 
     unit = "features"
@@ -202,8 +202,8 @@ class SoftConfidence(Metric):
     Examples
     --------
     >>> from kesler.updates import SCW
-    >>> SCW(eta=0.75).metric
-    SoftConfidence(phi=0.6744897501960818)
+    >>> round(SCW(eta=0.75).metric.phi, 6)
+    0.67449
     """
 
     phi: float

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from typing import get_args
 
 import kesler
-from kesler.classes import Newcomers
 
 INPUT = """\
 INPUT is a file (svmlight, Vowpal Wabbit text, CSV or Parquet with --label, JSON
@@ -188,8 +186,8 @@ def _learning(command: ArgumentParser) -> None:
         "--update",
         metavar="NAME",
         help="default, perceptron, margin-perceptron, pa, pa1, pa2, simperc, conproj, simproj, "
-        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2; "
-        "bank for several learners side by side",
+        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2, "
+        "or bank for several learners side by side",
     )
     add(
         "--C",
@@ -212,7 +210,7 @@ def _learning(command: ArgumentParser) -> None:
     )
     add(
         "--newcomers",
-        choices=get_args(Newcomers),
+        choices=("wait", "learn", "virtual"),  # Newcomers, whose room would import NumPy
         help="what the first row of a class does: only make it known (wait, the default where an "
         "update is named), be learnt from (learn), or also begin where a virtual class stands "
         "(virtual)",

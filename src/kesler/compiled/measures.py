@@ -17,6 +17,7 @@ from kesler.compiled.learner import (
     HEARD,
     LEARNER,
     REST,
+    TRIALS,
     make_scratch,
     make_solver,
 )
@@ -77,6 +78,7 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
             forget_columns(solver)
             squared_lengths[VIEW] = max(squared_lengths[VIEW], view)
             squared_lengths[DIFFERENCE] = max(squared_lengths[DIFFERENCE], difference)
+        learner.counters[TRIALS] += 1  # statistics are brought up to date by it
         meet(learner, row, x, codes, levels, 1.0, scratch.out)
         remember(learner, row, values, 1.0)
 

@@ -107,7 +107,7 @@ def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
         return SOURCES
     if given.get("kernel") is not None:
         return over_kernel(dense=dense)
-    if given.get("costs") is not None or not _is(given.get("link"), "linear"):
+    if given.get("costs") is not None or not _is(given.get("link", "linear"), "linear"):
         return MARGIN
     named = given.get("feature_map", "auto")
     view = None if _is(named, "auto") else resolve_map(named, dense=dense)
