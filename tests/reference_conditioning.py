@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kesler.conditioning import Counts
+from kesler.conditioning import Counts, Ranges
 
 Array = NDArray[np.float64]
 FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
@@ -49,11 +49,35 @@ def taken_in(x: Array, past: Array, w: Array) -> Array:
     return np.where(deviation > 0, mean + np.clip(x - mean, -most, most), x)
 
 
+def width(X: Array) -> Array:
+    """Return the range of each column."""
+    return np.ptp(X, axis=0)
+
+
+def followed(X: Array) -> Array:
+    """Return the rows as ranges take them: no further than 1,000 of these beyond them."""
+    rows = [X[0]]
+    for x in X[1:]:
+        lowest, highest = np.min(rows, axis=0), np.max(rows, axis=0)
+        beyond = 1000 * (highest - lowest)
+        near = np.clip(x, lowest - beyond, highest + beyond)
+        rows.append(np.where(beyond > 0, near, x))
+    return np.array(rows)
+
+
+def in_ranges(X: Array) -> Array:
+    """Return the last row from the first one on, in units of the ranges; 0 where constant."""
+    return np.divide(X[-1] - X[0], width(X), out=0 * X[0], where=width(X) > 0)
+
+
 def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
     """Return all rows of a stream as their trials see them, rounded to float32."""
     X = np.asarray(X, dtype=np.float64)
     if part is None:
         return X
+    if isinstance(part, Ranges):
+        rows = followed(X) if len(X) else X
+        return np.array([in_ranges(rows[: t + 1]) for t in range(len(X))])
     w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     past, rows = X[:0], []
     for t, x in enumerate(X):

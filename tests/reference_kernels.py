@@ -6,7 +6,7 @@ only inner products of views are ever asked for. Statistics, choices and steps a
 oldest support vector.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,21 +101,25 @@ def reference_kernel_run(
     y: Any,
     parts: list[Part],
     update: str,
-    kernel: Kernel,
+    kernel: Kernel | Sequence[Kernel],
     C: float = 1.0,
     weights: Any = None,
     budget: int | None = None,
     close: float = 1e-5,
 ) -> dict[str, Any]:
-    """Return predictions, mistakes, scores and the first trial that rounding decides."""
+    """Return predictions, mistakes, scores and the first trial that rounding decides.
+
+    Of a list of kernels, each trial has its own, for all that was taken in.
+    """
     past: list[Past] = []
     supports: list[list[Support]] = [[] for _ in parts]
     predictions, history, mistakes, doubtful = [], [], 0, len(X)
     for i, (x, r) in enumerate(zip(X, map(int, y), strict=True)):
+        K = kernel if callable(kernel) else kernel[i]
         weight, k = 1.0 if weights is None else float(weights[i]), len(past)
         views = [[view(part, x, past[s]) for s in range(k)] for part in parts]
         pairs = [
-            [score(p, u, v[s], s, kernel) for p, u, v in zip(parts, supports, views, strict=True)]
+            [score(p, u, v[s], s, K) for p, u, v in zip(parts, supports, views, strict=True)]
             for s in range(k)
         ]
         scores = np.array([sum(value for value, _ in pair) for pair in pairs])
@@ -128,7 +132,7 @@ def reference_kernel_run(
             if near(update, scores, r, close * size, C):
                 doubtful = min(doubtful, i)
             mistakes += predictions[-1] != r
-            G = gram_of(parts, views, kernel)
+            G = gram_of(parts, views, K)
             chosen, alpha = steps_of(update, scores, r, G, C, weight)
             c: dict[int, float] = {}
             for s, a in zip(chosen, alpha, strict=True):

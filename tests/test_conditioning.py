@@ -24,7 +24,7 @@ from kesler import (
     load,
     progressive_validate,
 )
-from kesler.conditioning import CONDITIONINGS, OURS, Counts, ZScores, resolve_conditioning
+from kesler.conditioning import CONDITIONINGS, OURS, Counts, Ranges, ZScores, resolve_conditioning
 from kesler.estimators.replay import Replay
 from kesler.links import Exponential
 from kesler.maps import Product
@@ -37,7 +37,7 @@ FACES: list[Any] = [
 ]
 PARTS = [
     *(Counts(), Counts(idf=True), Counts(damped=False), Counts(unit=False)),
-    *(Counts(False, True, False), ZScores(), ZScores(clip=0.5)),
+    *(Counts(False, True, False), ZScores(), ZScores(clip=0.5), Ranges()),
 ]
 
 
@@ -92,7 +92,13 @@ def test_z_scores_by_hand():
     assert_allclose(rows[3, 0], (97 - D / 4) / deviation, rtol=1e-6)
 
 
-@pytest.mark.parametrize("part", [Counts(), ZScores()], ids=repr)
+def test_ranges_by_hand():
+    X = np.array([[5.0, 7.0], [9.0, 7.0], [7.0, 7.0], [1.0, 9.0], [5.0, 5.0]])
+    expected = [[0, 0], [1, 0], [0.5, 0], [-0.5, 1], [0, -0.5]]
+    assert_allclose(seen(Ranges(), X), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("part", [Counts(), ZScores(), Ranges()], ids=repr)
 def test_the_intercept_stays_as_it_is_and_out_of_the_length(part):
     X = make_stream(4).X
     rows = seen(part, X, intercept=3.0)
@@ -154,6 +160,8 @@ def test_the_table_of_conditionings_is_complete():
     named = [resolve_conditioning(name, dense=True) for name in CONDITIONINGS]
     assert {type(part) for part in named if part is not None} == set(OURS)
     assert all(resolve_conditioning(part, dense=False) is part for part in named)
+    assert resolve_conditioning("auto", dense=True, by_distance=True) == Ranges()
+    assert resolve_conditioning("auto", dense=False, by_distance=True) == Counts()
 
 
 @pytest.mark.parametrize("clip", [0, -1.0, np.inf, np.nan, "4", None, True])
@@ -294,7 +302,7 @@ def test_no_stream_makes_anything_but_numbers(part):
     X, y = measured(200)
     X[:, 0], X[0], X[50:, 1] = 0.1, 0, 0.0
     X[100:, 2] = rng.choice([-1e30, 1e30, 3e38, 1e-45, -4.0], size=100)
-    if not isinstance(part, ZScores) and not part.unit:
+    if isinstance(part, Counts) and not part.unit:
         X = np.clip(X, -1e4, 1e4)  # which are not brought to a length
     errors(X, y, part)
 
@@ -302,3 +310,4 @@ def test_no_stream_makes_anything_but_numbers(part):
 def test_a_large_offset_costs_no_digits():
     X = np.random.default_rng(13).integers(9, size=(99, 3))
     assert_allclose(seen(ZScores(), X + 2.0**23), seen(ZScores(), X), atol=1e-6)
+    assert_array_equal(seen(Ranges(), X + 2.0**23), seen(Ranges(), X))

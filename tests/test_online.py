@@ -578,7 +578,7 @@ def test_parameters_can_be_read_set_and_shown():
         "update": PassiveAggressive(0.1),
         "link": "linear",
         "kernel": None,
-        "sigma": 1.0,
+        "sigma": "auto",
         "budget": None,
         "averaged": False,
         "costs": None,

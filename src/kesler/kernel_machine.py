@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.answers import Kind
 from kesler.classes import ClassTable, Newcomers
-from kesler.conditioning import Conditioning
+from kesler.conditioning import Conditioning, Ranges
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.geometry import EUCLIDEAN, Metric
@@ -20,6 +20,7 @@ from kesler.hypotheses import Part, Shared, takes_ratings
 from kesler.kernels import MercerKernel
 from kesler.links import Link
 from kesler.machine import LINEAR, Machine
+from kesler.recent_rows import RecentRows
 from kesler.support_vectors import SupportVectors
 from kesler.updates import UpdateRule
 
@@ -94,6 +95,13 @@ class KernelMachine(Machine):
                 "begins_at is of weights, and over a kernel there are none: leave it out, or the "
                 "kernel"
             )
+        if isinstance(conditioning, Ranges) and not goes_by_distance(kernel, parts):
+            raise KeslerError(
+                f"{conditioning!r} changes the units of rows that were learnt from, and neither a "
+                "kernel that is given whole vectors nor a feature map can follow: choose "
+                'conditioning="z-scores", or the kernel "rbf" and hypotheses without a map, '
+                '"multi" for instance'
+            )
         self.kernel = kernel
         self.budget = require_budget(budget)
         self.dense = dense
@@ -108,6 +116,11 @@ class KernelMachine(Machine):
             conditioning=conditioning,
             half_life=half_life,
         )
+
+    @property
+    def sigma(self) -> float | None:
+        """The sigma that distances have led to, None if they have none to lead to."""
+        return self.kernel.share * self.recent.median or None
 
     @property
     def n_support_vectors(self) -> list[int]:
@@ -143,7 +156,9 @@ class KernelMachine(Machine):
         lengths = np.diff(indptr[start : start + n_ahead + 1])
         n_supports = per_trial * len(lengths)
         n_values = per_trial * int(lengths.sum())
-        if self.supports.make_room(n_supports, n_moved * n_groups * len(lengths), n_values):
+        entries = n_moved * n_groups * len(lengths)
+        has_grown = self.supports.make_room(n_supports, entries, n_values)
+        if self.recent.make_room(int(lengths.max())) or has_grown:
             self._bind()
         return len(lengths)
 
@@ -173,18 +188,22 @@ class KernelMachine(Machine):
     ) -> None:
         """Begin without support vectors."""
         self.supports = SupportVectors(len(self.parts), feature_room, in_panels=self.dense)
+        self.recent = RecentRows(self.kernel.share, feature_room, in_panel=self.dense)
         self._places = np.zeros(feature_room, dtype=np.int64)
         self._offsets = [0] * len(self.parts)
 
     def _own_hypotheses(self) -> None:
         self.supports.own()
+        self.recent.own()
         self._places = self._places.copy()
 
     def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
-        return self.supports.arrays(self._feature_room if whole else self.n_features)
+        n_features = self._feature_room if whole else self.n_features
+        return self.supports.arrays(n_features) | self.recent.arrays(n_features)
 
     def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self.supports.restore(arrays)
+        self.recent.restore(arrays)
 
     @cached_property
     def _kernels(self) -> ModuleType:
@@ -196,7 +215,8 @@ class KernelMachine(Machine):
     def _learner(self) -> Any:
         from kesler.compiled.kernels import kernel_addresses
 
-        supports, parameters = self.supports, [*self.kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4]
+        supports, recent = self.supports, self.recent
+        parameters = [*self.kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4]
         addresses = kernel_addresses(self.kernel.k, self.kernel.of)
         return self._kernels.KernelLearner(
             panels=supports.panels,
@@ -211,10 +231,24 @@ class KernelMachine(Machine):
             places=self._places,
             algorithm=np.zeros(1, dtype=np.int64),
             kernel=np.array([*addresses, self.budget or 0, self.dense]),
-            singles=np.array(parameters, dtype=np.float32),
-            doubles=np.array(parameters, dtype=np.float64),
+            parameters=np.array(parameters, dtype=np.float64),
             **self._common_fields(),
+            recent=recent.panel,
+            recent_features=recent.features,
+            recent_values=recent.values,
+            recent_lengths=recent.lengths,
+            recent_norms=recent.squared_norms,
+            bandwidth=recent.bandwidth,
         )
+
+
+def goes_by_distance(kernel: MercerKernel | None, parts: Sequence[Part]) -> bool:
+    """Whether rows are only compared with rows, so that units of features may change at any time.
+
+    What "auto" stands for in the conditioning of dense rows hangs on it.
+    """
+    mapped = any(part.feature_map is not None for part in parts)
+    return kernel is not None and kernel.of == "products" and not mapped
 
 
 def require_budget(budget: Any) -> int | None:

@@ -237,7 +237,8 @@ def _learning(command: ArgumentParser) -> None:
         "--sigma",
         type=float,
         metavar="NUMBER",
-        help="variance of the rbf kernel, exp(-distance^2 / (2 sigma)) (default 1)",
+        help="variance of the rbf kernel, exp(-distance^2 / (2 sigma)) (default: 0.04 times the "
+        "median squared distance between rows so far)",
     )
     add(
         "--budget",
@@ -249,7 +250,8 @@ def _learning(command: ArgumentParser) -> None:
         "--conditioning",
         metavar="NAME",
         help="what is done to each row before its trial, from the rows so far: none (default where "
-        "an update is named), counts, idf, z-scores, or auto, by the kind of the first rows",
+        "an update is named), counts, idf, z-scores, ranges, or auto, by the kind of the first "
+        "rows",
     )
     add(
         "--half-life",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from kesler.conditioning import resolve_conditioning
 from kesler.errors import KeslerError
@@ -33,7 +33,7 @@ class Method:
         As :class:`kesler.OnlineClassifier` takes them.
     metric, newcomers : str
         As :class:`kesler.OnlineClassifier` takes them.
-    kernel, sigma, budget : str or None, float, int or None
+    kernel, sigma, budget : str or None, float or "auto", int or None
         As :class:`kesler.OnlineClassifier` takes them.
     conditioning, half_life : str or None, float or None
         As :class:`kesler.OnlineClassifier` takes them.
@@ -46,7 +46,7 @@ class Method:
     averaged: bool = False
     map: str = "auto"
     kernel: str | None = None
-    sigma: float = 1.0
+    sigma: float | Literal["auto"] = "auto"
     budget: int | None = None
     metric: str = "auto"
     newcomers: str = OPEN

@@ -10,12 +10,20 @@ from kesler.compiled.forgetting import MOST, shrink_weights
 from kesler.compiled.given import find_views
 from kesler.compiled.jit import inlined
 from kesler.compiled.kernel_norms import similarity, view_of
+from kesler.compiled.kernel_units import set_plain_view
 from kesler.compiled.learner import LARGEST, MAP
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.members import n_hypotheses
 from kesler.compiled.moves import is_movable, largest, move
 from kesler.compiled.ordered import insert_rank
-from kesler.compiled.supports import KernelLearner, enter, hypothesis, keep_budget, store
+from kesler.compiled.supports import (
+    KernelLearner,
+    enter,
+    hypothesis,
+    keep_budget,
+    squared_norm,
+    store,
+)
 
 
 @is_movable.register(KernelLearner)
@@ -52,6 +60,7 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
     Summed first: what classes that share one take from each other cancels to nothing.
     """
     column = scratch.column
+    set_plain_view(learner, indices, values, scratch)
     for i in range(n_moved):
         r = solver.moved[i]
         for j in range(n_hypotheses(learner, part, r)):
@@ -67,7 +76,7 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
             owner = hypothesis(learner, part, r, j)
             if column[owner] != 0:
                 if not is_stored:
-                    store(learner, part, indices, values)
+                    store(learner, part, indices, scratch.kept, scratch.sizes[0])
                     is_stored = True
                 enter(learner, part, owner, column[owner])
                 column[owner] = 0
@@ -83,7 +92,7 @@ def add_views(learner, part, indices, values, n_moved, scratch, solver):
             view = view_of(
                 learner, part, indices, values, r, scratch, scratch.phi[: indices.shape[0]]
             )
-            store(learner, part, indices, view)
+            store(learner, part, indices, view, squared_norm(view))
             for j in range(times):
                 owner = hypothesis(learner, part, r, j)
                 enter(learner, part, owner, np.float32(coefficient))

@@ -39,7 +39,7 @@ def similarity(learner, one, other, scratch):
         scratch.pair[:n],
         scratch.one[0],
         scratch.one[1],
-        learner.doubles,
+        scratch.doubles,
         scratch.one[2],
     )
     return scratch.one[2, 0]

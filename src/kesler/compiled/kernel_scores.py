@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import inlined
+from kesler.compiled.kernel_units import measure_panel, set_plain_view
 from kesler.compiled.kernels import call_single
 from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, SHARED, WIDTH
 from kesler.compiled.members import n_hypotheses
@@ -18,35 +19,10 @@ from kesler.compiled.supports import (
     SINGLE,
     KernelLearner,
     hypothesis,
+    multiply_panel,
+    set_distances,
     squared_norm,
 )
-
-
-@inlined
-def multiply_panel(indices, view, panel, out):
-    """out[s] = <view, u_s> for the support vectors of a panel, each summed feature by feature.
-
-    Four features a sweep spare stores; the order of the sums is that of `multiply_lists`. Places
-    that are not taken yet hold zeros: a loop of a known length takes half the time.
-    """
-    n, stop = indices.shape[0], np.uintp(PANEL)
-    clear(out, PANEL)
-    j = 0
-    while j + 4 <= n:
-        x1, x2, x3, x4 = view[j], view[j + 1], view[j + 2], view[j + 3]
-        i1, i2 = np.uintp(indices[j]), np.uintp(indices[j + 1])
-        i3, i4 = np.uintp(indices[j + 2]), np.uintp(indices[j + 3])
-        for s in range(stop):
-            total = out[s] + x1 * panel[i1, s]
-            total = total + x2 * panel[i2, s]
-            total = total + x3 * panel[i3, s]
-            out[s] = total + x4 * panel[i4, s]
-        j += 4
-    while j < n:
-        x1, i1 = view[j], np.uintp(indices[j])
-        for s in range(stop):
-            out[s] += x1 * panel[i1, s]
-        j += 1
 
 
 @inlined
@@ -64,14 +40,6 @@ def multiply_lists(learner, part, first, view, m, out):
 
 
 @inlined
-def set_distances(size, squared_norms, inner, distances):
-    """distances[s] = ||view - u_s||^2 for the support vectors of a panel."""
-    for s in range(PANEL):
-        distance = (size + squared_norms[s]) - np.float32(2) * inner[s]
-        distances[s] = np.float32(0) if distance < 0 else distance
-
-
-@inlined
 def compare(learner, part, panel, indices, r, m, scratch):
     """similarities[s] = K(view r, u_s) for m support vectors of a panel."""
     first, view = panel * PANEL, scratch.views[r, : indices.shape[0] + 1]
@@ -81,14 +49,19 @@ def compare(learner, part, panel, indices, r, m, scratch):
         multiply_panel(indices, view[1:], table, inner)
     else:
         multiply_lists(learner, part, first, view, m, inner)
-    set_distances(size, learner.squared_norms[part, first : first + PANEL], inner, distances)
+    if scratch.widened[0]:
+        measure_panel(indices, scratch.units, table, scratch.norms)
+        set_distances(size, scratch.norms, inner, distances)
+    else:
+        norms = learner.squared_norms[part, first : first + PANEL]
+        set_distances(size, norms, inner, distances)
     call_single(
         learner.kernel[SINGLE],
         view[1:],
         table,
         inner,
         distances,
-        learner.singles,
+        scratch.singles,
         scratch.similarities[:m],
     )
 
@@ -107,14 +80,6 @@ def n_in_panel(learner, part, panel):
 
 
 @inlined
-def set_plain_view(indices, values, scratch):
-    """views[0] = x."""
-    for j in range(indices.shape[0]):
-        scratch.views[0, j + 1] = values[j]
-    scratch.sizes[0] = squared_norm(values)
-
-
-@inlined
 def set_view(learner, part, indices, values, r, scratch):
     """views[r] = phi(x, r)."""
     view = scratch.views[r, 1 : indices.shape[0] + 1]
@@ -127,7 +92,7 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a part whose view of x is x itself: one comparison for all classes."""
     width = learner.parts[part, WIDTH] if learner.parts[part, KIND] == GROUPED else k
     clear(scratch.column, width)
-    set_plain_view(indices, values, scratch)
+    set_plain_view(learner, indices, values, scratch)
     oldest, following = learner.counts[part, OLDEST], learner.counts[part, NEXT]
     for panel in range(oldest // PANEL, (following + PANEL - 1) // PANEL):
         first, m = panel * PANEL, n_in_panel(learner, part, panel)

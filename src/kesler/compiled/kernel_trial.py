@@ -6,7 +6,7 @@ from __future__ import annotations
 from numba import types
 
 # Imported for the versions that they register.
-from kesler.compiled import kernel_moves, kernel_norms, kernel_scores  # noqa: F401
+from kesler.compiled import kernel_moves, kernel_norms, kernel_scores, kernel_units  # noqa: F401
 from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, kernel
 from kesler.compiled.learner import BLOCKS, HEARD, Blocks, Heard, Ratings, make_solver
 from kesler.compiled.supports import KERNEL_LEARNER, PANEL, KernelLearner, make_kernel_scratch

@@ -28,6 +28,16 @@ from kesler.compiled.wide import add_table_scores, width_of
 from kesler.compiled.worth import lift_of
 
 
+@by_learner
+def prepare(learner, indices, values, scratch):
+    """Set up what scores of this row alone go by: nothing, where there are weights."""
+
+
+@by_learner
+def keep_up(learner, indices, values, scratch):
+    """Let units follow a row that is about to be learnt from: nothing, where there are weights."""
+
+
 @inlined
 def clear(array, n):
     """Set the first n numbers to 0 (a slice would compile four times as long)."""

@@ -24,6 +24,7 @@ from kesler.compiled.jit import (
     inlined,
 )
 from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, WIDTH
+from kesler.compiled.scores import clear
 
 # Support vectors come in panels of so many, feature by feature: the inner loops run over them.
 PANEL = 64
@@ -46,8 +47,10 @@ class KernelLearner(NamedTuple):
     entry_starts : (parts, supports + 1), owners and coefficients : (parts, entries), hypotheses
     of each support vector and its factor there; counts : (parts, 2), as named above;
     places : (features,), all 0 between rows: one more than the place of a feature in the row;
-    kernel : (4,), as named above; singles and doubles : (4,), its parameters;
-    the others as in `Learner`.
+    kernel : (4,), as named above; parameters : (4,), its own, of which the first follows bandwidth;
+    recent : (features, PANEL), or lists: recent_features, recent_values : (PANEL, longest) and
+    recent_lengths : (PANEL,), the last rows, with recent_norms : (PANEL,), where bandwidth : (4,),
+    named in `kernel_units`, asks for them; the others as in `Learner`.
     """
 
     panels: npt.NDArray[np.float32]
@@ -61,8 +64,7 @@ class KernelLearner(NamedTuple):
     counts: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     kernel: npt.NDArray[np.int64]
-    singles: npt.NDArray[np.float32]
-    doubles: npt.NDArray[np.float64]
+    parameters: npt.NDArray[np.float64]
     statistics: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float32]
     kinds: npt.NDArray[np.int64]
@@ -89,6 +91,12 @@ class KernelLearner(NamedTuple):
     past: npt.NDArray[np.float64]
     past_rows: npt.NDArray[np.float64]
     forgetting: npt.NDArray[np.float64]
+    recent: npt.NDArray[np.float32]
+    recent_features: npt.NDArray[np.int64]
+    recent_values: npt.NDArray[np.float32]
+    recent_lengths: npt.NDArray[np.int64]
+    recent_norms: npt.NDArray[np.float32]
+    bandwidth: npt.NDArray[np.float64]
 
 
 KERNEL_LEARNER = types.NamedTuple(
@@ -104,7 +112,6 @@ KERNEL_LEARNER = types.NamedTuple(
         INT_TABLE,
         INTS,
         INTS,
-        FLOATS,
         DOUBLES,
         FLOAT_STACK,
         FLOAT_TABLE,
@@ -132,6 +139,12 @@ KERNEL_LEARNER = types.NamedTuple(
         DOUBLE_TABLE,
         DOUBLES,
         DOUBLES,
+        FLOAT_TABLE,
+        INT_TABLE,
+        FLOAT_TABLE,
+        INTS,
+        FLOATS,
+        DOUBLES,
     ),
     KernelLearner,
 )
@@ -145,7 +158,10 @@ class KernelScratch(NamedTuple):
     the support vectors of a panel; lanes : (classes, PANEL), scores before they are summed;
     column : (hypotheses,); phi, narrow, products, out : for the loops of maps;
     pair : (longest row, 1), one : (3, 1), for single products in double; conditioned, exact : as
-    in `Scratch`.
+    in `Scratch`; kept, units : (longest row,), the row as it may be stored, and 1 over the ranges
+    of its features; widened : (1,), whether these are no longer the learner's; norms :
+    (PANEL,), squared norms in them; singles, doubles : (4,), the kernel's parameters;
+    bandwidth : (4,), what the learner's becomes if it learns the row.
     """
 
     scores: npt.NDArray[np.float32]
@@ -165,6 +181,13 @@ class KernelScratch(NamedTuple):
     one: npt.NDArray[np.float64]
     conditioned: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
+    kept: npt.NDArray[np.float32]
+    units: npt.NDArray[np.float32]
+    widened: npt.NDArray[np.int64]
+    norms: npt.NDArray[np.float32]
+    singles: npt.NDArray[np.float32]
+    doubles: npt.NDArray[np.float64]
+    bandwidth: npt.NDArray[np.float64]
 
 
 @allocating
@@ -198,7 +221,49 @@ def make_kernel_scratch(learner, indptr):
         np.empty((3, 1)),
         np.empty(n_conditioned, np.float32),
         np.empty(n_conditioned),
+        np.empty(longest, np.float32),
+        np.empty(n_conditioned, np.float32),
+        np.zeros(1, np.int64),
+        np.empty(PANEL, np.float32),
+        learner.parameters.astype(np.float32),
+        learner.parameters.copy(),
+        np.zeros(4),
     )
+
+
+@inlined
+def multiply_panel(indices, view, panel, out):
+    """out[s] = <view, u_s> for the support vectors of a panel, each summed feature by feature.
+
+    Four features a sweep spare stores; the order of the sums is that of `multiply_lists`. Places
+    that are not taken yet hold zeros: a loop of a known length takes half the time.
+    """
+    n, stop = indices.shape[0], np.uintp(PANEL)
+    clear(out, PANEL)
+    j = 0
+    while j + 4 <= n:
+        x1, x2, x3, x4 = view[j], view[j + 1], view[j + 2], view[j + 3]
+        i1, i2 = np.uintp(indices[j]), np.uintp(indices[j + 1])
+        i3, i4 = np.uintp(indices[j + 2]), np.uintp(indices[j + 3])
+        for s in range(stop):
+            total = out[s] + x1 * panel[i1, s]
+            total = total + x2 * panel[i2, s]
+            total = total + x3 * panel[i3, s]
+            out[s] = total + x4 * panel[i4, s]
+        j += 4
+    while j < n:
+        x1, i1 = view[j], np.uintp(indices[j])
+        for s in range(stop):
+            out[s] += x1 * panel[i1, s]
+        j += 1
+
+
+@inlined
+def set_distances(size, squared_norms, inner, distances):
+    """distances[s] = ||view - u_s||^2 for the support vectors of a panel."""
+    for s in range(PANEL):
+        distance = (size + squared_norms[s]) - np.float32(2) * inner[s]
+        distances[s] = np.float32(0) if distance < 0 else distance
 
 
 @inlined
@@ -220,8 +285,8 @@ def hypothesis(learner, part, r, i):
 
 
 @inlined
-def store(learner, part, indices, vector):
-    """Add a support vector, without an entry yet."""
+def store(learner, part, indices, vector, size):
+    """Add a support vector and its squared norm, without an entry yet."""
     s = learner.counts[part, NEXT]
     if learner.kernel[IN_PANELS]:
         panel = learner.panels[part, s // PANEL]
@@ -235,7 +300,7 @@ def store(learner, part, indices, vector):
                 learner.values[part, end] = vector[j]
                 end += 1
         learner.starts[part, s + 1] = end
-    learner.squared_norms[part, s] = squared_norm(vector[: indices.shape[0]])
+    learner.squared_norms[part, s] = size
     learner.entry_starts[part, s + 1] = learner.entry_starts[part, s]
     learner.counts[part, NEXT] = s + 1
 

@@ -51,7 +51,7 @@ from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.rules import call_rule
-from kesler.compiled.scores import best, clear, score
+from kesler.compiled.scores import best, clear, keep_up, prepare, score
 from kesler.compiled.statistics import inherit, join, list_features, take_in
 from kesler.compiled.worth import WORTH, fade, grow
 
@@ -219,6 +219,7 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
+        keep_up(learner, row, x, scratch)
         score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
@@ -292,6 +293,7 @@ def score_all(learner, rows, predictions, scores, scratch):
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
+        prepare(learner, row, x, scratch)
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         fade(learner, k, scratch.scores)

@@ -213,10 +213,12 @@ def gather_shared(evidence, column, indices, table, n, wide, share):
         row, i, r = np.uintp(j), np.uintp(indices[j]), np.uintp(0)
         t, u, v, w = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
         while r < stop:  # behind the classes there are zeros, to full vectors
-            t += (wide[r] * table[row, r]) ** 2
-            u += (wide[r + one] * table[row, r + one]) ** 2
-            v += (wide[r + two] * table[row, r + two]) ** 2
-            w += (wide[r + three] * table[row, r + three]) ** 2
+            p, q = wide[r] * table[row, r], wide[r + one] * table[row, r + one]
+            s, z = wide[r + two] * table[row, r + two], wide[r + three] * table[row, r + three]
+            t += p * p
+            u += q * q
+            v += s * s
+            w += z * z
             r += four
         total = share * ((t + u) + (v + w))
         evidence[i, c] = min(evidence[i, c] + total, np.float32(LARGEST))

@@ -111,8 +111,8 @@ class Bank(OnlineClassifier):
         assert isinstance(machine, BankMachine)
         return machine
 
-    def _members(self) -> list[OnlineLearner]:
-        return resolve_members(self.learners)
+    def _members(self, *, dense: bool = False) -> list[OnlineLearner]:
+        return resolve_members(self.learners, dense=dense)
 
     def _combination(self) -> dict[str, Any]:
         return {

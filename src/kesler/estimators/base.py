@@ -28,7 +28,7 @@ from kesler.estimators.told import Told
 from kesler.forgetting import require_half_life
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
-from kesler.kernel_machine import KernelMachine, require_budget
+from kesler.kernel_machine import KernelMachine, goes_by_distance, require_budget
 from kesler.kernels import MercerKernel, resolve_kernel
 from kesler.links import resolve_link
 from kesler.machine import NO_PROBABILITIES, NO_SCORES, Machine
@@ -281,6 +281,12 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         machine = self._fitted()
         return machine.n_support_vectors if isinstance(machine, KernelMachine) else []
 
+    @property
+    def sigma_(self) -> float | None:
+        """What sigma="auto" has led to, None if there is no such kernel or no distance yet."""
+        machine = self._fitted()
+        return machine.sigma if isinstance(machine, KernelMachine) else None
+
     # ---- files ------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
@@ -438,16 +444,19 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
     def _new_machine(self, *, dense: bool) -> AnyMachine:
         chosen = self._chosen(dense=dense)
+        kernel, parts = self._kernel(), self._parts(dense=dense)
         made_of: dict[str, Any] = {
-            "parts": self._parts(dense=dense),
+            "parts": parts,
             "classes": self._known_classes(),
             "constant": inputs.intercept_value(chosen.get("intercept", 0.0)),
             "answer": self.answer,
-            "conditioning": resolve_conditioning(chosen["conditioning"], dense=dense),
+            "conditioning": resolve_conditioning(
+                chosen["conditioning"], dense=dense, by_distance=goes_by_distance(kernel, parts)
+            ),
             "half_life": require_half_life(chosen.get("half_life")),
             **self._moves(chosen),
         }
-        kernel, budget = self._kernel(), getattr(self, "budget", None)
+        budget = getattr(self, "budget", None)
         if kernel is None:
             return Machine(**made_of)
         return KernelMachine(**made_of, kernel=kernel, dense=dense, budget=budget)

@@ -14,8 +14,8 @@ from typing import Any
 from kesler.conditioning import Counts, ZScores
 from kesler.geometry import AdaGrad
 from kesler.hypotheses import PerClass, Shared
-from kesler.maps import Contrast, FeatureMap, GaussianRatio, resolve_map
-from kesler.updates import OneVsRestSquared, SoftmaxGradient
+from kesler.maps import Contrast, FeatureMap, GaussianRatio, SubExperts, resolve_map
+from kesler.updates import OneVsRestHinge, SoftmaxGradient
 
 OPEN = "default"
 """The value of a parameter that is left open."""
@@ -27,7 +27,7 @@ def of_words(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows of which only non-zeros are listed."""
     return {
         "hypotheses": [PerClass(), Shared(view or Contrast(), begins_at=0.15)],
-        "update": OneVsRestSquared(),
+        "update": OneVsRestHinge(),
         "metric": AdaGrad(),
         "newcomers": "virtual",
         "conditioning": Counts(),
@@ -39,12 +39,25 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows that list every feature."""
     return {
         "hypotheses": [PerClass(), Shared(view or GaussianRatio(), begins_at=0.02)],
-        "update": SoftmaxGradient(1.0, invariant=True),
+        "update": SoftmaxGradient(1.5, invariant=True),
         "metric": AdaGrad(length_free=True),
         "newcomers": "learn",
         "conditioning": ZScores(),
         "intercept": 1.0,
     }
+
+
+def of_bank(*, dense: bool) -> list[Settings]:
+    """Return the settings of the learners of the bank that nobody chose."""
+    if dense:
+        paces = [SoftmaxGradient(eta, invariant=True) for eta in (1.0, 2.0)]
+        return [{**of_measurements(), "update": pace} for pace in paces]
+    default = of_words()
+    return [
+        default,
+        {**default, "newcomers": "learn"},
+        {**default, "conditioning": Counts(idf=True)},
+    ]
 
 
 SOURCES: Settings = {
@@ -77,7 +90,7 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
     Examples
     --------
     >>> resolve_open({"update": "default", "newcomers": "default"}, dense=False)
-    {'update': OneVsRestSquared(eta=0.5, invariant=True), 'newcomers': 'virtual'}
+    {'update': OneVsRestHinge(eta=0.5, invariant=True), 'newcomers': 'virtual'}
     >>> resolve_open({"update": "mira", "newcomers": "default"}, dense=False)
     {'update': 'mira', 'newcomers': 'wait'}
     """
@@ -90,7 +103,7 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
 
 def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return the settings that go with what was not left open."""
-    if not _is(given.get("update"), OPEN) or _is(given.get("hypotheses"), "sub-experts"):
+    if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
         return SOURCES
     if given.get("kernel") is not None:
         return over_kernel(dense=dense)
@@ -99,6 +112,14 @@ def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
     named = given.get("feature_map", "auto")
     view = None if _is(named, "auto") else resolve_map(named, dense=dense)
     return of_measurements(view) if dense else of_words(view)
+
+
+def _asks_sub_experts(hypotheses: Any) -> bool:
+    """Whether sub-experts rate the classes: by name, or as a view of a part."""
+    if isinstance(hypotheses, str):
+        return "sub-experts" in hypotheses.split("+")
+    parts = hypotheses if isinstance(hypotheses, (list, tuple)) else [hypotheses]
+    return any(isinstance(getattr(part, "feature_map", None), SubExperts) for part in parts)
 
 
 def _is(value: Any, name: str) -> bool:

@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from kesler.bank_machine import BankMachine, Combination, require_combination
 from kesler.errors import KeslerError
+from kesler.estimators.defaults import of_bank
 from kesler.machine import Machine
 
 if TYPE_CHECKING:
     from kesler.estimators.base import OnlineLearner
 
-# The members of the bank that nobody chose: settings of `OnlineClassifier`.
-DEFAULT: tuple[dict[str, Any], ...] = (
-    {"hypotheses": "hybrid", "update": "pa1"},
-    {"hypotheses": "multi", "update": "softmax"},
-    {"hypotheses": "multi", "update": "mira"},
-)
 
-
-def resolve_members(learners: Any) -> list[OnlineLearner]:
-    """Return the learners of a bank: those given, or the default ones for "bank" and None.
+def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
+    """Return the learners of a bank: those given, or for "bank" and None those that are ours.
 
     Raises
     ------
@@ -31,7 +25,7 @@ def resolve_members(learners: Any) -> list[OnlineLearner]:
     from kesler.estimators.online import OnlineClassifier
 
     if learners is None or (isinstance(learners, str) and learners == "bank"):
-        return [OnlineClassifier(**settings) for settings in DEFAULT]
+        return [OnlineClassifier(**settings) for settings in of_bank(dense=dense)]
     if not isinstance(learners, (list, tuple)) or not learners:
         raise KeslerError(
             f"a bank of {learners!r}: give a list of learners, such as OnlineClassifier(), or "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +134,7 @@ metric, default "auto"
         link: str | Link = "linear",
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
-        sigma: float = 1.0,
+        sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         metric: str | Metric = "auto",
         newcomers: Newcomers = "wait",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -85,9 +85,10 @@ default "default"
         A Mercer kernel of :mod:`kesler.kernels` or the user's own (:func:`~kesler.mercer_kernel`):
         hypotheses are then sums of K over the rows, or views of rows, that moved them,
         :math:`h(x, r) = \sum_j \beta_{j,r} K(\phi_j, \phi(x, r))`. None is for weights.
-    sigma : float above 0, default 1.0
+    sigma : "auto" or float above 0, default "auto"
         The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; others don't look
-        at it. Larger values: smoother boundaries.
+        at it. Larger values: smoother boundaries. "auto" is 0.04 times the median squared distance
+        between rows so far.
     budget : int or None, default None
         The most support vectors that each part of the hypotheses keeps: the oldest makes room
         (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values: fewer mistakes,
@@ -101,12 +102,13 @@ metric, default "auto"
         What the first row of a class does: make it known and move nothing, as the theorems have
         it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
         one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
-    conditioning : "auto", "counts", "idf", "z-scores", "none", "default", conditioning or None, \
-default "default"
+    conditioning : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", conditioning \
+or None, default "default"
         What is done to each row before its trial, from the rows before it only; see
         :mod:`kesler.conditioning`. "counts" is for words, "z-scores" for measurements in units of
-        their own; "auto" takes the former if the first rows are sparse or named, the latter if
-        they are dense. None leaves rows as they are.
+        their own, "ranges" for these over a kernel; "auto" takes the former if the first rows are
+        sparse or named, if they are dense "ranges" over a kernel without feature maps, and
+        "z-scores" elsewhere. None leaves rows as they are.
     half_life : float, 1 or more, or None, default None
         After how many rows what was learnt counts half, for streams that drift. Larger values
         forget more slowly: thousands where features are rare, as words are, hundreds where they
@@ -124,6 +126,8 @@ default "default"
         The map in use, None for "multi".
     n_support_vectors_ : list of int
         With a kernel, how many support vectors each part of the hypotheses has; else empty.
+    sigma_ : float or None
+        What sigma="auto" has led to by now.
     conditioning_ : Conditioning or None
         What is done to rows.
     spelt_out_ : OnlineClassifier
@@ -142,7 +146,7 @@ default "default"
     -----
     What is left at "default" is chosen by the kind of the first rows
     (:mod:`kesler.estimators.defaults`). Where only non-zeros are listed, as of words: counts damped
-    and rows of length 1; one-vs-rest squared loss in the AdaGrad metric, with steps that never
+    and rows of length 1; one-vs-rest hinge loss in the AdaGrad metric, with steps that never
     overshoot; a hypothesis for each class and one for all over the contrast of word frequencies.
     Where every feature is listed: z-scores; softmax; the log-ratio of Gaussians. Both learn from
     the first row of a class. `benchmarks/results/defaults.md` has the mistakes of this one setting
@@ -195,7 +199,7 @@ default "default"
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
         intercept: float | str = "default",
         kernel: str | MercerKernel | None = None,
-        sigma: float = 1.0,
+        sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         metric: str | Metric = "auto",
         newcomers: Newcomers | str = "default",
@@ -346,20 +350,20 @@ default "default"
 
     # ---- banks ------------------------------------------------------------------------------
 
-    def _members(self) -> list[OnlineLearner] | None:
+    def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
         """Return the learners of the bank that this one is, None if it is none."""
         update = vars(self).get("update")
         if self.answer != "class" or not (isinstance(update, (list, tuple)) or update == "bank"):
             return None
         require_only(self, "update")
-        return resolve_members(update)
+        return resolve_members(update, dense=dense)
 
     def _combination(self) -> dict[str, Any]:
         """Return how a bank combines its members: as it does unless told."""
         return {}
 
     def _new_machine(self, *, dense: bool) -> AnyMachine:
-        members = self._members()
+        members = self._members(dense=dense)
         if members is None:
             return super()._new_machine(dense=dense)
         return bank_of(members, dense=dense, **self._combination())

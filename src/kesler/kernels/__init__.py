@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kesler.errors import KeslerError
 from kesler.kernels.linear import Linear
 from kesler.kernels.mercer import CustomKernel, MercerKernel, mercer_kernel
@@ -27,7 +29,9 @@ KERNELS: dict[str, type[MercerKernel]] = {
 """The kernels by the names that `OnlineClassifier` and the command line take."""
 
 
-def resolve_kernel(kernel: str | MercerKernel, sigma: float = 1.0) -> MercerKernel:
+def resolve_kernel(
+    kernel: str | MercerKernel, sigma: float | Literal["auto"] = "auto"
+) -> MercerKernel:
     """Return the kernel for a name, or the kernel itself; `sigma` is that of "rbf".
 
     Examples

@@ -32,6 +32,11 @@ class MercerKernel:
     k: ClassVar[Similarity]
 
     @property
+    def share(self) -> float:
+        """If not 0, q[0] is 1 / (2 sigma), sigma that share of the median squared distance."""
+        return 0.0
+
+    @property
     def parameters(self) -> tuple[float, ...]:
         """At most four numbers that k is given."""
         return ()
