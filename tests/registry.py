@@ -276,7 +276,7 @@ def _rows() -> list[Row]:
 def _defaults() -> list[Row]:
     """The learner of those who choose nothing: it sees arrays, which it takes for measurements."""
     words = Row(
-        *("ovr-squared", "hybrid", "contrast"),
+        *("ovr-hinge", "hybrid", "contrast"),
         conditioning="counts",
         metric="adagrad",
         newcomers="virtual",

@@ -23,6 +23,7 @@ from kesler import (
     OnlineOrdinalClassifier,
     load,
 )
+from kesler.estimators.defaults import of_measurements
 from kesler.geometry import METRICS, AdaGrad, Confidence, SoftConfidence
 from kesler.updates import (
     AROW,
@@ -35,7 +36,7 @@ from kesler.updates import (
     SoftmaxGradient,
 )
 from reference_metrics import PHI, root_of_u
-from registry import ROWS, SETS, Row
+from registry import DEFAULTS, ROWS, SETS, Row
 from streams import Stream, assert_same, make_stream, streams
 from test_answers import told_to_oracle
 from test_laws import assert_sentence, every_row, examples
@@ -136,12 +137,13 @@ def test_7_every_trial_of_the_default_learner_equals_its_twin(settings, weighted
     stream = make_stream(18, n_rows=60, n_classes=6)
     weights = stream.weights if weighted else None
     X = row.seen(stream.X, weights)
-    twin = replace(twin_of(row, stream, 0.5), X=X)
-    twin.parts[1] |= {"begins_at": 0.15}
+    made = DEFAULTS[settings]() or of_measurements()
+    twin = replace(twin_of(row, stream, made["update"].eta), X=X)
     if settings != "words":
         X = np.hstack([np.ones((len(X), 1)), X])
-        twin = replace(twin, X=X, C=1.0, metric="length-free-adagrad")
-        twin.parts[1] |= {"begins_at": 0.02, "map": {"view": with_prior}}
+        twin = replace(twin, X=X, metric="length-free-adagrad")
+        twin.parts[1] |= {"map": {"view": with_prior}}
+    twin.parts[1] |= {"begins_at": made["hypotheses"][1].begins_at}
     assert follow(twin, row.learner(), stream.y, weights, stream.X) >= 40
 
 
