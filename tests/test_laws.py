@@ -983,7 +983,7 @@ IN_ANOTHER_PROCESS = """
             for row in ROWS:
                 if row.family in ("hybrid", "born-view"):
                     small_run(row, make_stream(94))
-    from kesler.compiled import trial
+    from kesler.compiled import weight_trial as trial
 
     hits = sum(trial.learn.stats.cache_hits.values()) + sum(trial.predict.stats.cache_hits.values())
     print(len(compiled.buffer), len(passes.buffer), hits)

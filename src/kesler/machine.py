@@ -383,9 +383,9 @@ class Machine(Memory):
     @cached_property
     def _kernels(self) -> ModuleType:
         # Imported on first use: Numba takes longer to import than the rest of Kesler.
-        from kesler.compiled import trial
+        from kesler.compiled import weight_trial
 
-        return trial
+        return weight_trial
 
     @cached_property
     def _learner(self) -> Any:

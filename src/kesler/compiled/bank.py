@@ -121,7 +121,7 @@ def combine(bank, winners, chances, codes, predictions, scores, probabilities):
 
     winners : (members, rows), the classes that they predicted; chances : (members, rows,
     2 + classes), probabilities as `calibrate` writes them; codes : (rows,), the answers;
-    predictions, scores, probabilities : as in `kesler.compiled.trial.learn`.
+    predictions, scores, probabilities : as in `kesler.compiled.weight_trial.learn`.
     """
     n_classes = chances.shape[2] - 2
     blended, votes = np.empty(n_classes), np.empty(n_classes, np.float32)

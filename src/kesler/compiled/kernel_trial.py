@@ -17,7 +17,7 @@ __all__ = ["PANEL", "Blocks", "Heard", "KernelLearner", "Ratings", "learn", "pre
 
 @kernel(types.void(KERNEL_LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
 def learn(learner, rows, heard, predictions, scores, probabilities):
-    """Run a trial a row, for which there must be room; see `kesler.compiled.trial.learn`."""
+    """Run a trial a row, for which there must be room; see `kesler.compiled.weight_trial.learn`."""
     scratch = make_kernel_scratch(learner, rows.indptr)
     solver = make_solver(learner, scratch.scores.shape[0], heard)
     learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver)

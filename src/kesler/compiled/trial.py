@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from kesler.compiled.algorithms import run_algorithm
 from kesler.compiled.calibration import calibrate
@@ -19,15 +18,12 @@ from kesler.compiled.choices import (
 from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.forgetting import age
 from kesler.compiled.given import find_views
-from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, always_inlined, inlined, kernel
+from kesler.compiled.jit import always_inlined, inlined
 from kesler.compiled.learner import (
-    BLOCKS,
     EXACT,
     FIRST_SEEN,
     GRAM,
     GROWING,
-    HEARD,
-    LEARNER,
     MISTAKES,
     NORMS,
     NOT_FINITE,
@@ -36,12 +32,6 @@ from kesler.compiled.learner import (
     TRIALS,
     VIRTUAL,
     WAIT,
-    Blocks,
-    Heard,
-    Learner,
-    Ratings,
-    make_scratch,
-    make_solver,
 )
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.members import n_candidates
@@ -54,8 +44,6 @@ from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, keep_up, prepare, score
 from kesler.compiled.statistics import inherit, join, list_features, take_in
 from kesler.compiled.worth import WORTH, fade, grow
-
-__all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
 
 
 @always_inlined
@@ -299,23 +287,3 @@ def score_all(learner, rows, predictions, scores, scratch):
         fade(learner, k, scratch.scores)
         predictions[t] = best(scratch.scores, k, -1)
         keep(scratch.scores, k, scores, t)
-
-
-@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
-def learn(learner, rows, heard, predictions, scores, probabilities):
-    """Run a trial a row.
-
-    predictions[i] becomes the class of highest score before the answer was heard, -1 if none was
-    known; scores[i] the scores of the classes known by then, and probabilities[i] those of the
-    class predicted and of the answer, NaN if it was not known, unless they have no rows.
-    """
-    scratch = make_scratch(learner, rows)
-    solver = make_solver(learner, scratch.scores.shape[0], heard)
-    learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver)
-
-
-@kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))
-def predict(learner, rows, predictions, scores):
-    """Score rows, changing nothing; predictions and scores as in `learn`."""
-    scratch = make_scratch(learner, rows)
-    score_all(learner, rows, predictions, scores, scratch)
