@@ -53,7 +53,7 @@ def read(path, **options):
 
 def named(entries, names):
     pairs = zip(entries.indices.tolist(), entries.values.tolist(), strict=True)
-    known = dict(enumerate(names))
+    known = dict(enumerate(names or ()))
     return {known.get(i, i): round(value, 6) for i, value in pairs}
 
 
