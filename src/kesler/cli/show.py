@@ -41,6 +41,8 @@ def account(path: str) -> dict[str, Any]:
         "hypotheses": list(map(_hypothesis, metadata["parts"])),
         "update": _spelt(metadata["rule"]),
         "link": _spelt(metadata.get("link")),
+        "metric": _spelt(metadata.get("metric")),
+        "newcomers": metadata.get("newcomers"),
         "averaged": metadata.get("averaged", False),
         "kernel": _spelt((metadata.get("kernel") or {}).get("part")),
         "costs": metadata.get("costs"),
