@@ -21,6 +21,7 @@ from kesler.classes import ClassTable, Label
 from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, Part
 from kesler.machine import NO_PROBABILITIES, NO_SCORES, Machine
+from kesler.memory import Counted
 from kesler.rows import Rows
 
 Combination = Literal["majority", "best", "mixture"]
@@ -34,7 +35,7 @@ ROWS_AT_ONCE = 1024
 WORTH_THREADS = 512
 
 
-class BankMachine:
+class BankMachine(Counted):
     """Several machines in one pass over the rows; has the methods of a `Machine` of single classes.
 
     Members know nothing of each other, nor of how they are combined: each learns some rows in its
@@ -103,21 +104,6 @@ class BankMachine:
     def n_sub_experts(self) -> int:
         """Sub-experts met."""
         return max(member.n_sub_experts for member in self.members)
-
-    @property
-    def n_trials(self) -> int:
-        """Rows learnt from."""
-        return int(self.counters[0])
-
-    @property
-    def n_mistakes(self) -> int:
-        """Trials in which a class already known was not predicted."""
-        return int(self.counters[1])
-
-    @property
-    def n_known(self) -> int:
-        """Classes met so far."""
-        return int(self.counters[2])
 
     @property
     def mistakes_of_members(self) -> list[int]:

@@ -43,7 +43,28 @@ _ARRAYS = (
 )
 
 
-class Memory:
+class Counted:
+    """What counts its trials: `counters` holds trials, mistakes and classes met."""
+
+    counters: npt.NDArray[np.int64]
+
+    @property
+    def n_trials(self) -> int:
+        """Rows learnt from."""
+        return int(self.counters[0])
+
+    @property
+    def n_mistakes(self) -> int:
+        """Trials in which a class already known was not predicted."""
+        return int(self.counters[1])
+
+    @property
+    def n_known(self) -> int:
+        """Classes met so far."""
+        return int(self.counters[2])
+
+
+class Memory(Counted):
     """The arrays of one learner: weights, statistics of classes, margins, counters.
 
     Parameters
@@ -121,21 +142,6 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
     def n_named_features(self) -> int:
         """Features but the constant one."""
         return max(0, self.n_features - bool(self.constant))
-
-    @property
-    def n_trials(self) -> int:
-        """Rows learnt from."""
-        return int(self.counters[0])
-
-    @property
-    def n_mistakes(self) -> int:
-        """Trials in which a class already known was not predicted."""
-        return int(self.counters[1])
-
-    @property
-    def n_known(self) -> int:
-        """Classes met so far."""
-        return int(self.counters[2])
 
     @property
     def _maps(self) -> list[FeatureMap]:

@@ -5,8 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kesler.updates.flows import hinge_flow, logistic_flow, sigmoid, squared_flow
-from kesler.updates.gradient import GradientRule
+from kesler.updates.flows import hinge_flow, squared_flow
+from kesler.updates.gradient import (
+    GradientRule,
+    logistic_flows,
+    logistic_gradient,
+    logistic_steps,
+)
 
 
 def squared_gradient(parameters, losses, gradient):
@@ -27,25 +32,6 @@ def squared_flows(parameters, weight, losses, squared_norms, gram, steps):
     for j in range(losses.shape[0]):
         residual = min(max(losses[j], 0.0), 2.0)
         steps[j] = squared_flow(residual, squared_norms[j], weight * parameters[0])
-
-
-def logistic_gradient(parameters, losses, gradient):
-    """Write the probability that each class is on the wrong side."""
-    for j in range(losses.shape[0]):
-        gradient[j] = sigmoid(losses[j])
-
-
-def logistic_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta along each gradient."""
-    logistic_gradient(parameters, losses, steps)
-    for j in range(losses.shape[0]):
-        steps[j] *= weight * parameters[0]
-
-
-def logistic_flows(parameters, weight, losses, squared_norms, gram, steps):
-    """Follow each loss for the time eta."""
-    for j in range(losses.shape[0]):
-        steps[j] = logistic_flow(-losses[j], squared_norms[j], weight * parameters[0])
 
 
 def hinge_gradient(parameters, losses, gradient):
