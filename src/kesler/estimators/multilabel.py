@@ -65,15 +65,8 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         follows learning, O(weights). Linear link only.
     kernel, sigma, budget, conditioning, half_life
         As in :class:`~kesler.OnlineClassifier`.
-    metric : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", "confidence" or \
-metric, default "auto"
-        The step size of each weight: the same for all, smaller where gradients were large, in units
-        of the largest value of a feature, or smaller the surer the weight is; see
-        :mod:`kesler.geometry`. "auto" is the one that the rule brings along, or "euclidean".
-    newcomers : "wait", "learn" or "virtual", default "wait"
-        What the first row of a class does: make it known and move nothing, as the theorems have
-        it; be learnt from too; or be learnt from with the weights of a virtual class to begin with,
-        one that is wrong on every row and never predicted. See :data:`~kesler.classes.Newcomers`.
+    metric, newcomers
+        As in :class:`~kesler.OnlineClassifier`; "auto" and "wait" by default.
 
     Attributes
     ----------
