@@ -14,7 +14,15 @@ from typing import Literal, get_args
 from kesler.errors import KeslerError
 
 Selection = Literal[
-    "predicted", "worst", "mistaken", "violated", "all", "growing", "rival", "one-vs-rest"
+    "predicted",
+    "worst",
+    "mistaken",
+    "violated",
+    "all",
+    "growing",
+    "rival",
+    "one-vs-rest",
+    "violated-vs-rest",
 ]
 """Which constraints of a trial a rule is handed.
 
@@ -29,7 +37,10 @@ rival : the class of highest score but y, in every trial.
 one-vs-rest : y against a virtual class of score 0, the rest, and the rest against every other
     class, in every trial. Of levels, those of the better half are above the rest, and a level in
     the middle is that of the rest itself.
+violated-vs-rest : those of one-vs-rest whose loss is above 0.
 """
+
+VS_REST = ("one-vs-rest", "violated-vs-rest")
 
 Sight = Literal["losses", "norms", "gram"]
 """What a rule sees of its constraints: losses; also ||d_s||^2; also all products <d_s, d_s'>,

@@ -14,7 +14,7 @@ from kesler.answers import Answers, Kind
 from kesler.calibration import probabilities
 from kesler.classes import ClassTable, Label, Newcomers
 from kesler.conditioning import Conditioning
-from kesler.constraints import selection_code, sight_code
+from kesler.constraints import VS_REST, selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.forgetting import require_forgettable
@@ -531,7 +531,7 @@ def require_measurable(metric: Metric, rule: UpdateRule, link: Link, parts: Sequ
 
 def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
     """Raise if a rule asks for the rest, a class of score 0, where nothing can stand for it."""
-    if rule.constraints != "one-vs-rest":
+    if rule.constraints not in VS_REST:
         return
     if answer == "rank":
         raise KeslerError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from threading import RLock
 from typing import Any
@@ -293,7 +294,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         """Make empty arrays, all or none; zeros take no memory before they are written."""
         n_statistics = len(self.statistics)
         margins = np.ones((class_room, class_room) if self.costs else (1, 1))
-        sums = np.zeros((n_statistics, feature_room, class_room), dtype=np.float32)
+        sums = aligned_zeros(n_statistics, feature_room, class_room)
         totals = np.zeros((n_statistics, class_room), dtype=np.float32)
         past = np.zeros((feature_room, self.conditioning.n_statistics if self.conditioning else 0))
         ranks = np.zeros((3, class_room if self.answer == "rank" else 0), dtype=np.int64)
@@ -343,12 +344,12 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
             _n_columns(part, class_room, room)
             for part, room in zip(self.parts, group_room, strict=True)
         ]
-        ends = np.cumsum([0, *rooms]).tolist()
-        weights = aligned_zeros(feature_room, _round_up(ends[-1]))
+        offsets = self._place(rooms)
+        weights = aligned_zeros(feature_room, _round_up(sum(rooms)))
         weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
         if weights_begin_at:
             weights[:] = weights_begin_at
-        for part, offset in zip(self.parts, ends, strict=False):
+        for part, offset in zip(self.parts, offsets, strict=True):
             if isinstance(part, Shared) and part.begins_at:
                 weights[:, offset] = part.begins_at
         states = np.zeros((self._n_states, *weights.shape))
@@ -360,7 +361,13 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         )
         self._listed = np.zeros(1 + feature_room * self._n_unborn, dtype=np.int64)
         self._is_listed = np.zeros(feature_room * self._n_unborn, dtype=np.int64)
-        self.weights, self._states, self._offsets = weights, states, ends[:-1]
+        self.weights, self._states, self._offsets = weights, states, offsets
+
+    def _place(self, rooms: Sequence[int]) -> list[int]:
+        """Return the first column of each part: single ones before all, in the first cache line."""
+        order = sorted(range(len(rooms)), key=lambda i: (not isinstance(self.parts[i], Shared), i))
+        starts = np.cumsum([0, *(rooms[i] for i in order)]).tolist()
+        return [starts[order.index(i)] for i in range(len(rooms))]
 
     def _own_hypotheses(self) -> None:
         """Copy arrays that may be a read-only memory map."""
@@ -572,8 +579,9 @@ def _round_up(n: int) -> int:
     return -(-n // LANES) * LANES
 
 
-def aligned_zeros(n_rows: int, n_columns: int) -> npt.NDArray[np.float32]:
+def aligned_zeros(*shape: int) -> npt.NDArray[np.float32]:
     """Return zeros whose rows begin on cache lines, so that a row touches as few as can be."""
-    flat = np.zeros(n_rows * n_columns + LANES, dtype=np.float32)
+    size = math.prod(shape)
+    flat = np.zeros(size + LANES, dtype=np.float32)
     start = (-flat.ctypes.data // 4) % LANES
-    return flat[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
+    return flat[start : start + size].reshape(shape)

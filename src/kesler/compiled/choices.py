@@ -19,6 +19,7 @@ from kesler.compiled.learner import (
     THE_REST,
     VIOLATED,
     WORST,
+    is_vs_rest,
 )
 
 
@@ -122,8 +123,8 @@ def select(selection, margins, scores, k, highest, solver, r, s):
 def choose(selection, margins, scores, k, highest, solver):
     """Choose all pairs of a kind, those of one better class in a row; return how many."""
     m = 0
-    if selection == ONE_VS_REST:
-        return choose_each(margins, scores, k, highest, solver)
+    if is_vs_rest(selection):
+        return choose_each(selection, margins, scores, k, highest, solver)
     if solver.ranks.shape[1]:
         for i in range(k - 1):
             r, s = neighbours(i, solver)
@@ -140,7 +141,7 @@ def choose(selection, margins, scores, k, highest, solver):
 
 
 @inlined
-def choose_each(margins, scores, k, highest, solver):
+def choose_each(selection, margins, scores, k, highest, solver):
     """Choose a pair with the rest for each class: above it the better half of the levels.
 
     The level in the middle is that of the rest itself.
@@ -151,10 +152,12 @@ def choose_each(margins, scores, k, highest, solver):
         if solver.levels[r] == NOT_COMPARED or twice == highest:
             continue
         score = np.float64(scores[r])
-        solver.better[m] = r if twice < highest else THE_REST
-        solver.worse[m] = THE_REST if twice < highest else r
-        solver.losses[m] = margins[0, 0] - (score if twice < highest else -score)
-        m += 1
+        loss = margins[0, 0] - (score if twice < highest else -score)
+        if loss > 0 or selection == ONE_VS_REST:
+            solver.better[m] = r if twice < highest else THE_REST
+            solver.worse[m] = THE_REST if twice < highest else r
+            solver.losses[m] = loss
+            m += 1
     return m
 
 

@@ -14,6 +14,7 @@ from kesler.compiled.learner import GROUPED, KIND, OFFSET, PER_CLASS
 from kesler.compiled.lengths import with_power
 from kesler.compiled.links import change
 from kesler.compiled.members import is_member, n_common
+from kesler.compiled.rates import begin_walk
 from kesler.compiled.worth import lift_of
 
 
@@ -160,6 +161,7 @@ def largest_given(views, r):
 @inlined
 def add_given_sum(learner, part, column, n_moved, scratch, solver):
     """Move a hypothesis that classes share, by the sum of what each adds; each weight once."""
+    walk = begin_walk(learner)
     group, views = column - learner.parts[part, OFFSET], scratch.views
     for i in range(n_moved):
         r = solver.moved[i]
@@ -170,13 +172,14 @@ def add_given_sum(learner, part, column, n_moved, scratch, solver):
         for j in range(views.begins[r], views.ends[r]):
             f = views.indices[j]
             if views.sums[f] != 0:
-                change(learner, f, column, np.float32(views.sums[f]), scratch.out)
+                change(learner, walk, f, column, np.float32(views.sums[f]), scratch.out)
                 views.sums[f] = 0
 
 
 @inlined
 def add_given_view(learner, column, r, scratch, solver):
     """Move the hypothesis that class r has for itself."""
+    walk = begin_walk(learner)
     views, coefficient = scratch.views, np.float32(solver.coefficients[r])
     for j in range(views.begins[r], views.ends[r]):
-        change(learner, views.indices[j], column, coefficient * views.values[j], scratch.out)
+        change(learner, walk, views.indices[j], column, coefficient * views.values[j], scratch.out)

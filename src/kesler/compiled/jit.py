@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import cfunc, config, njit, types
 from numba.extending import intrinsic, overload
 
+from kesler.compiled.helper_library import HelperCompiler, KernelCompiler
 from kesler.errors import KeslerError
 
 Function = Callable[..., Any]
@@ -39,6 +40,7 @@ _INLINED: dict[str, Any] = {
     "error_model": "numpy",
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
+    "pipeline_class": HelperCompiler,
 }
 
 
@@ -51,7 +53,8 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         function.__qualname__ += f"_{_package_digest():x}"
-        return _cached(njit, function, signature, nogil=True, error_model="numpy")
+        options = {"nogil": True, "error_model": "numpy", "pipeline_class": KernelCompiler}
+        return _cached(njit, function, signature, **options)
 
     return decorate
 

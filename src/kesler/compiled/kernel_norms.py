@@ -17,9 +17,11 @@ from kesler.compiled.metrics import (
     rescale,
 )
 from kesler.compiled.norms import gram_column, gram_diagonal, pair_norm
-from kesler.compiled.scores import clear, phi_of
+from kesler.compiled.prefetch import fetch_ahead
+from kesler.compiled.scores import clear, compute_phi
 from kesler.compiled.statistics import inherit, list_features
 from kesler.compiled.supports import DOUBLE, KernelLearner
+from kesler.compiled.wide import choose_loops
 
 
 @inlined
@@ -50,7 +52,7 @@ def view_of(learner, part, indices, values, r, scratch, out):
     """Return the view that class r has of x, written to `out` if it is not x itself."""
     if learner.parts[part, MAP] == 0:
         return values
-    phi_of(learner, part, indices, values, r, scratch, out)
+    compute_phi(learner, part, indices, values, r, scratch, out)
     return out
 
 
@@ -116,5 +118,7 @@ def no(learner, *arguments):
 @leave_evidence.register(KernelLearner)
 @inherit.register(KernelLearner)
 @list_features.register(KernelLearner)
+@choose_loops.register(KernelLearner)
+@fetch_ahead.register(KernelLearner)
 def nothing(learner, *arguments):
     """Do nothing: a machine over a kernel refuses what would have it done."""

@@ -10,7 +10,7 @@ from kesler.compiled.kernel_units import measure_panel, set_plain_view
 from kesler.compiled.kernels import call_single
 from kesler.compiled.learner import GROUPED, KIND, MAP, PER_CLASS, SHARED, WIDTH
 from kesler.compiled.members import n_hypotheses
-from kesler.compiled.scores import clear, phi_of, score
+from kesler.compiled.scores import clear, compute_phi, score
 from kesler.compiled.supports import (
     IN_PANELS,
     NEXT,
@@ -83,7 +83,7 @@ def n_in_panel(learner, part, panel):
 def set_view(learner, part, indices, values, r, scratch):
     """views[r] = phi(x, r)."""
     view = scratch.views[r, 1 : indices.shape[0] + 1]
-    phi_of(learner, part, indices, values, r, scratch, view)
+    compute_phi(learner, part, indices, values, r, scratch, view)
     scratch.sizes[r] = squared_norm(view)
 
 

@@ -47,9 +47,12 @@ OWN, OTHERS, MET, PSEUDO = range(4)
 # How variances and counts of classes are smoothed; the value of the constant feature, 0 for none.
 SHRINKAGE, FLOOR, PSEUDO_ROWS, PRIOR = range(4)
 # Which constraints a rule is given.
-PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST = range(8)
+PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST, VIOLATED_VS_REST = range(9)
 # The virtual class of score 0 that stands for the rest in a pair.
 THE_REST = -1
+# What `counts` of a solver tells: Gram columns in use, and whether the trial's loops run over
+# classes.
+IN_USE, WIDE = range(2)
 # The level of a class that an answer says nothing about, where that means nothing.
 NOT_COMPARED = -1
 # What a rule sees of them beside their losses.
@@ -226,7 +229,7 @@ class Solver(NamedTuple):
     ranks : as in `Learner`; levels, lowest, top : (classes,), of the answer;
     better, worse, losses, norms, steps : (pairs,);
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
-    where the column of a class is, -1 if nowhere; counts : (1,), columns in use;
+    where the column of a class is, -1 if nowhere; counts : (2,), numbers as named above;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
     after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
     scores.
@@ -390,9 +393,15 @@ def make_scratch(learner, rows):
 
 
 @inlined
+def is_vs_rest(selection):
+    """Whether each class is set apart from the rest."""
+    return selection == ONE_VS_REST or selection == VIOLATED_VS_REST
+
+
+@inlined
 def keeps_views(learner):
     """Whether the views that a shared part scores are wanted again, since all classes move."""
-    if not (learner.rule[1] == ALL or learner.rule[1] == ONE_VS_REST):
+    if not (learner.rule[1] == ALL or is_vs_rest(learner.rule[1])):
         return False
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] == SHARED:
@@ -419,7 +428,7 @@ def make_solver(learner, n_classes, heard):
     most = heard.shape[PAIRS]
     if selection == PREDICTED or selection == WORST or selection == RIVAL:
         most = 1
-    elif selection == ONE_VS_REST:
+    elif is_vs_rest(selection):
         most = n_classes
     elif selection == GROWING:
         # An optimum needs no more pairs than classes; some of those tried on the way drop to 0.
@@ -447,7 +456,7 @@ def make_solver(learner, n_classes, heard):
         np.empty((n_columns, n_classes)),
         np.empty(n_columns, np.int64),
         slots,
-        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
         np.zeros(n_classes),
         np.zeros(n_classes, np.bool_),
         np.empty(n_classes, np.int64),

@@ -13,6 +13,7 @@ from numba import types
 from kesler.compiled.jit import (
     DOUBLES,
     INT,
+    always_inlined,
     by_address,
     by_learner,
     callback_address,
@@ -86,10 +87,10 @@ def ask(learner, task, v, out):
     return out[0]
 
 
-@inlined
-def change(learner, feature, column, amount, out):
+@always_inlined
+def change(learner, walk, feature, column, amount, out):
     """Add to a weight, or to the sum that it follows from. All weights change here alone."""
-    amount = step_in_metric(learner, feature, column, amount)
+    amount = step_in_metric(learner, walk, feature, column, amount)
     if learner.states.shape[0] == 0:
         learner.weights[feature, column] += amount
     elif learner.link[0] == 0:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from kesler.compiled.borrowed import borrow, hold
 from kesler.compiled.choices import choose, lead_of, set_levels, worst_pair
 from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.given import find_views
@@ -91,6 +92,9 @@ def measure(learner, rows, heard, leads, squared_lengths):
     pair; squared_lengths[VIEW] and [DIFFERENCE] are raised to the largest ||phi^t(x, r)||^2 and
     ||phi(x, r) - phi(x, s)||^2 in a trial with a pair.
     """
-    scratch = make_scratch(learner, rows)
-    solver = make_solver(learner, scratch.scores.shape[0], heard)
-    measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver)
+    learner_, rows_, heard_ = borrow(learner), borrow(rows), borrow(heard)
+    scratch = make_scratch(learner_, rows_)
+    solver = make_solver(learner_, scratch.scores.shape[0], heard_)
+    outputs = leads, squared_lengths
+    measure_all(learner_, rows_, heard_, *outputs, borrow(scratch), borrow(solver))
+    hold(scratch, solver)

@@ -27,7 +27,6 @@ from kesler.compiled.learner import (
     NO_UNIT,
     NOTHING,
     ONE,
-    ONE_VS_REST,
     ORDERED,
     SCALED_LENGTH,
     SHARE,
@@ -35,6 +34,8 @@ from kesler.compiled.learner import (
     THE_REST,
     TOTAL,
     UNIT,
+    WIDE,
+    is_vs_rest,
 )
 from kesler.compiled.moves import (
     add_coefficient,
@@ -48,7 +49,6 @@ from kesler.compiled.wide import (
     add_view_lengths,
     change_widely,
     is_wide_part,
-    is_wide_trial,
     spread_coefficients,
     width_of,
 )
@@ -122,7 +122,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
     n_moved = sum_coefficients(m, solver)
     learner.metric[TASK] = GATHER
     learner.metric_numbers[SHARE] = weight * learner.forgetting[WORTH]
-    wide = is_wide_trial(learner, n_moved, k, scratch)
+    wide = solver.counts[WIDE] != 0
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
@@ -159,12 +159,12 @@ def measure_in_metric(learner, indices, values, k, m, scratch, solver):
 def measure_pairs(learner, indices, values, k, m, scratch, solver):
     """norms[j] = <d_j, d_j>, part after part."""
     clear(solver.norms, m)
-    wide = is_wide_trial(learner, m, k, scratch)
+    wide = solver.counts[WIDE] != 0
     for part in range(learner.parts.shape[0]):
         if not (wide and is_wide_part(learner, part)):
             for j in range(m):
                 solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
-        elif learner.rule[1] == ONE_VS_REST:
+        elif is_vs_rest(learner.rule[1]):
             clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
             add_view_lengths(learner, part, indices, values, k, THE_REST, scratch)
             for j in range(m):

@@ -20,15 +20,16 @@ from kesler.compiled.learner import (
     PER_CLASS,
     SHARED,
     THE_REST,
+    WIDE,
 )
 from kesler.compiled.links import change
 from kesler.compiled.members import groups_of, is_member, n_candidates
 from kesler.compiled.ordered import largest_ordered_step, move_ordered
+from kesler.compiled.rates import begin_walk
 from kesler.compiled.scores import phi_of
 from kesler.compiled.wide import (
     change_widely,
     is_wide_part,
-    is_wide_trial,
     spread_coefficients,
     sum_views,
 )
@@ -38,7 +39,7 @@ from kesler.compiled.wide import (
 def is_movable(learner, indices, values, n_moved, scratch, solver):
     """Whether no weight would move by more than float32 bears; NaN is more."""
     k = n_candidates(learner)
-    wide = is_wide_trial(learner, n_moved, k, scratch)
+    wide = solver.counts[WIDE] != 0
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
@@ -79,7 +80,7 @@ def largest(phi):
 def move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
     k = n_candidates(learner)
-    wide = is_wide_trial(learner, n_moved, k, scratch)
+    wide = solver.counts[WIDE] != 0
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
@@ -175,11 +176,12 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
                 scratch.narrow[j, 0] += coefficient * scratch.phi[j]
+    walk = begin_walk(learner)
     for j in range(n):
         amount = scratch.narrow[j, 0]
         if learner.parts[part, MAP] == ITSELF:
             amount = np.float32(total) * values[j]
-        change(learner, indices[j], column, amount, scratch.out)
+        change(learner, walk, indices[j], column, amount, scratch.out)
 
 
 @always_inlined
@@ -192,6 +194,6 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
     if learner.parts[part, MAP] != ITSELF:
         phi_of(learner, part, indices, values, r, scratch, scratch.phi)
         phi = scratch.phi
-    coefficient = np.float32(solver.coefficients[r])
+    coefficient, walk = np.float32(solver.coefficients[r]), begin_walk(learner)
     for j in range(indices.shape[0]):
-        change(learner, indices[j], column, coefficient * phi[j], scratch.out)
+        change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)

@@ -16,11 +16,12 @@ from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     FIRST_SEEN,
     GIVEN,
+    IN_USE,
     ITSELF,
     KIND,
     MAP,
-    ONE_VS_REST,
     ORDERED,
+    is_vs_rest,
 )
 from kesler.compiled.lengths import squared_length, squared_norm, with_power
 from kesler.compiled.maps import PRODUCTS, SQUARED_NORMS
@@ -154,7 +155,7 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
     if has_metric(learner):
         measure_in_metric(learner, indices, values, k, m, scratch, solver)
         return
-    if learner.rule[1] == ONE_VS_REST:
+    if is_vs_rest(learner.rule[1]):
         gram_diagonal(learner, indices, values, k, scratch, solver.columns[0])
         for j in range(m):
             solver.norms[j] = solver.columns[0, max(solver.better[j], solver.worse[j])]
@@ -202,17 +203,17 @@ def gain(solver, better, worse, r, s):
 def column_of(learner, indices, values, r, k, scratch, solver):
     """Return which of the columns is the Gram column of class r, which is computed once a trial."""
     if solver.slots[r] < 0:
-        slot = solver.counts[0]
+        slot = solver.counts[IN_USE]
         gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
         solver.slots[r] = slot
         solver.owners[slot] = r
-        solver.counts[0] = slot + 1
+        solver.counts[IN_USE] = slot + 1
     return solver.slots[r]
 
 
 @inlined
 def forget_columns(solver):
     """Make room for the columns of the next trial."""
-    for slot in range(solver.counts[0]):
+    for slot in range(solver.counts[IN_USE]):
         solver.slots[solver.owners[slot]] = -1
-    solver.counts[0] = 0
+    solver.counts[IN_USE] = 0

@@ -14,6 +14,7 @@ import numpy as np
 from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import FIRST_SEEN, KIND, OFFSET, ORDER, ORDERED, PLACE, POSITION
 from kesler.compiled.links import change
+from kesler.compiled.rates import begin_walk
 
 
 @inlined
@@ -79,15 +80,15 @@ def move_ordered(learner, part, indices, values, scratch, solver):
 
     A threshold moves by what all ranks above it take; w by the sum of that over the thresholds.
     """
-    offset = learner.parts[part, OFFSET]
+    offset, walk = learner.parts[part, OFFSET], begin_walk(learner)
     above, along = 0.0, 0.0
     for i in range(learner.counters[FIRST_SEEN] - 1, 0, -1):
         r = learner.ranks[ORDER, i]
         above += solver.coefficients[r]
         along += above
-        change(learner, 0, offset + 1 + r, np.float32(above) * values[0], scratch.out)
+        change(learner, walk, 0, offset + 1 + r, np.float32(above) * values[0], scratch.out)
     for j in range(1, indices.shape[0]):
-        change(learner, indices[j], offset, np.float32(along) * values[j], scratch.out)
+        change(learner, walk, indices[j], offset, np.float32(along) * values[j], scratch.out)
 
 
 @by_learner

@@ -73,13 +73,16 @@ def weigh_classes(learner):
 @inlined
 def count(learner, layer, indices, values, codes, levels, share):
     """Count the features that are not zero, in all rows and in those of the row's classes."""
-    counts = learner.statistics[layer]
+    counts, pooled = learner.statistics[layer], learner.pooled
     for j in range(indices.shape[0]):
         if values[j] != 0:
-            learner.pooled[indices[j], COUNT] += share
-            for i in range(codes.shape[0]):
-                if levels[i] == 0:
-                    counts[indices[j], codes[i]] += np.float32(share)
+            pooled[np.uintp(indices[j]), COUNT] += share
+    for i in range(codes.shape[0]):
+        if levels[i] == 0:
+            y = np.uintp(codes[i])
+            for j in range(indices.shape[0]):
+                if values[j] != 0:
+                    counts[np.uintp(indices[j]), y] += np.float32(share)
 
 
 @inlined

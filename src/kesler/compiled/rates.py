@@ -7,9 +7,11 @@ it adds the squares of the direction to the evidence beside them, or it measures
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from kesler.compiled.jit import always_inlined, inlined
+from kesler.compiled.jit import always_inlined
 from kesler.compiled.learner import (
     ADAPTIVE,
     CONFIDENT,
@@ -28,6 +30,36 @@ from kesler.compiled.learner import (
 )
 from kesler.compiled.worth import ROOT, WORTH
 
+
+class Walk(NamedTuple):
+    """What a walk does, and all that its steps go by: the same from the first weight to the last.
+
+    Read once, since each weight that is written might be any of it, for all that LLVM knows.
+    """
+
+    task: int
+    kind: int
+    unit: int
+    share: float
+    worth: np.float32
+    root: float
+    gain: float
+
+
+@always_inlined
+def begin_walk(learner):
+    """Return what the next walk over weights goes by."""
+    return Walk(
+        learner.metric[TASK],
+        learner.metric[METRIC],
+        learner.metric[UNIT],
+        learner.metric_numbers[SHARE],
+        np.float32(learner.forgetting[WORTH]),
+        learner.forgetting[ROOT],
+        learner.metric_numbers[GAIN],
+    )
+
+
 STEEPEST = 1e15  # of what is multiplied by 1 / sqrt(evidence) yet, which float32 is to hold
 
 
@@ -45,17 +77,17 @@ def rate_of(kind, evidence, worth):
 
 
 @always_inlined
-def scale_of(learner, feature):
+def scale_of(learner, walk, feature):
     """Return what the rates of a feature's weights are multiplied by."""
-    root = learner.forgetting[ROOT]  # squares of gradients are kept so many times squared
-    if learner.metric[UNIT] == NO_UNIT:
-        return np.float32(root if learner.metric[METRIC] == ADAPTIVE else 1.0)
-    gain, scale = learner.metric_numbers[GAIN], 1.0
-    if learner.metric[UNIT] == FEATURES:
+    root = walk.root  # squares of gradients are kept so many times squared
+    if walk.unit == NO_UNIT:
+        return np.float32(root if walk.kind == ADAPTIVE else 1.0)
+    gain, scale = walk.gain, 1.0
+    if walk.unit == FEATURES:
         scale = np.float64(learner.scales[feature])
         if scale == 0:
             return np.float32(0)
-    if learner.metric[METRIC] == ADAPTIVE:
+    if walk.kind == ADAPTIVE:
         return np.float32(root * min(np.sqrt(gain) / scale, STEEPEST))
     return np.float32(min(gain / scale / scale, LARGEST))
 
@@ -66,23 +98,21 @@ def gathered(evidence, share, amount):
     return min(evidence + share * (amount * amount), np.float32(LARGEST))
 
 
-@inlined
-def step_in_metric(learner, feature, column, amount):
+@always_inlined
+def step_in_metric(learner, walk, feature, column, amount):
     """Return what an amount adds to a weight; for other tasks do these, and return 0."""
-    kind, task = learner.metric[METRIC], learner.metric[TASK]
-    if kind == EUCLIDEAN and learner.metric[UNIT] == NO_UNIT and task == MOVE:
+    kind, task = walk.kind, walk.task
+    if kind == EUCLIDEAN and walk.unit == NO_UNIT and task == MOVE:
         return amount
     evidence = np.float32(0)
     if kind != EUCLIDEAN:
         evidence = learner.evidence[feature, column]
     if task == GATHER:
         # In double: the square of what float32 holds may be infinite, the share of it too little.
-        share = learner.metric_numbers[SHARE]
-        grown = gathered(np.float64(evidence), share, np.float64(amount))
+        grown = gathered(np.float64(evidence), walk.share, np.float64(amount))
         learner.evidence[feature, column] = grown
         return np.float32(0)
-    worth = np.float32(learner.forgetting[WORTH])
-    step = amount * (rate_of(kind, evidence, worth) * scale_of(learner, feature))
+    step = amount * (rate_of(kind, evidence, walk.worth) * scale_of(learner, walk, feature))
     if task == MOVE:
         return step
     learner.metric_numbers[TOTAL] += np.float64(amount) * np.float64(step)

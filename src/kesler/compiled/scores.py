@@ -162,6 +162,16 @@ def of_map(learner, part, task, indices, values, vectors, k, out, products):
 
 @inlined
 def phi_of(learner, part, indices, values, r, scratch, out):
+    """out[j] = phi(x, r) at the j-th entry of the row, kept from the scoring or computed."""
+    if learner.parts[part, KIND] == SHARED and scratch.tables.shape[0]:
+        for j in range(indices.shape[0]):
+            out[j] = scratch.tables[part, j, r]
+    else:
+        compute_phi(learner, part, indices, values, r, scratch, out)
+
+
+@inlined
+def compute_phi(learner, part, indices, values, r, scratch, out):
     """out[j] = phi(x, r) at the j-th entry of the row; that of a virtual class is 0."""
     if r >= learner.counters[FIRST_SEEN]:
         clear(out, indices.shape[0])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.algorithms import run_algorithm
+from kesler.compiled.borrowed import stay_apart
 from kesler.compiled.calibration import calibrate
 from kesler.compiled.choices import (
     is_ahead,
@@ -40,9 +41,11 @@ from kesler.compiled.moves import forget_coefficients, is_movable, move, sum_coe
 from kesler.compiled.norms import forget_columns, measure_gram, measure_norms
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.pooled import take_in_pooled, weigh_classes
+from kesler.compiled.prefetch import fetch_ahead
 from kesler.compiled.rules import call_rule
 from kesler.compiled.scores import best, clear, keep_up, prepare, score
 from kesler.compiled.statistics import inherit, join, list_features, take_in
+from kesler.compiled.wide import choose_loops
 from kesler.compiled.worth import WORTH, fade, grow
 
 
@@ -129,6 +132,7 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
     if m and learner.algorithm[0] != 0:
         run_algorithm(learner, indices, values, scratch, solver)
     elif m:
+        choose_loops(learner, m, k, solver)
         gather_gradient(learner, indices, values, k, m, weight, scratch, solver)
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)
@@ -193,9 +197,10 @@ def meet(learner, indices, values, codes, levels, weight, out):
     settle(learner, out)
 
 
-@always_inlined
+@inlined
 def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver):
     """Run a trial a row."""
+    stay_apart()
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
@@ -203,6 +208,7 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
+        fetch_ahead(learner, rows, t + 1, k)
         x = values
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
@@ -270,13 +276,15 @@ def keep(row_scores, k, scores, t):
             scores[t, r] = row_scores[r]
 
 
-@always_inlined
+@inlined
 def score_all(learner, rows, predictions, scores, scratch):
     """Score and predict a row after the other."""
+    stay_apart()
     k = learner.counters[FIRST_SEEN]
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        fetch_ahead(learner, rows, t + 1, k)
         x = values
         if is_conditioned(learner):
             condition(learner, row, values, scratch)

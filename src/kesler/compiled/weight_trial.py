@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from numba import types
 
+from kesler.compiled.borrowed import borrow, hold
 from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, kernel
 from kesler.compiled.learner import (
     BLOCKS,
@@ -30,13 +31,18 @@ def learn(learner, rows, heard, predictions, scores, probabilities):
     known; scores[i] the scores of the classes known by then, and probabilities[i] those of the
     class predicted and of the answer, NaN if it was not known, unless they have no rows.
     """
-    scratch = make_scratch(learner, rows)
-    solver = make_solver(learner, scratch.scores.shape[0], heard)
-    learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver)
+    learner_, rows_, heard_ = borrow(learner), borrow(rows), borrow(heard)
+    scratch = make_scratch(learner_, rows_)
+    solver = make_solver(learner_, scratch.scores.shape[0], heard_)
+    outputs = predictions, scores, probabilities
+    learn_all(learner_, rows_, heard_, *outputs, borrow(scratch), borrow(solver))
+    hold(scratch, solver)
 
 
 @kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))
 def predict(learner, rows, predictions, scores):
     """Score rows, changing nothing; predictions and scores as in `learn`."""
-    scratch = make_scratch(learner, rows)
-    score_all(learner, rows, predictions, scores, scratch)
+    learner_, rows_ = borrow(learner), borrow(rows)
+    scratch = make_scratch(learner_, rows_)
+    score_all(learner_, rows_, predictions, scores, borrow(scratch))
+    hold(scratch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import inlined
+from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import (
     ADAPTIVE,
     ALL,
@@ -21,17 +21,17 @@ from kesler.compiled.learner import (
     KIND,
     LARGEST,
     MAP,
-    MEASURE,
     METRIC,
     OFFSET,
-    ONE_VS_REST,
     PER_CLASS,
     SHARE,
     SHARED,
     TASK,
     THE_REST,
+    WIDE,
+    is_vs_rest,
 )
-from kesler.compiled.rates import gathered, rate_of, scale_of
+from kesler.compiled.rates import begin_walk, gathered, rate_of, scale_of
 from kesler.compiled.worth import WORTH
 
 
@@ -42,15 +42,15 @@ def is_wide_part(learner, part):
     return (kind == PER_CLASS and view == ITSELF) or (kind == SHARED and view > GIVEN)
 
 
-@inlined
-def is_wide_trial(learner, n, k, scratch):
-    """Whether a rule that asks for all classes moves, or measures, enough of them.
+@by_learner
+def choose_loops(learner, m, k, solver):
+    """Choose loops over classes where a rule has asked for all classes and found enough pairs.
 
     A class alone is visited in strides of a row, at several times the cost of one in a vector.
     """
     selection = learner.rule[1]
-    plain = learner.states.shape[0] == 0 and learner.metric[TASK] != MEASURE
-    return (selection == ONE_VS_REST or selection == ALL) and 8 * n >= k and plain
+    plain = learner.states.shape[0] == 0
+    solver.counts[WIDE] = (is_vs_rest(selection) or selection == ALL) and 8 * m >= k and plain
 
 
 @inlined
@@ -127,19 +127,20 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
 @inlined
 def find_scales(learner, indices, scales):
     """scales[j] = what the rates of the j-th entry's weights are multiplied by."""
+    walk = begin_walk(learner)
     for j in range(indices.shape[0]):
-        scales[j] = scale_of(learner, indices[j])
+        scales[j] = scale_of(learner, walk, indices[j])
 
 
 @inlined
 def find_rates(learner, column, indices, rates):
     """rates[j] = the step size of the j-th entry's weight in one hypothesis."""
-    kind, worth = learner.metric[METRIC], np.float32(learner.forgetting[WORTH])
+    walk = begin_walk(learner)
     for j in range(indices.shape[0]):
         evidence = np.float32(0)
-        if kind != EUCLIDEAN:
+        if walk.kind != EUCLIDEAN:
             evidence = learner.evidence[indices[j], column]
-        rates[j] = rate_of(kind, evidence, worth) * scale_of(learner, indices[j])
+        rates[j] = rate_of(walk.kind, evidence, walk.worth) * scale_of(learner, walk, indices[j])
 
 
 # ---- loops over arrays alone: what vectorises is a function of its own ---------------------------

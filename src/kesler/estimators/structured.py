@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from kesler.constraints import VS_REST
 from kesler.errors import KeslerError
 from kesler.estimators.base import unchanged_on_error
 from kesler.estimators.joint_features import Space, bordered, gram, space_for
@@ -360,7 +361,7 @@ class StructuredLearner(BaseEstimator):
         if not (isinstance(self.n_best, int) and self.n_best > 0):
             raise KeslerError(f"n_best={self.n_best!r}: a search returns 1 output or more")
         rule = resolve_rule(self.update)
-        if rule.metric is not None or rule.constraints == "one-vs-rest":
+        if rule.metric is not None or rule.constraints in VS_REST:
             raise KeslerError(
                 f"{rule!r} needs classes with weights of their own, and outputs have none: choose "
                 "a rule of differences in one metric, such as pa1, simproj or softmax"

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from kesler.constraints import Selection
 from kesler.updates.flows import hinge_flow, squared_flow
 from kesler.updates.gradient import (
     GradientRule,
@@ -60,7 +62,7 @@ class OneVsRestRule(GradientRule):
     eta: float = 0.5
     invariant: bool = True
 
-    constraints = "one-vs-rest"
+    constraints: ClassVar[Selection] = "one-vs-rest"
     heeds_margin = False
 
 
@@ -179,6 +181,7 @@ class OneVsRestHinge(OneVsRestRule):
     OneVsRestHinge(eta=0.5, invariant=False)
     """
 
+    constraints: ClassVar[Selection] = "violated-vs-rest"
     gradient = staticmethod(hinge_gradient)
     plain_steps = staticmethod(hinge_steps)
     flows = staticmethod(hinge_flows)

@@ -1,0 +1,113 @@
+"""Tuples of arrays that helpers are handed by their address.
+
+Numba hands a tuple on as its parts: a learner would be some four hundred numbers, copied at every
+call that LLVM does not inline, and read by its passes at every call that it might. Its address is
+one number, and what is read through it looks the same: ``learner.weights``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+)
+
+
+class Borrowed(types.Type):
+    """The address of a named tuple, good for as long as the tuple is held."""
+
+    def __init__(self, lent: types.NamedTuple) -> None:
+        self.lent = lent
+        # Not its fields: the name becomes part of that of every helper.
+        super().__init__(name=f"Borrowed[{lent.instance_class.__qualname__}]")
+
+    @property
+    def key(self) -> types.NamedTuple:
+        """What makes two of these types the same."""
+        return self.lent
+
+    @property
+    def instance_class(self) -> type:
+        """The class of the tuple, by which `jit.by_learner` chooses."""
+        return self.lent.instance_class
+
+
+@register_model(Borrowed)
+class _Address(models.PrimitiveModel):
+    def __init__(self, manager: Any, borrowed: Borrowed) -> None:
+        lent = manager.lookup(borrowed.lent).get_value_type()
+        super().__init__(manager, borrowed, lent.as_pointer())
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Borrowed
+
+    def generic_resolve(self, borrowed: Borrowed, name: str) -> types.Type | None:
+        if name not in borrowed.lent.fields:
+            return None
+        field = borrowed.lent.types[borrowed.lent.fields.index(name)]
+        return Borrowed(field) if isinstance(field, types.NamedTuple) else field
+
+
+@lower_getattr_generic(Borrowed)
+def _field(context: Any, builder: ir.IRBuilder, borrowed: Borrowed, address: Any, name: str) -> Any:
+    place = borrowed.lent.fields.index(name)
+    field = cgutils.gep_inbounds(builder, address, 0, place)
+    field_type = borrowed.lent.types[place]
+    if isinstance(field_type, types.NamedTuple):
+        return field
+    array = builder.load(field)
+    # Nothing writes to a tuple: without a word LLVM would read it again after each write to memory.
+    array.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return impl_ret_borrowed(context, builder, field_type, array)
+
+
+def borrow(lent: Any) -> Any:
+    """Return the address of a tuple, which must be held as long as it is used."""
+    return lent
+
+
+def hold(*lent: Any) -> None:
+    """Keep tuples alive until here: Numba frees arrays after the last mention of a variable."""
+
+
+def stay_apart() -> None:
+    """Keep the function that calls this one from becoming part of another.
+
+    That nothing writes to a tuple holds for those only who have not seen it being made.
+    """
+
+
+if not config.DISABLE_JIT:
+
+    def _borrow(_: Any, lent: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            return cgutils.alloca_once_value(builder, values[0])
+
+        return Borrowed(lent)(lent), generate
+
+    def _hold(_: Any, *lent: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            return context.get_dummy_value()
+
+        return types.void(types.StarArgTuple(lent)), generate
+
+    def _stay_apart(_: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            builder.function.attributes.add("noinline")
+            return context.get_dummy_value()
+
+        return types.void(), generate
+
+    borrow, hold, stay_apart = intrinsic(_borrow), intrinsic(_hold), intrinsic(_stay_apart)
