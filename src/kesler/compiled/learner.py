@@ -196,8 +196,9 @@ class Views(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one trial, made once a call: nothing is allocated within a trial.
 
-    wide, lengths : (classes,), coefficients and squared norms of all classes; rates : (longest
-    row,), of the entries' weights in one hypothesis, or what all are multiplied by; tables :
+    wide, lengths : (classes,), coefficients and squared norms of all classes; scales : (longest
+    row,), what rates are multiplied by; rates : (parts, longest row, classes), if they are
+    adaptive and wanted again; shared_rates : (parts, longest row); tables :
     (parts, longest row, classes), views that are wanted again, zeros behind the known classes;
     amounts : (parts, longest row), what these add to weights;
     conditioned, exact : (longest row,) if rows are conditioned.
@@ -215,7 +216,9 @@ class Scratch(NamedTuple):
     z: npt.NDArray[np.float64]
     wide: npt.NDArray[np.float32]
     lengths: npt.NDArray[np.float32]
+    scales: npt.NDArray[np.float32]
     rates: npt.NDArray[np.float32]
+    shared_rates: npt.NDArray[np.float32]
     tables: npt.NDArray[np.float32]
     amounts: npt.NDArray[np.float32]
     views: Views
@@ -363,6 +366,8 @@ def make_scratch(learner, rows):
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
     n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     n_kept = learner.parts.shape[0] if keeps_views(learner) else 0
+    is_rated = asks_for_all(learner.rule[1]) and learner.metric[METRIC] == ADAPTIVE
+    n_rated = learner.parts.shape[0] if is_rated else 0
     views = Views(
         np.empty(n_classes, np.int64),
         np.empty(n_classes, np.int64),
@@ -384,6 +389,8 @@ def make_scratch(learner, rows):
         np.empty(n_classes, np.float32),
         np.empty(n_classes, np.float32),
         np.empty(longest, np.float32),
+        np.empty((n_rated, longest, n_classes), np.float32),
+        np.empty((learner.parts.shape[0], longest), np.float32),
         np.zeros((n_kept, longest, n_classes), np.float32),
         np.empty((n_kept, longest), np.float32),
         views,
@@ -399,9 +406,15 @@ def is_vs_rest(selection):
 
 
 @inlined
+def asks_for_all(selection):
+    """Whether a rule asks for every class, so that loops may run over all of them."""
+    return selection == ALL or is_vs_rest(selection)
+
+
+@inlined
 def keeps_views(learner):
     """Whether the views that a shared part scores are wanted again, since all classes move."""
-    if not (learner.rule[1] == ALL or is_vs_rest(learner.rule[1])):
+    if not asks_for_all(learner.rule[1]):
         return False
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] == SHARED:

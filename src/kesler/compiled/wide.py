@@ -12,7 +12,6 @@ import numpy as np
 from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import (
     ADAPTIVE,
-    ALL,
     CONFIDENT,
     EUCLIDEAN,
     GATHER,
@@ -29,7 +28,7 @@ from kesler.compiled.learner import (
     TASK,
     THE_REST,
     WIDE,
-    is_vs_rest,
+    asks_for_all,
 )
 from kesler.compiled.rates import begin_walk, gathered, rate_of, scale_of
 from kesler.compiled.worth import WORTH
@@ -48,9 +47,8 @@ def choose_loops(learner, m, k, solver):
 
     A class alone is visited in strides of a row, at several times the cost of one in a vector.
     """
-    selection = learner.rule[1]
     plain = learner.states.shape[0] == 0
-    solver.counts[WIDE] = (is_vs_rest(selection) or selection == ALL) and 8 * m >= k and plain
+    solver.counts[WIDE] = asks_for_all(learner.rule[1]) and 8 * m >= k and plain
 
 
 @inlined
@@ -74,31 +72,36 @@ def spread_coefficients(n_moved, k, scratch, solver):
 def change_widely(learner, part, indices, values, k, scratch):
     """Move, or gather evidence for, the hypotheses of one part along the spread coefficients.
 
+    Evidence is gathered before all else, and the rates that follow are kept for the trial.
     What a shared one moves by was summed when it was asked whether it can (`moves.is_movable`).
     """
     gathers, kind = learner.metric[TASK] == GATHER, learner.metric[METRIC]
     weights, evidence, wide = learner.weights, learner.evidence, scratch.wide
     first, share = learner.parts[part, OFFSET], np.float32(learner.metric_numbers[SHARE])
     if learner.parts[part, KIND] == SHARED:
+        rates = scratch.shared_rates[part]
         if gathers:
             gather_shared(evidence, first, indices, scratch.tables[part], k, wide, share)
-        else:
-            find_rates(learner, first, indices, scratch.rates)
-            move_shared(weights, first, indices, scratch.amounts[part], scratch.rates)
+            find_rates(learner, first, indices, rates)
+            return
+        if kind != ADAPTIVE:
+            find_rates(learner, first, indices, rates)
+        move_shared(weights, first, indices, scratch.amounts[part], rates)
         return
     width = width_of(k, wide.shape[0])
-    if gathers:
-        gather_rows(evidence, indices, values, first, width, wide, share)
+    if kind == ADAPTIVE and not gathers:
+        move_adaptively(weights, indices, values, first, width, wide, scratch.rates[part])
         return
-    find_scales(learner, indices, scratch.rates)
-    if kind == ADAPTIVE:
-        move_adaptively(weights, evidence, indices, values, first, width, wide, scratch.rates)
+    scales = scratch.scales
+    find_scales(learner, indices, scales)
+    if gathers:
+        rates = scratch.rates[part]
+        gather_rows(evidence, indices, values, first, width, wide, share, scales, rates)
     elif kind == CONFIDENT:
         worth = np.float32(learner.forgetting[WORTH])
-        rates = scratch.rates
-        move_confidently(weights, evidence, indices, values, first, width, wide, rates, worth)
+        move_confidently(weights, evidence, indices, values, first, width, wide, scales, worth)
     else:
-        move_rows(weights, indices, values, first, width, wide, scratch.rates)
+        move_rows(weights, indices, values, first, width, wide, scales)
 
 
 @inlined
@@ -109,15 +112,19 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
     """
     first, kind, lengths = learner.parts[part, OFFSET], learner.metric[METRIC], scratch.lengths
     if learner.parts[part, KIND] == SHARED:
-        find_rates(learner, first, indices, scratch.rates)
-        add_shared_lengths(
-            scratch.tables[part], scratch.rates, indices.shape[0], k, y, scratch.lengths
-        )
+        rates = scratch.shared_rates[part]
+        if kind != ADAPTIVE:
+            find_rates(learner, first, indices, rates)
+        add_shared_lengths(scratch.tables[part], rates, indices.shape[0], k, y, lengths)
         return
-    find_scales(learner, indices, scratch.rates)
     width = width_of(k, lengths.shape[0])
-    evidence, rates, worth = learner.evidence, scratch.rates, np.float32(learner.forgetting[WORTH])
-    add_row_lengths(evidence, kind, indices, values, first, width, rates, worth, lengths)
+    if kind == ADAPTIVE:
+        add_lengths(values, width, scratch.rates[part], lengths)
+    else:
+        find_scales(learner, indices, scratch.scales)
+        evidence, worth = learner.evidence, np.float32(learner.forgetting[WORTH])
+        scales = scratch.scales
+        add_row_lengths(evidence, kind, indices, values, first, width, scales, worth, lengths)
     if y != THE_REST:
         own = lengths[y]
         for s in range(k):
@@ -147,13 +154,16 @@ def find_rates(learner, column, indices, rates):
 
 
 @inlined
-def gather_rows(evidence, indices, values, first, width, wide, share):
-    """evidence[i, r] += share (c_r x_i)^2."""
+def gather_rows(evidence, indices, values, first, width, wide, share, scales, rates):
+    """evidence[i, r] += share (c_r x_i)^2; rates[j, r] = scale_i / sqrt(evidence[i, r])."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
+        x, i, scale = values[j], np.uintp(indices[j]), scales[j]
+        row = np.uintp(j)
         for r in range(stop):
-            evidence[i, start + r] = gathered(evidence[i, start + r], share, wide[r] * x)
+            grown = gathered(evidence[i, start + r], share, wide[r] * x)
+            evidence[i, start + r] = grown
+            rates[row, r] = rate_of(ADAPTIVE, grown, np.float32(1)) * scale
 
 
 @inlined
@@ -167,14 +177,13 @@ def move_rows(weights, indices, values, first, width, wide, scales):
 
 
 @inlined
-def move_adaptively(weights, evidence, indices, values, first, width, wide, scales):
-    """weights[i, r] += c_r x_i scale_i / sqrt(evidence[i, r])."""
+def move_adaptively(weights, indices, values, first, width, wide, rates):
+    """weights[i, r] += c_r x_i rate[i, r]."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
-        x, i, scale = values[j], np.uintp(indices[j]), scales[j]
+        x, i, row = values[j], np.uintp(indices[j]), np.uintp(j)
         for r in range(stop):
-            rate = rate_of(ADAPTIVE, evidence[i, start + r], np.float32(1)) * scale
-            weights[i, start + r] += wide[r] * x * rate
+            weights[i, start + r] += wide[r] * x * rates[row, r]
 
 
 @inlined
@@ -194,15 +203,22 @@ def add_row_lengths(evidence, kind, indices, values, first, width, scales, worth
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
         scaled, i = values[j] * scales[j] * values[j], np.uintp(indices[j])
-        if kind == ADAPTIVE:
-            for r in range(stop):
-                lengths[r] += scaled * rate_of(ADAPTIVE, evidence[i, start + r], worth)
-        elif kind == CONFIDENT:
+        if kind == CONFIDENT:
             for r in range(stop):
                 lengths[r] += scaled * rate_of(CONFIDENT, evidence[i, start + r], worth)
         else:
             for r in range(stop):
                 lengths[r] += scaled
+
+
+@inlined
+def add_lengths(values, width, rates, lengths):
+    """lengths[r] += sum_i x_i^2 rate[i, r]."""
+    stop = np.uintp(width)
+    for j in range(values.shape[0]):
+        squared, row = values[j] * values[j], np.uintp(j)
+        for r in range(stop):
+            lengths[r] += squared * rates[row, r]
 
 
 @inlined
