@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kesler.algorithms.algorithm import threshold_algorithm
     from kesler.bounds import mistake_bound
+    from kesler.decompositions.error_correcting_code import ErrorCorrectingCode
+    from kesler.decompositions.kesler_reduction import KeslerReduction
+    from kesler.decompositions.label_tree import LabelTree
+    from kesler.decompositions.one_against_some import OneAgainstSome
+    from kesler.decompositions.one_vs_one import OneVsOne
+    from kesler.decompositions.one_vs_rest import OneVsRest
+    from kesler.decompositions.tournaments import ErrorCorrectingTournament, FilterTree
     from kesler.errors import KeslerError
     from kesler.estimators.bank import Bank
+    from kesler.estimators.crammer_singer import CrammerSingerClassifier
     from kesler.estimators.files import load
     from kesler.estimators.linear_max import LinearMax
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ordinal import OnlineOrdinalClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
+    from kesler.estimators.softmax import SoftmaxClassifier
     from kesler.estimators.structured import StructuredLearner
     from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
     from kesler.kernels.mercer import mercer_kernel
@@ -37,9 +46,18 @@ __version__ = "0.1.0"
 # What is imported on first use, and where it stands: `import kesler` stays cheap.
 _HOMES = {
     "Bank": "kesler.estimators.bank",
+    "ErrorCorrectingCode": "kesler.decompositions.error_correcting_code",
+    "ErrorCorrectingTournament": "kesler.decompositions.tournaments",
+    "FilterTree": "kesler.decompositions.tournaments",
+    "CrammerSingerClassifier": "kesler.estimators.crammer_singer",
     "Grouped": "kesler.hypotheses",
     "KeslerError": "kesler.errors",
+    "KeslerReduction": "kesler.decompositions.kesler_reduction",
+    "LabelTree": "kesler.decompositions.label_tree",
     "LinearMax": "kesler.estimators.linear_max",
+    "OneVsOne": "kesler.decompositions.one_vs_one",
+    "OneVsRest": "kesler.decompositions.one_vs_rest",
+    "OneAgainstSome": "kesler.decompositions.one_against_some",
     "OnlineClassifier": "kesler.estimators.online",
     "OnlineLabelRanker": "kesler.estimators.ranking",
     "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
@@ -48,6 +66,7 @@ _HOMES = {
     "PerClass": "kesler.hypotheses",
     "Ratings": "kesler.ratings",
     "Shared": "kesler.hypotheses",
+    "SoftmaxClassifier": "kesler.estimators.softmax",
     "StructuredLearner": "kesler.estimators.structured",
     "SubExperts": "kesler.maps.sub_experts",
     "feature_map": "kesler.maps.feature_map",
@@ -62,9 +81,18 @@ _HOMES = {
 
 __all__ = [
     "Bank",
+    "CrammerSingerClassifier",
+    "ErrorCorrectingCode",
+    "ErrorCorrectingTournament",
+    "FilterTree",
     "Grouped",
     "KeslerError",
+    "KeslerReduction",
+    "LabelTree",
     "LinearMax",
+    "OneAgainstSome",
+    "OneVsOne",
+    "OneVsRest",
     "OnlineClassifier",
     "OnlineLabelRanker",
     "OnlineMultilabelClassifier",
@@ -73,6 +101,7 @@ __all__ = [
     "PerClass",
     "Ratings",
     "Shared",
+    "SoftmaxClassifier",
     "StructuredLearner",
     "SubExperts",
     "feature_map",

@@ -63,7 +63,7 @@ def levels_of(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
     return levels
 
 
-def ranks_by_score(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def ranks_by_score(scores: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
     """Return the rank of each label, 1 for the highest score, the first among equals.
 
     Examples

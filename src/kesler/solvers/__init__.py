@@ -1,0 +1,1 @@
+"""Batch optimisation: the same hypotheses and constraints, solved to the optimum."""

@@ -1,0 +1,277 @@
+"""Multinomial logistic regression: a smooth objective over a design, and Newton's method for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.solvers.design import Design
+from kesler.solvers.preconditioners import Preconditioner
+
+Floats = npt.NDArray[Any]
+
+MOST_CONJUGATE_STEPS = 250
+# Conjugate gradients stop at this share of the first residual or less, as preconditioned.
+MOST_FORCING = 0.2
+# A step along a direction ends where the slope is at most this share of the first one.
+FLAT = 0.02
+MOST_TRIALS = 60
+
+
+class Line(Protocol):
+    """A smooth objective along a direction from a point, by the share of the direction gone."""
+
+    def slope(self, share: float) -> float:
+        """Return the derivative, cheaply."""
+
+    def at(self, share: float) -> Point:
+        """Return the point."""
+
+
+class Point(Protocol):
+    """A smooth objective at some weights, in float64."""
+
+    @property
+    def weights(self) -> Floats:
+        """Where it is."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    @property
+    def gradient(self) -> Floats:
+        """The gradient, of the weights' shape."""
+
+    def curvature(self, direction: Floats) -> Floats:
+        """Return the Hessian times a direction, both float32 of the weights' shape."""
+
+    def preconditioner(self) -> Preconditioner:
+        """Return an approximate inverse of the Hessian."""
+
+    def along(self, direction: Floats) -> Line:
+        """Return the objective along a direction."""
+
+
+class SmoothObjective(Protocol):
+    """A convex function of an array of weights, twice differentiable."""
+
+    def at(self, weights: Floats) -> Point:
+        """Return what the objective is at some weights."""
+
+
+@dataclass(frozen=True)
+class SoftmaxObjective:
+    r"""The regularised loss of multinomial logistic regression.
+
+    .. math:: \sum_i c_i \ln \sum_k \exp(h_k(x_i) + \mu [k \ne y_i] - h_{y_i}(x_i))
+        + \tfrac12 \langle \rho, W^2 \rangle
+
+    Parameters
+    ----------
+    design : Design
+        How scores h follow from weights W.
+    labels : int64 array of shape (n_rows,)
+        Classes by number.
+    counts : float64 array of shape (n_rows,)
+        What each row counts, c.
+    n_classes : int
+    ridge : float64 array that broadcasts to the weights' shape
+        How much each weight is held to zero, rho.
+    margin : float
+        0 for the logistic loss, 1 for the loss of ShareBoost, mu.
+    """
+
+    design: Design
+    labels: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.float64]
+    n_classes: int
+    ridge: Floats
+    margin: float = 0.0
+
+    def at(self, weights: Floats) -> SoftmaxPoint:
+        """Return value and gradient at some weights."""
+        return self.at_scores(weights, self.design.forward(weights))
+
+    def at_scores(self, weights: Floats, scores: Floats) -> SoftmaxPoint:
+        """Return value and gradient where the scores are known."""
+        from kesler.compiled.softmax_loss import take_losses
+
+        coefficients, probabilities = scores.copy(), np.empty(scores.shape, dtype=np.float32)
+        loss = take_losses(coefficients, self.labels, self.counts, self.margin, probabilities)
+        pull = self.ridge * weights
+        value = loss + 0.5 * float(np.vdot(pull, weights))
+        gradient = self.design.adjoint(coefficients) + pull
+        return SoftmaxPoint(self, weights, scores, value, gradient, probabilities)
+
+    @cached_property
+    def single_counts(self) -> npt.NDArray[np.float32]:
+        """The counts as float32."""
+        return self.counts.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class SoftmaxPoint:
+    """The objective at some weights."""
+
+    objective: SoftmaxObjective
+    weights: Floats
+    scores: Floats
+    value: float
+    gradient: Floats
+    probabilities: npt.NDArray[np.float32]
+
+    def curvature(self, direction: Floats) -> Floats:
+        """Return the Hessian times a direction, in one pass over the rows."""
+        from kesler.compiled.softmax_loss import curve
+
+        counts = self.objective.single_counts
+        product = self.objective.ridge.astype(np.float32) * direction
+        for rows, block in self.objective.design.single.blocks():
+            scores = block.forward(direction)
+            curve(scores, self.probabilities[rows], counts[rows])
+            product += block.adjoint(scores)
+        return product
+
+    def preconditioner(self) -> Preconditioner:
+        """Return what the design makes of the Hessian's blocks or diagonal."""
+        p = self.probabilities
+        curvatures = self.objective.single_counts[:, None] * p * (1 - p)
+        return self.objective.design.single.preconditioner(curvatures, self.objective.ridge)
+
+    def along(self, direction: Floats) -> SoftmaxLine:
+        """Return the objective along a direction: one pass over the rows, none for each slope."""
+        return SoftmaxLine(self, direction, self.objective.design.forward(direction))
+
+
+@dataclass(frozen=True)
+class SoftmaxLine:
+    """The objective along a direction, by what the direction does to the scores."""
+
+    origin: SoftmaxPoint
+    direction: Floats
+    change: Floats
+
+    def slope(self, share: float) -> float:
+        """Return the derivative at a share of the direction."""
+        from kesler.compiled.softmax_loss import slope_along
+
+        of, start = self.origin.objective, self.origin
+        loss = slope_along(start.scores, self.change, share, of.labels, of.counts, of.margin)
+        first, growth = self._pulls
+        return float(loss) + first + share * growth
+
+    @cached_property
+    def _pulls(self) -> tuple[float, float]:
+        """The derivative of the norm's part: where the line begins, and how fast it grows."""
+        pull = self.origin.objective.ridge * self.direction
+        return float(np.vdot(pull, self.origin.weights)), float(np.vdot(pull, self.direction))
+
+    def at(self, share: float) -> SoftmaxPoint:
+        """Return the point at a share of the direction."""
+        return self.origin.objective.at_scores(
+            self.origin.weights + share * self.direction,
+            self.origin.scores + share * self.change,
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a solver stopped.
+
+    Parameters
+    ----------
+    weights : float64 array
+    value : float
+        The objective.
+    gradient_norm : float
+        As a share of the gradient's norm at zero weights.
+    n_iter : int
+    converged : bool
+        Whether the norm is at most the tolerance.
+    """
+
+    weights: Floats
+    value: float
+    gradient_norm: float
+    n_iter: int
+    converged: bool
+
+
+def minimise(objective: SmoothObjective, start: Floats, tol: float, max_iter: int) -> Solution:
+    """Minimise a smooth convex objective by truncated Newton steps.
+
+    Parameters
+    ----------
+    objective : SmoothObjective
+    start : float64 array
+    tol : float
+        The gradient's norm, as a share of that at zero weights, at which to stop.
+    max_iter : int
+        The most Newton steps.
+    """
+    point = objective.at(start)
+    scale = _norm(objective.at(np.zeros_like(start)) if start.any() else point)
+    n_iter = 0
+    while _norm(point) > tol * scale and n_iter < max_iter:
+        direction = newton_direction(point, min(MOST_FORCING, (_norm(point) / scale) ** 0.5))
+        line = point.along(direction)
+        point = line.at(flat_share(line))
+        n_iter += 1
+    share = _norm(point) / scale if scale else 0.0
+    return Solution(point.weights, point.value, share, n_iter, share <= tol)
+
+
+def _norm(point: Point) -> float:
+    return float(np.linalg.norm(point.gradient))
+
+
+def newton_direction(point: Point, forcing: float) -> Floats:
+    """Return a step to where the gradient would vanish, by preconditioned conjugate gradients."""
+    precondition = point.preconditioner()
+    # Normed, so that float32 neither overflows nor vanishes.
+    norm = _norm(point)
+    residual = (-point.gradient / norm).astype(np.float32)
+    step = np.zeros_like(residual)
+    ahead = precondition(residual)
+    direction, energy = ahead.copy(), float(np.vdot(residual, ahead))
+    enough = forcing**2 * energy
+    for _ in range(MOST_CONJUGATE_STEPS):
+        product = point.curvature(direction)
+        bend = float(np.vdot(direction, product))
+        if not bend > 0:
+            break
+        step += np.float32(energy / bend) * direction
+        residual -= np.float32(energy / bend) * product
+        ahead = precondition(residual)
+        energy, before = float(np.vdot(residual, ahead)), energy
+        if energy <= enough:
+            break
+        direction *= np.float32(energy / before)
+        direction += ahead
+    return norm * (step if step.any() else direction).astype(np.float64)
+
+
+def flat_share(line: Line) -> float:
+    """Return the share of a direction at which a convex function is nearly flat, 1 if that is.
+
+    Slopes grow along the line: doubles until they are no longer steep, then closes in by the
+    Illinois method. Values are not compared, whose differences vanish in rounding near the end.
+    """
+    low, high, share = 0.0, np.inf, 1.0
+    first = below = line.slope(0.0)
+    above, side = 0.0, 0
+    for _ in range(MOST_TRIALS):
+        slope = line.slope(share)
+        if abs(slope) <= FLAT * abs(first):
+            break
+        if slope < 0:
+            low, below, above, side = share, slope, above / 2 if side < 0 else above, -1
+        else:
+            high, above, below, side = share, slope, below / 2 if side > 0 else below, 1
+        share = 2 * share if high == np.inf else low + (high - low) * below / (below - above)
+    return share
