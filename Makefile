@@ -9,7 +9,7 @@ help:
 	@echo "make demo    LETTER as a stream: three methods side by side, and a picture"
 	@echo "make test    lint, types, the order of the rooms, tests and doctests"
 	@echo "make papers  the tables and figures of the sources, from KESLER_DATA"
-	@echo "make bench   rows per second, beside Vowpal Wabbit's"
+	@echo "make bench   times beside the peers'"
 
 demo: $(VENV)/installed
 	$(BIN)/kesler compare dataset:letter --plot demo.png
@@ -33,11 +33,15 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/amit2006.py
 	$(BIN)/python papers/constraints.py
 	$(BIN)/python papers/ordinal.py
+	$(BIN)/python papers/enron_batch.py
+	$(BIN)/python papers/lecture.py
 	$(BIN)/python papers/mesterharm2001.py
 
 bench: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/batch.py
+	$(BIN)/python benchmarks/batch_softmax.py
 
 $(VENV)/python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Kesler needs Python 3.11 or newer: make PYTHON=python3.12')"

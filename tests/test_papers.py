@@ -8,6 +8,7 @@ import pytest
 import amit2006
 import constraints
 import fink2006
+import lecture
 from enron import read_mail
 from kesler import OnlineClassifier, progressive_validate
 from kesler.updates import PassiveAggressive
@@ -18,6 +19,14 @@ from report import spread, table
 def test_synthetic_mistakes_are_within_a_tenth_of_the_trial_runs(name):
     curves = fink2006.run_synthetic(name)
     assert fink2006.mistakes(curves) == pytest.approx(fink2006.TRIAL[name], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "method", ["Kesler's construction", "multiclass SVM", "multinomial logistic"]
+)
+def test_a_cloud_amid_others_is_learnt_by_all_classes_at_once(method):
+    X, y = lecture.in_the_plane()
+    assert np.mean(lecture.METHODS[method]().fit(X, y).predict(X) != y) < 0.05
 
 
 @pytest.mark.data
