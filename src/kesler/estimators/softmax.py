@@ -15,6 +15,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from kesler.classes import plain
 from kesler.errors import KeslerError
 from kesler.estimators.batch import JointScorer, Telling, is_per_class, parts_of, rows_of
 from kesler.hypotheses import Part
@@ -277,7 +278,7 @@ class SoftmaxClassifier(ClassifierMixin, BaseEstimator):
     ) -> Floats:
         if len(classes) < 2:
             raise KeslerError(
-                f"y holds one class only, {classes[0]!r}: give rows of at least two classes"
+                f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         per_class = compute_class_weight(
