@@ -92,15 +92,18 @@ def solve_kernel_dual(
     from kesler.compiled.kernel_ascent import sweep_gram
 
     require_solvable(caps, margins, tol, max_iter)
+    is_warm = duals is not None
     duals = np.zeros((len(codes), len(margins))) if duals is None else duals.copy()
     scores, found = table @ duals @ coupling, np.empty(2)
-    for n in range(1, max_iter + 1):
+    # A sweep may raise the primal objective, though it never lowers the dual one.
+    n, is_solved = 0, is_warm and _is_solved(scores, duals, codes, caps, margins, tol)
+    while n < max_iter and not is_solved:
+        n += 1
         visited = shuffle(np.arange(len(codes)))
         sweep_gram(table, coupling, visited, codes, caps, margins, scores, duals, found)
         if _is_solved(scores, duals, codes, caps, margins, tol) or n == max_iter:
             scores = table @ duals @ coupling  # without what rounding has added up
-            if _is_solved(scores, duals, codes, caps, margins, tol):
-                break
+            is_solved = _is_solved(scores, duals, codes, caps, margins, tol)
     objective, dual = _objectives(scores, duals, codes, caps, margins)
     supports = np.flatnonzero(duals.any(axis=1))
     return KernelOptimum(
