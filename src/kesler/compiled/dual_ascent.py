@@ -12,15 +12,13 @@ whole vectors of classes: those behind the last class cost FORBIDDEN, and never 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import config, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import types
 
+from kesler.compiled.fetch import fetch_near
 from kesler.compiled.jit import (
     DOUBLE_TABLE,
     DOUBLES,
@@ -68,28 +66,6 @@ ROWS = [
     types.NamedUniTuple(FLOAT_TABLE, 1, DenseRows),
     types.NamedUniTuple(DOUBLE_TABLE, 1, DenseRows),
 ]
-
-
-def fetch(array, position):
-    """Ask for the cache line of a number in an array, and do not wait for it."""
-
-
-if not config.DISABLE_JIT:
-
-    def _fetch(_: Any, array: Any, position: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-            data = context.make_array(array)(context, builder, values[0]).data
-            address = builder.bitcast(builder.gep(data, [values[1]]), cgutils.voidptr_t)
-            number = ir.IntType(32)
-            takes = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-            prefetch = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], takes)
-            # To be read, into the core's first cache, as data.
-            builder.call(prefetch, [address, number(0), number(3), number(1)])
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp), generate
-
-    fetch = intrinsic(_fetch)
 
 
 @by_learner
@@ -193,16 +169,16 @@ def _(rows, i):
     start = rows.indptr[i]
     stop = min(rows.indptr[i + 1], start + LONGEST)
     for j in range(start, stop, SHORT_LINE):
-        fetch(rows.indices, j)
+        fetch_near(rows.indices, j)
     for j in range(start, stop, LINE):
-        fetch(rows.values, j)
+        fetch_near(rows.values, j)
 
 
 @fetch_row.register(DenseRows)
 def _(rows, i):
     n = rows.values.shape[1]
     for j in range(0, min(n, LONGEST), LINE):
-        fetch(rows.values, i * n + j)
+        fetch_near(rows.values, i * n + j)
 
 
 @by_learner
@@ -215,7 +191,7 @@ def _(rows, i, weights):
     width = weights.shape[1]
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         for r in range(0, min(width, LONGEST), LINE):
-            fetch(weights, rows.indices[j] * width + r)
+            fetch_near(weights, rows.indices[j] * width + r)
 
 
 @inlined
@@ -226,9 +202,9 @@ def fetch_ahead(rows, facts, order, position, weights, duals):
         fetch_weights(rows, order[min(position + 1, last)], weights)
     i, width = order[min(position + AHEAD, last)], duals.shape[1]
     fetch_row(rows, i)
-    fetch(facts, i * facts.shape[1])
+    fetch_near(facts, i * facts.shape[1])
     for r in range(0, min(width, LONGEST), LINE):
-        fetch(duals, i * width + r)
+        fetch_near(duals, i * width + r)
 
 
 @inlined

@@ -7,13 +7,7 @@ than it computes.
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-from numba import config, types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
+from kesler.compiled.fetch import fetch
 from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.learner import LANES, OFFSET, WIDTH
 
@@ -21,30 +15,6 @@ from kesler.compiled.learner import LANES, OFFSET, WIDTH
 LEAST = 1 << 17
 # Beyond so many cache lines in a row the machine fetches the next by itself.
 MOST_LINES = 8
-
-
-def fetch(table, row, column):
-    """Ask for the cache line of table[row, column], and do not wait for it."""
-
-
-if not config.DISABLE_JIT:
-
-    def _fetch(_: Any, table: Any, row: Any, column: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-            array = context.make_array(table)(context, builder, values[0])
-            width = builder.extract_value(array.shape, 1)
-            place = builder.add(builder.mul(values[1], width), values[2])
-            address = builder.bitcast(builder.gep(array.data, [place]), cgutils.voidptr_t)
-            number = ir.IntType(32)
-            takes = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-            prefetch = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], takes)
-            # To be read, into the core's second cache, as data.
-            builder.call(prefetch, [address, number(0), number(2), number(1)])
-            return context.get_dummy_value()
-
-        return types.void(table, types.intp, types.intp), generate
-
-    fetch = intrinsic(_fetch)
 
 
 @by_learner
@@ -72,4 +42,4 @@ def fetch_rows(table, indices, width):
     last = min(width, MOST_LINES * LANES)
     for j in range(indices.shape[0]):
         for column in range(0, last, LANES):
-            fetch(table, indices[j], column)
+            fetch(table, indices[j] * table.shape[1] + column)

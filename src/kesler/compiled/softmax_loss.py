@@ -10,8 +10,8 @@ import math
 
 from numba import types
 
+from kesler.compiled.fetch import fetch
 from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, inlined, kernel
-from kesler.compiled.prefetch import fetch
 
 # How many entries ahead weights are asked for, and how many of them a cache line holds.
 AHEAD, LINE = 12, 16
@@ -36,7 +36,7 @@ def fetch_ahead(table, indices, entry):
     later = entry + AHEAD
     if later < indices.shape[0]:
         for column in range(0, table.shape[1], LINE):
-            fetch(table, indices[later], column)
+            fetch(table, indices[later] * table.shape[1] + column)
 
 
 @kernel(_SPARSE)
