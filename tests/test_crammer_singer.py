@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 
 from kesler import CrammerSingerClassifier, KeslerError
 from kesler.compiled import dual_ascent as compiled
+from kesler.compiled import extrapolation as momentum
 from kesler.solvers import dual_ascent as solver
 
 seeds = st.integers(0, 2**32 - 1)
@@ -123,6 +124,38 @@ def test_a_visit_solves_the_sub_problem_of_its_row(seed, k, d, bound):
         np.testing.assert_allclose(facts[0, compiled.GAP], share, atol=1e-9 * (1 + abs(share)))
 
 
+@settings(max_examples=100, deadline=None)
+@given(seeds, st.integers(2, 13), st.sampled_from([0.0, 0.3, 0.95]))
+def test_momentum_takes_rows_on_within_their_simplex(seed, k, beta):
+    generator = np.random.default_rng(seed)
+    n, d = 5, 3
+    X, y = generator.normal(size=(n, d)), generator.integers(0, k, n)
+    bounds = generator.choice([0.0, 0.1, 3.0], n)
+    costs = generator.uniform(0, 2, (k, k)) * (1 - np.eye(k))
+    before, now = (generator.dirichlet(np.full(k, 0.4), n) * bounds[:, None] for _ in range(2))
+    now[0] = before[0]
+    W, left = generator.normal(size=(k, d)), 4  # the last row is left out
+    wanted = now.copy()
+    for i in np.flatnonzero(bounds[:left]):
+        wanted[i] = project(now[i] + beta * (now[i] - before[i]), bounds[i])
+
+    width = -(-k // solver.LANES) * solver.LANES
+    table, own, last = np.zeros((d, width)), np.zeros((n, width)), np.zeros((n, width))
+    table[:, :k], own[:, :k], last[:, :k] = W.T, now, before
+    padded = np.full((k, width), compiled.FORBIDDEN)
+    padded[:, :k] = costs
+    facts = np.column_stack([bounds, (X**2).sum(axis=1), y, np.zeros(n)])
+    rows, order = compiled.DenseRows(X), np.arange(left)
+    rise = momentum.extrapolate(rows, facts, padded, order, beta, table, own, last)
+    np.testing.assert_allclose(own[:, :k], wanted, atol=1e-9)
+    assert own.min() >= 0
+    assert not own[:, k:].any()
+    np.testing.assert_allclose(table[:, :k].T, W + (now - own[:, :k]).T @ X, atol=1e-9)
+    assert rise == pytest.approx(((own[:, :k] - now) * costs[y]).sum(), abs=1e-9)
+    np.testing.assert_array_equal(last[:left, :k], now[:left])
+    np.testing.assert_array_equal(last[left:, :k], before[left:])
+
+
 # ---- the whole problem --------------------------------------------------------------------------
 
 
@@ -201,6 +234,16 @@ def test_the_gap_reported_is_that_of_its_weights_and_bounds_the_distance(tol):
     assert model.dual_objective_ <= best.objective_ * (1 + 1e-8)
     assert best.dual_objective_ <= model.objective_ * (1 + 1e-8)
     assert model.duality_gap_ == pytest.approx(1 - model.dual_objective_ / model.objective_)
+
+
+def test_momentum_is_worth_its_passes(monkeypatch):
+    # Rows much longer than 1 / C and alike: each visit moves little, the next undoes half of it.
+    X, y = blobs(21, n=300, d=20, k=4, spread=0.5)
+    swift = exact(tol=1e-4).fit(X + 3, y)
+    monkeypatch.setattr(solver, "SLOW", np.inf)
+    plain = exact(tol=1e-4).fit(X + 3, y)
+    assert plain.objective_ == pytest.approx(swift.objective_, rel=2e-4)
+    assert swift.n_iter_ < plain.n_iter_ / 2
 
 
 # ---- laws ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,16 +25,22 @@ LEAST_NORM = 1e-100
 # the mean share: what is left out is nearly nothing.
 WORTHWHILE = 3e-4
 # Active rows are visited, so many times at most, until their shares have fallen to LOW of what they
-# were, or to ENOUGH of what is wanted; then all rows are looked at again.
-LOW, ENOUGH, MOST_PASSES = 0.2, 0.3, 20
-# A pass over all rows that leaves their shares below so many times the gap wanted is followed by
-# a look at the gap itself: shares are taken before each row moves, and overstate it.
-NEAR = 1.5
-# So is one by which the dual rises by no more than this part of the gap wanted.
-STALLED = 0.5
+# were, or to what is thought to be enough; then all rows are looked at again.
+LOW, MOST_PASSES = 0.2, 20
+# How many times the gap the sum of the shares is taken for until both are known: shares are taken
+# before each row moves.
+TIMES = 1.5
+# The gap is looked at too where a sweep lifts the dual by no more than this part of what is wanted.
+STALLED = 0.1
 # The weights reported are stretched, by so many times the tolerance, to where the objective is
 # least: where nearly all rows can be had without a loss, little losses of many are what remains.
-STRETCHES = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 4.0])
+STRETCHES = np.array([-1.0, 0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 4.0])
+# The dual rises slowly where a pass brings more than this part of what the last one brought.
+SLOW = 0.6
+# Where it does the weights of the last passes are averaged, that of number t by t to this power.
+RECENCY = 3
+# In bytes.
+CACHE_LINE = 64
 # Columns of the weights come in whole vectors.
 LANES = 4
 
@@ -115,7 +122,9 @@ class _Ascent:
         shuffle: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
     ) -> None:
         from kesler.compiled import dual_ascent as compiled
+        from kesler.compiled import extrapolation
 
+        self._momentum = extrapolation
         self._compiled, self._problem, self._shuffle = compiled, problem, shuffle
         self._n, k = len(problem.y), problem.n_classes
         n_features, width = problem.X.shape[1], -(-k // LANES) * LANES
@@ -126,60 +135,66 @@ class _Ascent:
         compiled.square_rows(self._rows, n_features, self._facts)
         self._costs = np.full((k, width), compiled.FORBIDDEN)
         self._costs[:, :k] = problem.costs
-        self._duals = np.zeros((self._n, width))
+        self._duals = _aligned_zeros(self._n, width)
         self._duals[:, :k] = duals
         self._settle(_without_length(self._facts[:, compiled.NORM]))
-        self._weights = np.zeros((n_features, width))
+        self._weights = _aligned_zeros(n_features, width)
         moved = problem.idle() - self._duals[:, :k]
         if moved.any():
             self._weights[:, :k] = problem.X.T @ moved
         self._visited = np.flatnonzero(problem.bounds > 0)
         self._n_visits = 0
-        self._dual = self._measure_dual()
-        self._begin_mean()
+        self._dual, self._gain = self._measure_dual(), np.inf
+        self._previous = np.empty_like(self._duals)
+        self._n_slow, self._mean = 0, self._weights
 
     def climb(self, tol: float, max_iter: int) -> Optimum:
-        """Alternate between passes over all rows and over those that are worth it.
+        """Alternate between sweeps and, where they may have sufficed, looks at the gap itself.
 
-        What is known of the gap, `share`, is the sum of the rows' shares at different times: it
-        says where to go on, and `_look` whether to stop.
+        What is known of the gap otherwise, `share`, is the sum of the rows' shares at different
+        times. How many times the gap that is, a look tells.
         """
-        share, most = self._largest_loss(), max_iter * self._n
+        share, times, most = self._largest_loss(), TIMES, max_iter * self._n
         while self._n_visits < most:
             before = self._dual
-            share = min(share, self._visit(self._visited, share))
+            share = self._sweep(share, times * tol, most)
             wanted = tol * abs(self._dual + share)
-            if share <= NEAR * wanted or self._dual - before <= STALLED * wanted:
+            stands = self._dual - before <= STALLED * wanted or self._n_slow >= MOST_PASSES
+            if stands or share <= times * wanted:
                 optimum = self._look(tol)
                 if optimum.converged:
                     return optimum
-            self._begin_mean()
-            self._visit_active(share, wanted, most)
+                times = share / (optimum.objective - optimum.dual_objective)
         return self._look(tol)
+
+    def _sweep(self, share: float, part: float, most: int) -> float:
+        """Visit all rows, then those that hold most of the gap, until little of it is left.
+
+        Return the sum of the shares, which sufficed if it is but this part of the objective.
+        """
+        share = min(share, self._visit(self._visited, share))
+        enough = max(LOW * share, part * abs(self._dual + share))
+        active, n_passes = self._worthwhile(self._visited, share / self._n), 0
+        while share > enough and len(active) and n_passes < MOST_PASSES and self._n_visits < most:
+            share = self._visit(active, share)
+            active, n_passes = self._worthwhile(active, share / len(active)), n_passes + 1
+        return share
 
     def _largest_loss(self) -> float:
         """Return the sum of the losses of weights that are all 0."""
         largest = self._problem.costs.max(axis=1)[self._problem.y]
         return float(self._problem.bounds @ largest)
 
-    def _visit_active(self, share: float, wanted: float, most: int) -> None:
-        """Visit the rows that hold most of the gap until little of it is left."""
-        active = self._worthwhile(self._visited, share / self._n)
-        goal = max(LOW * share, ENOUGH * wanted)
-        for _ in range(MOST_PASSES):
-            if not len(active) or self._n_visits >= most:
-                return
-            left = self._visit(active, share)
-            if left <= goal:
-                return
-            active = self._worthwhile(active, left / len(active))
-
     def _worthwhile(self, rows: npt.NDArray[np.int64], mean: float) -> npt.NDArray[np.int64]:
         return rows[self._gaps[rows] > WORTHWHILE * mean]
 
     def _visit(self, rows: npt.NDArray[np.int64], share: float) -> float:
         """Visit rows once, and return the sum of their shares before each moved."""
-        least = WORTHWHILE * max(share, 0.0) / self._n
+        least, before = WORTHWHILE * max(share, 0.0) / self._n, self._dual
+        if self._n_slow == 1:
+            np.copyto(self._previous, self._duals)
+        elif self._n_slow > 1:
+            self._extrapolate(rows)
         self._dual += self._compiled.ascend(
             self._rows,
             self._facts,
@@ -190,21 +205,46 @@ class _Ascent:
             self._duals,
         )
         self._n_visits += len(rows)
-        self._sum += self._weights
-        self._n_summed += 1
+        self._judge(self._dual - before)
         return float(self._gaps[rows].sum())
 
-    def _begin_mean(self) -> None:
-        """Begin a new mean of the weights after each pass.
+    def _extrapolate(self, rows: npt.NDArray[np.int64]) -> None:
+        """Give the dual variables of rows Nesterov's momentum.
 
-        Its primal objective is lower than that of the last weights, which rows that contradict each
-        other pull to and fro.
+        A row that was not visited the last time goes on as it went when it was.
         """
-        self._sum, self._n_summed = np.zeros_like(self._weights), 0
+        before = self._compiled.regulariser(self._weights)
+        self._dual += before + self._momentum.extrapolate(
+            self._rows,
+            self._facts,
+            self._costs,
+            rows,
+            (self._n_slow - 1) / (self._n_slow + 2),
+            self._weights,
+            self._duals,
+            self._previous,
+        )
+        self._dual -= self._compiled.regulariser(self._weights)
+
+    def _judge(self, gain: float) -> None:
+        """Note whether passes bring little, each after the other, and what their mean weights are.
+
+        Then rows that contradict each other pull the weights to and fro: momentum helps the dual
+        objective, and the mean has a lower primal one than the last weights.
+        """
+        if SLOW * self._gain < gain:
+            if not self._n_slow:
+                self._mean = self._weights.copy()
+            self._n_slow += 1
+            share = (RECENCY + 1) / (self._n_slow + RECENCY)
+            self._momentum.draw_near(self._mean, share, self._weights)
+        else:
+            self._n_slow, self._mean = 0, self._weights
+        self._gain = max(gain, 0.0)
 
     def _look(self, tol: float) -> Optimum:
         """Measure the objectives, the primal one at multiples of the mean of the weights."""
-        mean, scales = self._sum / max(self._n_summed, 1), 1 + tol * STRETCHES
+        mean, scales = self._mean, 1 + tol * STRETCHES
         losses = np.zeros(len(scales))
         self._compiled.add_losses(self._rows, self._facts, self._costs, mean, scales, losses)
         objectives = scales**2 * self._compiled.regulariser(mean) + losses
@@ -230,6 +270,14 @@ class _Ascent:
         self._duals[rows] = 0.0
         dearest = self._problem.costs.argmax(axis=1)
         self._duals[rows, dearest[self._problem.y[rows]]] = self._problem.bounds[rows]
+
+
+def _aligned_zeros(*shape: int) -> Doubles:
+    """Return an array that begins at a cache line, so that rows share as few as they can."""
+    size, item = math.prod(shape), np.dtype(np.float64).itemsize
+    room = np.zeros(size + CACHE_LINE // item)
+    first = -room.ctypes.data % CACHE_LINE // item
+    return room[first : first + size].reshape(shape)
 
 
 def _without_length(norms: Doubles) -> npt.NDArray[np.int64]:

@@ -24,7 +24,7 @@ JITTER = 1e-6
 class Preconditioner(Protocol):
     """An approximate inverse of a Hessian."""
 
-    def __call__(self, residual: Floats) -> Floats:
+    def __call__(self, residual: Floats, /) -> Floats:
         """Return the inverse times an array of the weights' shape."""
 
 

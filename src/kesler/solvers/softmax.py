@@ -22,11 +22,15 @@ FLAT = 0.02
 MOST_TRIALS = 60
 
 
-class Line(Protocol):
-    """A smooth objective along a direction from a point, by the share of the direction gone."""
+class Slopes(Protocol):
+    """A smooth function along a direction from a point, by the share of the direction gone."""
 
     def slope(self, share: float) -> float:
         """Return the derivative, cheaply."""
+
+
+class Line(Slopes, Protocol):
+    """A smooth objective along a direction."""
 
     def at(self, share: float) -> Point:
         """Return the point."""
@@ -256,18 +260,20 @@ def newton_direction(point: Point, forcing: float) -> Floats:
     return norm * (step if step.any() else direction).astype(np.float64)
 
 
-def flat_share(line: Line) -> float:
-    """Return the share of a direction at which a convex function is nearly flat, 1 if that is.
+def flat_share(line: Slopes, flat: float = FLAT, share: float = 1.0) -> float:
+    """Return the share of a direction at which a convex function is nearly flat.
+
+    Nearly flat is a slope of at most `flat` of the first one; `share` is tried first.
 
     Slopes grow along the line: doubles until they are no longer steep, then closes in by the
     Illinois method. Values are not compared, whose differences vanish in rounding near the end.
     """
-    low, high, share = 0.0, np.inf, 1.0
+    low, high = 0.0, np.inf
     first = below = line.slope(0.0)
     above, side = 0.0, 0
     for _ in range(MOST_TRIALS):
         slope = line.slope(share)
-        if abs(slope) <= FLAT * abs(first):
+        if abs(slope) <= flat * abs(first):
             break
         if slope < 0:
             low, below, above, side = share, slope, above / 2 if side < 0 else above, -1
