@@ -1,0 +1,181 @@
+"""Deformed copies of images: more rows of the same classes, where only few are given."""
+
+from __future__ import annotations
+
+import math
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+
+# Images deformed at once.
+N_TOGETHER = 256
+
+
+def deform(
+    X: Any,
+    image_shape: tuple[int, int] | None = None,
+    *,
+    rotation: float = 10.0,
+    scaling: float = 0.1,
+    shear: float = 0.1,
+    displacement: float = 0.04,
+    smoothness: float = 0.15,
+    random_state: int | np.random.Generator = 0,
+) -> npt.NDArray[Any]:
+    r"""Deform each image at random: an affine map about its middle, and a smooth displacement.
+
+    .. math:: x'_p = x(c + A (p - c) + u_p), \qquad
+        A = \begin{pmatrix} \cos t & -\sin t \\ \sin t & \cos t \end{pmatrix}
+            \begin{pmatrix} 1 & h \\ 0 & 1 \end{pmatrix}
+            \begin{pmatrix} 1 + s_1 & 0 \\ 0 & 1 + s_2 \end{pmatrix},
+
+    each image with its own t, h, s and displacements u, which are Gaussian noise that was smoothed.
+    Between pixels x is linear; beyond the border it goes on as at the border.
+
+    Parameters
+    ----------
+    X : array of shape (n_images, n_pixels)
+        Images, each row by row.
+    image_shape : (int, int) or None, default None
+        Rows and columns of an image. None: square ones.
+    rotation : float >= 0, default 10.0
+        Angles t are even in -rotation to rotation, in degrees.
+    scaling : float from 0, below 1, default 0.1
+        s_1 and s_2 are even in -scaling to scaling.
+    shear : float >= 0, default 0.1
+        h is even in -shear to shear.
+    displacement : float >= 0, default 0.04
+        The standard deviation of u in the middle, down and across, as a share of the shorter side.
+        Larger values bend strokes more, until they no longer show their class.
+    smoothness : float > 0, default 0.15
+        The standard deviation of the Gaussian that smooths u, as a share of the shorter side. Small
+        values crumple an image, large ones only shift it.
+    random_state : int or numpy.random.Generator, default 0
+        The same int gives the same copies.
+
+    Returns
+    -------
+    array of the shape of X
+        float32 unless X is float64.
+
+    Raises
+    ------
+    KeslerError
+        If rows are no images of the shape, hold NaN or infinity, or a parameter is out of its
+        range.
+
+    Notes
+    -----
+    About 0.2 ms for an image of 28x28.
+
+    References
+    ----------
+    Simard, Steinkraus and Platt (2003), "Best practices for convolutional neural networks applied
+    to visual document analysis".
+
+    Examples
+    --------
+    >>> from kesler.datasets import deform
+    >>> import numpy as np
+    >>> X = np.zeros((1, 25))
+    >>> X[0, 12] = 1
+    >>> still = dict(rotation=0, scaling=0, shear=0, displacement=0)
+    >>> bool((deform(X, **still) == X).all()), deform(X).shape
+    (True, (1, 25))
+    """
+    spans = {"rotation": rotation, "scaling": scaling, "shear": shear}
+    _require_parameters({**spans, "displacement": displacement}, scaling, smoothness)
+    X = _as_floats(X)
+    shape = _shape_of(X.shape[1], image_shape)
+    random, side = np.random.default_rng(random_state), min(shape)
+    deformed: npt.NDArray[Any] = np.empty_like(X)
+    for start in range(0, len(X), N_TOGETHER):
+        images = X[start : start + N_TOGETHER].reshape(-1, *shape)
+        maps = _affine_maps(len(images), math.radians(rotation), scaling, shear, random)
+        places = _places(shape, maps)
+        places += _displacements(images.shape, displacement * side, smoothness * side, random)
+        deformed[start : start + N_TOGETHER] = _read_at(images, places)
+    return deformed
+
+
+def _affine_maps(
+    n: int, rotation: float, scaling: float, shear: float, random: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Return matrices A, of shape (n, 2, 2)."""
+    angles = random.uniform(-rotation, rotation, n)
+    turns = np.moveaxis(
+        np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]]), -1, 0
+    )
+    slants = np.zeros((n, 2, 2)) + np.eye(2)
+    slants[:, 0, 1] = random.uniform(-shear, shear, n)
+    factors = 1 + random.uniform(-scaling, scaling, (n, 1, 2))
+    return np.asarray((turns @ slants) * factors)
+
+
+def _places(shape: tuple[int, int], maps: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return where each pixel of each image is read, of shape (2, n, rows, columns)."""
+    middle = (np.array(shape) - 1) / 2
+    offsets = np.indices(shape).reshape(2, -1) - middle[:, None]
+    places = maps @ offsets + middle[:, None]
+    return np.moveaxis(places, 1, 0).reshape(2, len(maps), *shape)
+
+
+def _displacements(
+    shape: tuple[int, ...], deviation: float, smoothness: float, random: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Return smooth noise down and across, of shape (2, n, rows, columns)."""
+    from scipy.ndimage import gaussian_filter, gaussian_filter1d
+
+    impulse = np.eye(1, 2 * math.ceil(4 * smoothness) + 1, math.ceil(4 * smoothness))[0]
+    # White noise keeps this much of its deviation, but near the border, which is held back.
+    kept = float(np.sum(gaussian_filter1d(impulse, smoothness, mode="constant") ** 2))
+    noise = random.standard_normal((2, *shape))
+    smooth = gaussian_filter(noise, (0, 0, smoothness, smoothness), mode="constant")
+    return np.asarray(smooth * (deviation / kept))
+
+
+def _read_at(images: npt.NDArray[Any], places: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """Return the images at places, linear between pixels, one image a row."""
+    from scipy.ndimage import map_coordinates
+
+    numbers = np.broadcast_to(np.arange(len(images))[:, None, None], images.shape)
+    read = map_coordinates(images, np.array([numbers, *places]), order=1, mode="nearest")
+    return np.asarray(read).reshape(len(images), -1)
+
+
+def _as_floats(X: Any) -> npt.NDArray[Any]:
+    given = np.asarray(X)
+    if given.ndim != 2:
+        raise KeslerError(
+            f"X has {given.ndim} dimensions: give one image a row, its pixels row by row"
+        )
+    floats: npt.NDArray[Any] = given if given.dtype == np.float64 else given.astype(np.float32)
+    if not np.isfinite(floats).all():
+        row = int(np.flatnonzero(~np.isfinite(floats).all(axis=1))[0])
+        raise KeslerError(f"image {row} holds NaN or infinity: fill it or leave it out")
+    return floats
+
+
+def _shape_of(n_pixels: int, image_shape: tuple[int, int] | None) -> tuple[int, int]:
+    side = isqrt(n_pixels)
+    rows, columns = (side, side) if image_shape is None else map(int, image_shape)
+    if rows < 1 or rows * columns != n_pixels:
+        said = "square images" if image_shape is None else f"images of {rows}x{columns}"
+        raise KeslerError(
+            f"rows of {n_pixels} pixels are no {said}: say image_shape=(rows, columns)"
+        )
+    return rows, columns
+
+
+def _require_parameters(sizes: dict[str, float], scaling: float, smoothness: float) -> None:
+    for name, value in sizes.items():
+        if not 0 <= value < math.inf:
+            raise KeslerError(f"{name}={value!r} must be a number from 0")
+    if scaling >= 1:
+        raise KeslerError(f"scaling={scaling!r} must be below 1, or images could shrink to nothing")
+    if not 0 < smoothness < math.inf:
+        raise KeslerError(f"smoothness={smoothness!r} must be a number above 0")

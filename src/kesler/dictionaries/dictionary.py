@@ -1,0 +1,156 @@
+"""What a dictionary of candidate features is, and the rows that are seen through one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from kesler.dictionaries.steps import Step
+from kesler.errors import KeslerError
+
+Self = TypeVar("Self", bound="Dictionary")
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
+
+# What the columns of a block of candidates may take.
+BLOCK_BYTES = 1 << 25
+# What the largest value of a column counts in its spread, beside its variance.
+RARE = 0.025
+
+
+class Dictionary(BaseEstimator, ABC):
+    """A pool of candidate features, numbered from 0, whose columns are made when asked for.
+
+    A candidate is one column or a group of columns that are chosen together. `fit` learns what
+    candidates there are (thresholds, centres, patches); `columns` gives some of them on any rows.
+    That is all that a dictionary of one's own must have; `pool` may be given anew where the
+    scores of all candidates can be had without their columns.
+
+    Attributes
+    ----------
+    n_candidates_ : int
+        How many candidates there are, once fitted.
+    indicators : bool
+        Whether every column is 0 or 1: their spreads then follow from scores, without columns.
+    """
+
+    n_candidates_: int
+    indicators: bool = False
+
+    @abstractmethod
+    def fit(self: Self, X: Any, y: Any = None) -> Self:
+        """Learn the candidates from validated rows: a float array or a CSR array."""
+
+    @abstractmethod
+    def columns(self, X: Any, candidates: Ints) -> Floats:
+        """Return the columns of some candidates on validated rows, those of each side by side."""
+
+    def widths(self, candidates: Ints) -> Ints:
+        """Return how many columns each of some candidates has: 1, unless told otherwise."""
+        return np.ones(len(candidates), dtype=np.int64)
+
+    def pool(self, X: Any) -> Pool:
+        """Return the training rows as seen through the dictionary."""
+        return Pool(self, X)
+
+    def step(self, candidate: int) -> Step:
+        """Return how to compute a candidate, for its name, its cost and exports.
+
+        Raises
+        ------
+        KeslerError
+            If the dictionary does not say.
+        """
+        raise KeslerError(
+            f"{type(self).__name__} does not say how candidate {candidate} is computed: give the "
+            "class a method step(candidate) that returns a kesler.dictionaries.steps.Step"
+        )
+
+
+class Pool:
+    """Training rows seen through a dictionary: scores and columns of candidates.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Fitted.
+    X : array or CSR array of shape (n_rows, n_features)
+    """
+
+    def __init__(self, dictionary: Dictionary, X: Any) -> None:
+        self.dictionary = dictionary
+        self.X = X
+
+    @property
+    def n_candidates(self) -> int:
+        """How many candidates there are."""
+        return self.dictionary.n_candidates_
+
+    def columns(self, candidates: Ints) -> Floats:
+        """Return the columns of some candidates, of shape (n_rows, sum of their widths)."""
+        return self.dictionary.columns(self.X, candidates)
+
+    def blocks(self) -> Iterator[Ints]:
+        """Yield all candidates by blocks whose columns fit in memory."""
+        step = max(1, BLOCK_BYTES // (8 * max(1, self.X.shape[0])))
+        for first in range(0, self.n_candidates, step):
+            yield np.arange(first, min(first + step, self.n_candidates))
+
+    def scores(self, residuals: Floats) -> Iterator[tuple[int, Floats]]:
+        r"""Yield the first number and the scores of blocks of candidates.
+
+        .. math:: s_J = \sum_{j \in J} \Big\| \sum_i x_{ij} R_i \Big\|_1
+
+        for the columns J of each candidate and residuals R of shape (n_rows, n_classes). With
+        R = (rho - e_y) / m it is the L1 norm of the loss's gradient.
+        """
+        for block in self.blocks():
+            columns = self.columns(block)
+            gradients = residuals.astype(columns.dtype, copy=False).T @ columns
+            yield int(block[0]), self._by_candidate(np.abs(gradients).sum(axis=0), block)
+
+    def spreads(self, row_weights: Floats, *, centred: bool) -> Iterator[tuple[int, Floats]]:
+        r"""Yield the first number and the spreads of blocks of candidates.
+
+        .. math:: t_J^2 = \sum_{j \in J} \sum_i q_i \Big( (x_{ij} - \bar{x}_j)^2
+            + \epsilon \max_l (x_{lj} - \bar{x}_j)^2 \Big)
+
+        for the columns J of each candidate and row weights q, with the mean so weighted, or 0
+        unless centred. 0 where nothing but rounding is left of the squares. Without the second
+        term, what is rarely other than 0 would count as much as what tells half of the rows from
+        the others; the largest may be bounded from above.
+        """
+        if self.dictionary.indicators:
+            for first, sums in self.scores(row_weights[:, None]):
+                yield first, spread(sums, sums, (0.0, 1.0), row_weights, centred=centred)
+            return
+        for block in self.blocks():
+            columns = self.columns(block)
+            q = row_weights.astype(columns.dtype)
+            ends = columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf)
+            each = spread(q @ columns, q @ np.square(columns), ends, row_weights, centred=centred)
+            yield int(block[0]), np.sqrt(self._by_candidate(each**2, block))
+
+    def _by_candidate(self, values: Floats, block: Ints) -> Floats:
+        """Return sums of the values of each candidate's columns."""
+        ends = np.cumsum(self.dictionary.widths(block))
+        return np.add.reduceat(values, np.concatenate([[0], ends[:-1]]))
+
+
+def spread(
+    sums: Floats, squares: Floats, ends: tuple[Any, Any], row_weights: Floats, *, centred: bool
+) -> Floats:
+    """Return the spread of columns by weighted sums, sums of squares, least and largest values."""
+    total = float(row_weights.sum())
+    if not total > 0:
+        return np.zeros_like(squares)
+    means = sums / total if centred else np.zeros_like(sums)
+    left = squares - sums * means
+    reach = np.maximum(np.abs(ends[0] - means), np.abs(ends[1] - means))
+    rounding = float(np.finfo(squares.dtype).eps) ** 0.75
+    return np.sqrt(np.where(left > rounding * squares, left + RARE * total * reach**2, 0.0))
