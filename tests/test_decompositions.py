@@ -32,6 +32,7 @@ from kesler.decompositions.codes import (
     random_code,
     row_distance,
 )
+from kesler.estimators.shareboost import ShareBoostClassifier
 
 SGD = SGDClassifier(random_state=0, learning_rate="constant", eta0=0.1)
 ONLINE = OnlineClassifier("multi", update="pa1", intercept=1.0)
@@ -261,6 +262,21 @@ def test_exponential_loss_bears_any_margin():
     margins = np.array([[1e6, -1e6, 1e6]])
     model = with_margins(ErrorCorrectingCode(code=code, loss="exponential"), margins, 3)
     assert np.isfinite(model.decision_function(margins)).all()
+
+
+def test_one_vs_rest_counts_the_features_that_its_classes_choose_together():
+    generator = np.random.default_rng(0)
+    y = np.arange(90) % 6
+    X = generator.normal(size=(90, 12))
+    X[:, :6] += 2 * np.eye(6)[y]
+    model = OneVsRest(ShareBoostClassifier(4)).fit(X, y)
+    chosen = np.array([learner.support_ for learner in model.estimators_])
+    counts = [len(np.unique(chosen[:, :t])) for t in (1, 2, 3, 4)]
+    assert model.n_features_by_round_ == counts
+    assert counts == sorted(counts) and counts[-1] > 4
+    assert (model.predict(X) == y).mean() > 0.8
+    with pytest.raises(AttributeError, match="path_"):
+        OneVsRest(GaussianNB()).fit(X, y).n_features_by_round_  # noqa: B018
 
 
 def test_one_vs_rest_gives_equal_margins_to_the_class_met_first():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kesler.algorithms.algorithm import threshold_algorithm
     from kesler.bounds import mistake_bound
+    from kesler.compact import export
     from kesler.decompositions.error_correcting_code import ErrorCorrectingCode
     from kesler.decompositions.kesler_reduction import KeslerReduction
     from kesler.decompositions.label_tree import LabelTree
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from kesler.estimators.bank import Bank
     from kesler.estimators.crammer_singer import CrammerSingerClassifier
     from kesler.estimators.files import load
+    from kesler.estimators.jointboost import JointBoostClassifier
     from kesler.estimators.linear_max import LinearMax
+    from kesler.estimators.mixed_norm import MixedNormClassifier
     from kesler.estimators.multilabel import OnlineMultilabelClassifier
     from kesler.estimators.online import OnlineClassifier
     from kesler.estimators.ordinal import OnlineOrdinalClassifier
     from kesler.estimators.ranking import OnlineLabelRanker
+    from kesler.estimators.shareboost import ShareBoostClassifier
     from kesler.estimators.softmax import SoftmaxClassifier
     from kesler.estimators.structured import StructuredLearner
     from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
@@ -51,10 +55,12 @@ _HOMES = {
     "FilterTree": "kesler.decompositions.tournaments",
     "CrammerSingerClassifier": "kesler.estimators.crammer_singer",
     "Grouped": "kesler.hypotheses",
+    "JointBoostClassifier": "kesler.estimators.jointboost",
     "KeslerError": "kesler.errors",
     "KeslerReduction": "kesler.decompositions.kesler_reduction",
     "LabelTree": "kesler.decompositions.label_tree",
     "LinearMax": "kesler.estimators.linear_max",
+    "MixedNormClassifier": "kesler.estimators.mixed_norm",
     "OneVsOne": "kesler.decompositions.one_vs_one",
     "OneVsRest": "kesler.decompositions.one_vs_rest",
     "OneAgainstSome": "kesler.decompositions.one_against_some",
@@ -65,10 +71,12 @@ _HOMES = {
     "Ordered": "kesler.hypotheses",
     "PerClass": "kesler.hypotheses",
     "Ratings": "kesler.ratings",
+    "ShareBoostClassifier": "kesler.estimators.shareboost",
     "Shared": "kesler.hypotheses",
     "SoftmaxClassifier": "kesler.estimators.softmax",
     "StructuredLearner": "kesler.estimators.structured",
     "SubExperts": "kesler.maps.sub_experts",
+    "export": "kesler.compact",
     "feature_map": "kesler.maps.feature_map",
     "link_function": "kesler.links.link",
     "load": "kesler.estimators.files",
@@ -86,10 +94,12 @@ __all__ = [
     "ErrorCorrectingTournament",
     "FilterTree",
     "Grouped",
+    "JointBoostClassifier",
     "KeslerError",
     "KeslerReduction",
     "LabelTree",
     "LinearMax",
+    "MixedNormClassifier",
     "OneAgainstSome",
     "OneVsOne",
     "OneVsRest",
@@ -100,10 +110,12 @@ __all__ = [
     "Ordered",
     "PerClass",
     "Ratings",
+    "ShareBoostClassifier",
     "Shared",
     "SoftmaxClassifier",
     "StructuredLearner",
     "SubExperts",
+    "export",
     "feature_map",
     "link_function",
     "load",

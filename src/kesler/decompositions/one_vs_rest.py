@@ -42,6 +42,8 @@ class OneVsRest(Decomposition):
     classes_by_code_ : the same, in the order in which they were met.
     n_evaluations_ : int
         Binary learners asked for each prediction: n_classes.
+    n_features_by_round_ : list of int
+        Of binary learners that choose one candidate a round: how many all classes use together.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 
@@ -91,6 +93,22 @@ class OneVsRest(Decomposition):
     def n_evaluations_(self) -> int:
         """The binary learners that one prediction asks."""
         return len(self._known())
+
+    @property
+    def n_features_by_round_(self) -> list[int]:
+        """How many candidates all classes together use after 1, 2, ... rounds of each.
+
+        Of binary learners that choose one a round, as :class:`~kesler.ShareBoostClassifier` does,
+        and tell it in their `path_`. A learner with fewer rounds stays as it is after its last.
+
+        Raises
+        ------
+        AttributeError
+            If the binary learners have no `path_`.
+        """
+        chosen = [[step.candidate for step in learner.path_] for learner in self.estimators_]
+        rounds = range(1, max(map(len, chosen)) + 1)
+        return [len({each for path in chosen for each in path[:t]}) for t in rounds]
 
     def _fit(self, examples: Examples) -> None:
         problems = (examples.problem(examples.codes == code) for code in range(len(self._table)))
