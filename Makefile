@@ -36,12 +36,16 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/enron_batch.py
 	$(BIN)/python papers/lecture.py
 	$(BIN)/python papers/mesterharm2001.py
+	$(BIN)/python papers/shareboost2011.py
+	$(BIN)/python papers/shareboost_mnist.py
 
 bench: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/batch.py
 	$(BIN)/python benchmarks/batch_softmax.py
+	$(BIN)/python benchmarks/shareboost.py
+	$(BIN)/python benchmarks/mixed_norm.py
 
 $(VENV)/python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Kesler needs Python 3.11 or newer: make PYTHON=python3.12')"

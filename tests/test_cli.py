@@ -12,7 +12,7 @@ from commands import kesler, messages, refused, write_csv, write_jsonl, write_sv
 from kesler.links import LINKS
 from kesler.updates import RULES
 
-COMMANDS = ("compare", "learn", "predict")
+COMMANDS = ("compare", "learn", "predict", "share")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -133,6 +133,7 @@ def bad(request, tmp_path):
 def test_bad_input_is_a_sentence(capsys, bad, tmp_path):
     path, options, words = bad
     refused(kesler(capsys, "compare", path, *options), *words)
+    refused(kesler(capsys, "share", path, *options), *words)
     refused(kesler(capsys, "learn", path, *options, "--model", tmp_path / "new"), *words)
     assert not (tmp_path / "new").exists()
 

@@ -1,15 +1,28 @@
-"""What the display of mistake curves draws."""
+"""What displays draw."""
 
 import sys
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from kesler import KeslerError
-from kesler.plots import COLOURS, MistakeCurveDisplay, require_drawable, save_mistake_curves
+from kesler import KeslerError, ShareBoostClassifier
+from kesler.dictionaries.steps import Column, Template
+from kesler.plots import (
+    COLOURS,
+    ChosenFeaturesDisplay,
+    FeatureCurveDisplay,
+    MistakeCurveDisplay,
+    MistakenImagesDisplay,
+    TemplatesDisplay,
+    require_drawable,
+    save_feature_curves,
+    save_mistake_curves,
+)
 from kesler.progressive import MethodResult, ProgressiveResult
 
 
@@ -112,3 +125,146 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
         require_drawable("curves.png")
     with pytest.raises(KeslerError, match=r"pip install 'kesler\[plots\]'"):
         MistakeCurveDisplay.from_results({"multi": progressive(10, every=2)})
+
+
+# ---- few features -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    frame = pd.DataFrame(X, columns=[f"column {'long ' * 8}{i}" for i in range(6)])
+    return ShareBoostClassifier(4).fit(frame, np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)])
+
+
+def test_the_path_and_its_rivals_are_lines(fitted):
+    rivals = {"mixed norm": ([2, 10], [1.5, 0.5])}
+    axes = Figure().subplots()
+    display = FeatureCurveDisplay.from_estimator(fitted, measure="loss", rivals=rivals, ax=axes)
+    own, rival = display.lines_
+    assert own.get_xdata().tolist() == [1, 2, 3, 4] and rival.get_xdata().tolist() == [2, 10]
+    assert own.get_ydata().tolist() == [each.loss for each in fitted.path_]
+    loss = fitted.path_[-1].loss
+    texts = display.ax_.texts
+    assert [t.get_text() for t in texts] == [f"ShareBoost  {loss:.4g}", "mixed norm  0.5"]
+    assert {t.xy[0] for t in texts} == {10}
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("features", "loss")
+
+
+def test_errors_are_drawn_in_percent():
+    display = FeatureCurveDisplay({"one": ([1, 5], [0.5, 0.125])}).plot(Figure().subplots())
+    assert display.lines_[0].get_ydata().tolist() == [50, 12.5]
+    assert display.ax_.texts[0].get_text() == "one  12.50 %"
+    assert display.ax_.get_ylabel() == "error in %"
+
+
+def test_names_of_curves_that_end_apart_do_not_meet():
+    curves = {f"m{i}": ([1, 5 + i], [0.5, 0.1 + i / 1000]) for i in range(5)}
+    ax = FeatureCurveDisplay(curves).plot(Figure().subplots()).ax_
+    heights = np.array([text.xy[1] for text in ax.texts])
+    assert (np.diff(np.sort(heights)) >= 0.0499 * ax.get_ylim()[1]).all()
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (({},), "nothing to draw"),
+        (({"one": ([1, 2], [0.5])},), "the curve 'one' has sizes of shape"),
+        (({"one": ([], [])},), "one at least"),
+    ],
+)
+def test_curves_that_are_none_are_refused(arguments, sentence):
+    with pytest.raises(KeslerError, match=sentence):
+        FeatureCurveDisplay(*arguments)
+    with pytest.raises(KeslerError, match="choose 'error' or 'loss'"):
+        FeatureCurveDisplay({"one": ([1], [1])}, measure="weight")
+
+
+def test_errors_need_an_eval_set(fitted):
+    with pytest.raises(KeslerError, match="fit with eval_set"):
+        FeatureCurveDisplay.from_estimator(fitted)
+
+
+def test_curves_are_saved(tmp_path):
+    save_feature_curves({"one": ([1, 5], [0.5, 0.1])}, str(tmp_path / "c.png"), "a title", "error")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_map_shows_weights_by_feature_and_class(fitted):
+    display = ChosenFeaturesDisplay.from_estimator(fitted, most=3)
+    assert (display.image_.get_array() == fitted.coef_.T[:3]).all()
+    low, high = display.image_.get_clim()
+    assert high == -low == np.abs(fitted.coef_[:, :3]).max()
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["a", "b", "c"]
+    named = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert len(named) == 3 and all(len(name) == 36 and name.endswith("...") for name in named)
+
+
+def test_names_on_the_map_do_not_overlap():
+    weights = np.random.default_rng(0).normal(size=(200, 100))
+    names, classes = [f"feature {i}" for i in range(200)], [f"class {i}" for i in range(100)]
+    display = ChosenFeaturesDisplay(weights, names, classes).plot()
+    display.figure_.canvas.draw()
+    ax = display.ax_
+    for labels, side in ((ax.get_yticklabels(), "y"), (ax.get_xticklabels(), "x")):
+        boxes = [label.get_window_extent() for label in labels]
+        ends = sorted((getattr(box, side + "0"), getattr(box, side + "1")) for box in boxes)
+        assert all(a[1] <= b[0] for a, b in pairwise(ends))
+
+
+def test_weights_without_names_are_refused():
+    with pytest.raises(KeslerError, match=r"shape \(2, 3\) do not go with 2 names and 2 classes"):
+        ChosenFeaturesDisplay(np.ones((2, 3)), ["a", "b"], [0, 1])
+
+
+def test_templates_stand_over_their_masks():
+    patch, mask = np.arange(6.0).reshape(2, 3), np.eye(4)[:3] + 0.5
+    display = TemplatesDisplay([Template((4, 6), patch * i, mask) for i in range(1, 13)]).plot()
+    assert display.axes_.shape == (12, 2)
+    for i, (upper, lower) in enumerate(display.axes_, start=1):
+        assert (upper.images[0].get_array() == patch * i).all()
+        assert (lower.images[0].get_array() == mask).all() and upper.get_title() == str(i)
+        # A top left corner at (0, 0) has the patch's middle at row 0.5, column 1.
+        left, right, bottom, top = lower.images[0].get_extent()
+        assert (left, right, bottom, top) == (0.5, 4.5, 3.0, 0.0)
+        assert lower.get_xlim() == (-0.5, 5.5) and lower.get_ylim() == (3.5, -0.5)
+        assert upper.get_position().y0 >= lower.get_position().y1
+
+
+def test_what_is_no_template_is_refused(fitted):
+    with pytest.raises(KeslerError, match="a Column is no template"):
+        TemplatesDisplay.from_estimator(fitted)
+    with pytest.raises(KeslerError, match="nothing to draw"):
+        TemplatesDisplay([])
+    assert isinstance(fitted.dictionary_.step(0), Column)
+
+
+class Reversed:
+    """Predicts what is not there."""
+
+    def predict(self, X):
+        return 9 - X[:, 0].astype(int)
+
+
+def test_mistakes_are_shown_with_what_they_are_and_were_taken_for():
+    X = np.tile(np.arange(10.0)[:, None], (1, 6))
+    labels = np.where(np.arange(10) < 4, np.arange(10), 9 - np.arange(10))
+    display = MistakenImagesDisplay.from_estimator(Reversed(), X, labels, (2, 3), most=3)
+    assert [ax.get_title() for ax in display.axes_] == ["0 → 9", "1 → 8", "2 → 7"]
+    shown = [ax.images[0].get_array() for ax in display.axes_]
+    assert [(image.shape, image.mean()) for image in shown] == [((2, 3), i) for i in range(3)]
+    title = display.figure_.get_suptitle()
+    assert title == "4 of 10 images predicted wrongly; the first 3 are shown"
+
+
+def test_a_classifier_without_mistakes_can_be_drawn():
+    display = MistakenImagesDisplay.from_predictions(np.ones((2, 2, 2)), ["a", "b"], ["a", "b"])
+    assert display.figure_.get_suptitle() == "0 of 2 images predicted wrongly"
+    assert len(display.axes_) == 0
+
+
+def test_images_that_do_not_fit_are_refused():
+    with pytest.raises(KeslerError, match="no images of 2 x 4 pixels"):
+        MistakenImagesDisplay.from_estimator(Reversed(), np.ones((3, 6)), [1, 2, 3], (2, 4))
+    with pytest.raises(KeslerError, match="do not go with 2 labels"):
+        MistakenImagesDisplay.from_predictions(np.ones((3, 2, 2)), [1, 2], [1, 2, 3])

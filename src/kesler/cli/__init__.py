@@ -1,4 +1,4 @@
-"""The command line: kesler compare | learn | predict | show."""
+"""The command line: kesler compare | learn | predict | share | show."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ OPTIONS = {
     "feature_map='": "--map '",
     "conditioning='": "--conditioning '",
     "half_life=": "--half-life ",
+    "n_features_to_select=": "--features ",
+    "alpha=": "--alpha ",
 }
 
 
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import_module(f"kesler.cli.{options.command}").run(options)
         sys.stdout.flush()
     except KeslerError as error:
-        return _stopped(_spoken(str(error)), 2)
+        return _stopped(spoken(str(error)), 2)
     except BrokenPipeError:
         # The interpreter's own last flush must find an open end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -65,7 +67,8 @@ def _stopped(sentence: str, code: int) -> int:
     return code
 
 
-def _spoken(sentence: str) -> str:
+def spoken(sentence: str) -> str:
+    """Return a sentence of the library as the command line says it."""
     for argument, option in OPTIONS.items():
         sentence = sentence.replace(argument, option)
     return sentence

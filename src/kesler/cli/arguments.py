@@ -68,6 +68,22 @@ examples:
 
 {EXIT}"""
 
+SHARE = f"""\
+Choose few features that all classes share (ShareBoost), one after the other, and
+print what each choice gave: the training loss, the gradient that made it the
+choice and, with --valid or --holdout, the error on rows that had no part in it.
+All rows are kept in memory.
+
+{INPUT}"""
+
+SHARE_EXAMPLES = f"""\
+examples:
+  kesler share dataset:pendigits --features 30 --holdout 0.2 --plot path.png
+  kesler share rows.csv --label kind --dictionary stumps --export kinds.c
+  kesler share train.svm --features 50 --valid test.svm --json path.json
+
+{EXIT}"""
+
 SHOW = """\
 Print what a model file holds: the parts of the learner, what is done to rows
 before it sees them, how far it has come, its features and classes."""
@@ -102,6 +118,7 @@ def parser() -> ArgumentParser:
     _compare(command("compare", "several methods over one stream", COMPARE, COMPARE_EXAMPLES))
     _learn(command("learn", "learn a stream and write the model", LEARN, LEARN_EXAMPLES))
     _predict(command("predict", "print the class of each row", PREDICT, PREDICT_EXAMPLES))
+    _share(command("share", "few features that all classes share", SHARE, SHARE_EXAMPLES))
     _show(command("show", "print what a model file holds", SHOW, SHOW_EXAMPLES))
     return root
 
@@ -295,6 +312,78 @@ def _predict(command: ArgumentParser) -> None:
 def _show(command: ArgumentParser) -> None:
     command.add_argument("model", metavar="MODEL", help="what kesler learn or save wrote")
     command.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _share(command: ArgumentParser) -> None:
+    _input(command)
+    add = command.add_argument
+    add(
+        "--features",
+        type=_positive,
+        default=10,
+        metavar="N",
+        help="how many to choose at most (default: %(default)s)",
+    )
+    add(
+        "--dictionary",
+        # Those of ShareBoostClassifier, whose room would import NumPy.
+        choices=("columns", "products", "stumps", "pieces", "templates"),
+        default="columns",
+        help="what to choose from: the features themselves (default), products of two, thresholds "
+        "of one, linear pieces around centres, or patches of images",
+    )
+    add(
+        "--choice",
+        choices=("gradient", "line", "column", "full"),
+        help="the next one is that of the largest gradient (default), or the one that lowers the "
+        "loss most along its gradient (line), by its own weights (column), or with all weights "
+        "solved anew (full, slow)",
+    )
+    add(
+        "--scale",
+        choices=("spread", "none"),
+        help="divide gradients by the spreads of features, so that units of measurement change "
+        "nothing (default), or take features as they are (none)",
+    )
+    add(
+        "--penalty",
+        choices=("frobenius", "inf-1", "2-1"),
+        help="on the weights of what is chosen: the sum of their squares, or of the largest of "
+        "each feature, or of the lengths of each (default: none)",
+    )
+    add("--alpha", type=float, metavar="NUMBER", help="what the penalty counts (default 0.001)")
+    held = command.add_mutually_exclusive_group()
+    held.add_argument("--valid", metavar="FILE", help="rows to take the error on, read as INPUT is")
+    held.add_argument(
+        "--holdout",
+        type=_share_of_rows,
+        metavar="SHARE",
+        help="leave out this share of the rows, at random, and take the error on them",
+    )
+    add(
+        "--plot",
+        metavar="FILE",
+        help="draw the error, or else the loss, against the number of features (.png, .svg or "
+        ".pdf; needs kesler[plots])",
+    )
+    add(
+        "--export",
+        metavar="FILE",
+        help="write a predictor that runs without Kesler: .py (NumPy only), .c (C99) or .onnx "
+        "(needs kesler[onnx])",
+    )
+    add("--json", metavar="FILE", help="write the table there, too")
+    _reading(command)
+
+
+def _share_of_rows(token: str) -> float:
+    try:
+        share = float(token)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise ArgumentTypeError(f"{token!r} is not a share between 0 and 1, as 0.2 is")
+    return share
 
 
 def _positive(token: str) -> int:

@@ -83,11 +83,11 @@ def row(line: Line) -> str:
 def statement(stream: Stream, comparison: Comparison) -> str:
     """Return the one line that says what was read."""
     counts = [
-        _counted(stream.n_rows, "row"),
-        _counted(comparison.n_features, "feature"),
-        _counted(comparison.n_classes, "class", "classes"),
+        counted(stream.n_rows, "row"),
+        counted(comparison.n_features, "feature"),
+        counted(comparison.n_classes, "class", "classes"),
     ]
-    skipped = f"; {_counted(stream.n_bad, 'bad row')} skipped" if stream.n_bad else ""
+    skipped = f"; {counted(stream.n_bad, 'bad row')} skipped" if stream.n_bad else ""
     return f"{stream.source}: {', '.join(counts)}{skipped}"
 
 
@@ -139,5 +139,6 @@ def _rate(rows_per_second: float | None) -> str:
     return "-" if rows_per_second is None else f"{rows_per_second:,.0f}"
 
 
-def _counted(n: int, one: str, many: str = "") -> str:
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number and what it counts."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

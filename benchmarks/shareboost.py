@@ -1,0 +1,306 @@
+"""ShareBoost's path beside abess's: seconds and log loss at the same numbers of features.
+
+    python benchmarks/shareboost.py [landsat pendigits mnist r8 ...] [--shortlist 1]
+
+Both minimise the logistic loss without a penalty. Ours (by the gradient alone, or the best of the
+`--shortlist` steepest candidates) is one fit, which gives every size; abess is asked for all sizes
+up to each of a few, in a process of its own that is stopped after the limit: nothing else makes it
+return smaller sizes than its best. The loss of both is computed by one function from their weights.
+The targets are a fifth of abess's time at most, and no higher loss, at the largest size that it
+finished.
+
+Then the time of a round is measured as candidates and as rows grow, and the exponent fitted. Into
+benchmarks/results/shareboost.md and .json; exits 1 if a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sklearn
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.feature_extraction.text import TfidfVectorizer
+from threadpoolctl import threadpool_info
+
+from kesler import ShareBoostClassifier
+from kesler.datasets import load
+
+RESULTS = Path(__file__).parent / "results"
+SIZES = (5, 10, 20, 50)
+TIMES_FASTER = 5.0
+MOST_EXPONENT = 1.15
+MNIST_ROWS = 10_000
+FEWEST_TEXTS = 30
+"""A term of R8 is kept if it is in as many texts; abess is handed a dense table of them."""
+CANDIDATES, ROWS = (500, 1000, 2000, 4000), (2000, 4000, 8000, 16_000)
+ROUNDS = 12
+
+Codes = npt.NDArray[np.int64]
+Problem = tuple[Any, Codes]
+
+
+# ---- the sets -------------------------------------------------------------------------------
+
+
+def pairs(name: str, n_rows: int) -> Problem:
+    """Return the products of ordered pairs a <= b of features in [-1, 1]."""
+    data = load(name)
+    X = np.asarray(data.X, dtype=np.float64)[:n_rows]
+    low, high = X.min(axis=0), X.max(axis=0)
+    X = 2 * (X - low) / (high - low) - 1
+    a, b = np.triu_indices(X.shape[1])
+    return X[:, a] * X[:, b], codes(data.y[:n_rows])
+
+
+def mnist() -> Problem:
+    """Return pixels from 0 to 1, without those that are always 0."""
+    data = load("mnist")
+    X = np.asarray(data.X[:MNIST_ROWS], dtype=np.float64) / 255
+    return X[:, X.any(axis=0)], codes(data.y[:MNIST_ROWS])
+
+
+def r8() -> Problem:
+    """Return the news of R8 as tf-idf, sparse."""
+    data = load("r8")
+    terms = TfidfVectorizer(min_df=FEWEST_TEXTS)
+    X = terms.fit_transform([record["text"] for record in data.records])
+    return sparse.csr_array(X), codes(data.y)
+
+
+def codes(y: Any) -> Codes:
+    """Return labels by number."""
+    return np.asarray(np.unique(np.asarray(y), return_inverse=True)[1], dtype=np.int64)
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "landsat": lambda: pairs("landsat", 4435),
+    "pendigits": lambda: pairs("pendigits", 7494),
+    "mnist": mnist,
+    "r8": r8,
+}
+
+
+# ---- the two --------------------------------------------------------------------------------
+
+
+def log_loss(X: Any, y: Codes, W: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    """Return the mean logistic loss of weights of shape (n_features, n_classes)."""
+    scores = X @ W + b
+    return float((logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]).mean())
+
+
+def ours(
+    X: Any, y: Codes, n_features: int, shortlist: int = 1
+) -> tuple[ShareBoostClassifier, float]:
+    """Return the fitted model and the seconds it took."""
+    rule = {"choice": "full", "shortlist": shortlist} if shortlist > 1 else {}
+    model = ShareBoostClassifier(n_features, loss="softmax", **rule)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # classes apart: there are no more features to gain by
+        begun = time.perf_counter()
+        model.fit(X, y)
+        return model, time.perf_counter() - begun
+
+
+def our_loss(model: ShareBoostClassifier, X: Any, y: Codes, n: int) -> float:
+    """Return the loss after n features, or after the last if there are fewer."""
+    part = model.at(min(n, len(model.path_)))
+    return log_loss(X[:, part.support_], y, part.coef_.T, part.intercept_)
+
+
+def their_path(name: str, n_features: int, answer: Connection) -> None:
+    """Send the seconds and the loss of abess for all sizes up to one."""
+    from abess import MultinomialRegression
+
+    X, y = PROBLEMS[name]()
+    X = X.toarray() if sparse.issparse(X) else X
+    model = MultinomialRegression(
+        support_size=list(range(1, n_features + 1)), ic_coef=0.0, ic_type="bic", thread=1
+    )
+    begun = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - begun
+    n_chosen = int(np.count_nonzero(np.abs(model.coef_).sum(axis=1)))
+    loss = log_loss(X, y, model.coef_, model.intercept_)
+    answer.send({"seconds": seconds, "loss": loss, "n_chosen": n_chosen})
+
+
+def theirs(name: str, n_features: int, limit: float) -> dict[str, Any] | None:
+    """Return what abess came to, None if it took longer than the limit."""
+    here, there = multiprocessing.Pipe(duplex=False)
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=their_path, args=(name, n_features, there))
+    process.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(limit) else None
+    except EOFError:
+        raise SystemExit(f"abess failed on {name}: is it installed? pip install abess") from None
+    finally:
+        process.terminate()
+        process.join()
+
+
+def measure(name: str, repeats: int, limit: float, shortlist: int) -> dict[str, Any]:
+    """Return both paths on one problem."""
+    X, y = PROBLEMS[name]()
+    ours(X[:300], y[:300], 2)  # compiles
+    fits = [ours(X, y, SIZES[-1], shortlist) for _ in range(repeats)]
+    model = fits[0][0]
+    rows = []
+    for size in SIZES:
+        at = min(size, len(model.path_)) - 1
+        row = {
+            "size": size,
+            "seconds": statistics.median(each.path_[at].seconds for each, _ in fits),
+            "loss": our_loss(model, X, y, size),
+            "abess": theirs(name, size, limit),
+        }
+        rows.append(row)
+        print(name, row, flush=True)
+        if row["abess"] is None:
+            break
+    return {
+        "rows": X.shape[0],
+        "candidates": X.shape[1],
+        "classes": int(y.max()) + 1,
+        "fit_seconds": [seconds for _, seconds in fits],
+        "path": rows,
+    }
+
+
+# ---- how the time of a round grows ----------------------------------------------------------
+
+
+def seconds_a_round(n_rows: int, n_candidates: int) -> float:
+    """Return the median time of a round on noise, later rounds only."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(n_rows, n_candidates))
+    y = (X[:, :10] + generator.gumbel(size=(n_rows, 10))).argmax(axis=1)
+    model, _ = ours(X, y, ROUNDS)
+    ends = [each.seconds for each in model.path_]
+    return float(np.median(np.diff(ends)[2:]))
+
+
+def growth() -> dict[str, Any]:
+    """Return the times of a round for growing sizes, and the exponents of their growth."""
+    times = {
+        "candidates": {d: seconds_a_round(4000, d) for d in CANDIDATES},
+        "rows": {m: seconds_a_round(m, 1000) for m in ROWS},
+    }
+    exponents = {
+        name: float(np.polyfit(np.log(list(each)), np.log(list(each.values())), 1)[0])
+        for name, each in times.items()
+    }
+    print(exponents, flush=True)
+    return {"seconds": times, "exponents": exponents}
+
+
+# ---- the page -------------------------------------------------------------------------------
+
+
+def missed(results: dict[str, Any]) -> list[str]:
+    """Return the targets that are missed, each as a sentence."""
+    sentences = []
+    for name, result in results["problems"].items():
+        done = [row for row in result["path"] if row["abess"] is not None]
+        if not done:
+            continue
+        last = done[-1]
+        ratio = last["abess"]["seconds"] / last["seconds"]
+        if ratio < TIMES_FASTER:
+            sentences.append(f"{name}: {ratio:.1f} times faster, not {TIMES_FASTER:g}.")
+        if last["loss"] > last["abess"]["loss"]:
+            sentences.append(
+                f"{name}: loss {last['loss']:.4f} at {last['size']}, abess "
+                f"{last['abess']['loss']:.4f}."
+            )
+    for name, exponent in results.get("growth", {}).get("exponents", {}).items():
+        if exponent > MOST_EXPONENT:
+            sentences.append(f"A round grows with the {name} to the power of {exponent:.2f}.")
+    return sentences
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the results as a table."""
+    lines = [
+        "# ShareBoost's path beside abess's",
+        "",
+        "Seconds for all sizes up to each (ours: medians, one fit to the largest), and the mean "
+        "log loss of the training rows at this size, both without a penalty.",
+        "",
+        "| set | rows x candidates, classes | features | kesler s | abess s | times | kesler loss "
+        "| abess loss |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, result in results["problems"].items():
+        size = f"{result['rows']} x {result['candidates']}, {result['classes']}"
+        lines += [f"| {name} | {size} | {cells(row, results['limit'])} |" for row in result["path"]]
+    if "growth" in results:
+        told = ", ".join(
+            f"{name} to the power of {value:.2f}"
+            for name, value in results["growth"]["exponents"].items()
+        )
+        lines += ["", f"A round's time grows with {told}."]
+    lines += ["", *(missed(results) or ["All targets are met."]), "", results["machine"], ""]
+    return "\n".join(lines)
+
+
+def cells(row: dict[str, Any], limit: float) -> str:
+    """Return one size as cells."""
+    found, seconds = row["abess"], row["seconds"]
+    if found is None:
+        times = limit / seconds
+        return f"{row['size']} | {seconds:.2f} | > {limit:g} | > {times:.0f} | {row['loss']:.4f} | "
+    ratio = found["seconds"] / seconds
+    return (
+        f"{row['size']} | {seconds:.2f} | {found['seconds']:.2f} | {ratio:.1f} | "
+        f"{row['loss']:.4f} | {found['loss']:.4f}"
+    )
+
+
+def main() -> int:
+    """Run what is asked for, and put it beside what was run before."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--shortlist", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=900.0)
+    arguments = parser.parse_args()
+    path = RESULTS / "shareboost.json"
+    before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
+    threads = max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+    results = {
+        "machine": f"{os.cpu_count()} cores, {threads} for BLAS, {platform.machine()}, "
+        f"Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"scikit-learn {sklearn.__version__}",
+        "limit": arguments.limit,
+        "problems": before["problems"],
+        "growth": growth(),
+    }
+    for name in arguments.problems:
+        results["problems"][name] = measure(
+            name, arguments.repeats, arguments.limit, arguments.shortlist
+        )
+        path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        path.with_suffix(".md").write_text(page(results), encoding="utf-8")
+    return 1 if missed(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,680 @@
+"""ShareBoost's own examples and experiments, those on MNIST's templates apart.
+
+Shalev-Shwartz, Wexler and Shashua (2011), ShareBoost: Efficient Multiclass Learning with Feature
+Sharing: the two examples of Section 6, and Fig. 2, 3 and 7.
+
+    python papers/shareboost2011.py                    # all, into papers/results/; hours
+    python papers/shareboost2011.py --quick            # small settings, into a temporary folder
+    python papers/shareboost2011.py --quick figure3    # some parts
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+from scipy import sparse
+from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+
+from kesler import (
+    JointBoostClassifier,
+    MixedNormClassifier,
+    ShareBoostClassifier,
+    SoftmaxClassifier,
+)
+from kesler.datasets import load
+from kesler.dictionaries import Dictionary, Pieces, Products, Stumps, Templates
+from report import LAYOUT, RESULTS, STYLE, Report, in_line, spread, table
+
+Array = npt.NDArray[Any]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#A63A88")
+N_FEATURES = (5, 10, 20, 50)
+# The source's choice of features. A faint penalty keeps weights finite where no row is wrong.
+CHOICE: Mapping[str, Any] = {"scale": None, "penalty": "frobenius", "alpha": 1e-5}
+# Weights below this share of the largest are none: the optimum is approached, never met.
+NOTHING = 1e-3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How large the experiments are.
+
+    Parameters
+    ----------
+    classes : of the first example.
+    block_classes, blocks : of the second.
+    sets : of Fig. 3.
+    n_alphas : penalties on the path of the mixed norm.
+    glyph_classes : of Fig. 2.
+    n_fonts : training images of each glyph.
+    n_patches : of the templates of Fig. 2.
+    n_glyph_rounds : features to reach the accuracy with, at most; for each class of 1-vs-rest too.
+    digits : training rows of Fig. 7.
+    centres, n_radii, n_pieces : its pool, and how many are chosen.
+    behind_kernel : percentage points that they may be behind the kernel.
+    """
+
+    classes: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024)
+    block_classes: tuple[int, ...] = (16, 64)
+    blocks: tuple[int, ...] = (2, 4, 8, 16, 32)
+    sets: tuple[str, ...] = ("landsat", "pendigits", "isolet")
+    n_alphas: int = 100
+    glyph_classes: tuple[int, ...] = (2, 4, 8, 16, 24, 34)
+    n_fonts: int = 508
+    n_patches: int = 100
+    n_glyph_rounds: int = 150
+    digits: int = 60_000
+    centres: int = 1500
+    n_radii: int = 35
+    n_pieces: int = 230
+    behind_kernel: float = 1.0
+
+
+QUICK = Settings(
+    classes=(16, 32, 64),
+    block_classes=(16,),
+    blocks=(2, 8, 32),
+    sets=("landsat", "pendigits"),
+    n_alphas=40,
+    glyph_classes=(2, 8, 34),
+    n_fonts=100,
+    n_patches=30,
+    n_glyph_rounds=60,
+    digits=5000,
+    centres=200,
+    n_radii=10,
+    n_pieces=25,
+    behind_kernel=3.0,
+)
+
+
+@dataclass
+class Run:
+    """A run of the script: its settings, its page, and the figures for those who read JSON."""
+
+    settings: Settings
+    report: Report
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def tell(self, done: str) -> None:
+        """Say what is done, and since when the script runs."""
+        print(f"{done}: {self.report.seconds:.0f} s", flush=True)
+
+    def write(self) -> int:
+        """Write page and figures, and return the exit code."""
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        self.report.add(f"At most {memory:.1f} GiB of memory were in use.")
+        code = self.report.write()
+        checks = dict(self.report.checks)
+        figures = {**self.figures, "checks": checks, "seconds": self.report.seconds, "GiB": memory}
+        path = self.report.folder / f"{self.report.name}.json"
+        path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        print(f"\nwritten to {self.report.folder}")
+        return code
+
+
+def error(model: Any, X: Any, y: Array) -> float:
+    """Return how many rows a model gets wrong, in %."""
+    return 100 * float(np.mean(model.predict(X) != y))
+
+
+def first_without_error(models: Iterable[Any], X: Any, y: Array) -> Any:
+    """Return the first of some models that gets no row wrong, None if there is none."""
+    return next((model for model in models if error(model, X, y) == 0), None)
+
+
+def along(model: Any) -> Iterator[Any]:
+    """Yield the models of a ShareBoost path, of 1 feature, 2 and so on."""
+    return (model.at(n) for n in range(1, len(model.path_) + 1))
+
+
+def n_columns(coef: Array) -> int:
+    """Return how many columns of weights, (n_classes, n_columns), are not nothing."""
+    sizes = np.abs(coef).max(axis=0)
+    return int(np.sum(sizes > NOTHING * sizes.max()))
+
+
+# ---- Section 6, the first example: log2(k) shared columns, or k of one class each ----------------
+
+
+def codes(k: int) -> Array:
+    """Return the numbers 0 to k - 1 in binary, as rows of -1 and 1."""
+    return 2.0 * (np.arange(k)[:, None] >> np.arange(round(math.log2(k))) & 1) - 1
+
+
+def code_and_unit(k: int) -> tuple[Array, Array]:
+    """Return two rows for each class: its code, then 2 ln(k) in a column of its own."""
+    X = np.hstack([codes(k), 2 * math.log(k) * np.eye(k)])
+    return np.tile(X, (2, 1)), np.tile(np.arange(k), 2)
+
+
+def columns_of_shareboost(X: Array, y: Array, most: int) -> int | None:
+    """Return how many columns ShareBoost needs to get all rows right, None if more than `most`."""
+    model = ShareBoostClassifier(min(most, X.shape[1]), **CHOICE).fit(X, y)
+    found = first_without_error(along(model), X, y)
+    return None if found is None else len(found.support_)
+
+
+def columns_of_l1(X: Array, y: Array) -> int | None:
+    """Return how many columns an L1 penalty uses where it is first small enough for no error."""
+    rows, W = sparse.csr_array(X), np.zeros((X.shape[1], int(y.max()) + 1))
+    largest = np.abs(loss_gradient(rows, y, W)).max()
+    for share in 0.9 ** np.arange(1, 60):
+        W = with_l1(rows, y, share * largest, W)
+        if np.array_equal((rows @ W).argmax(axis=1), y):
+            return n_columns(W.T)
+    return None
+
+
+def loss_gradient(X: Any, y: Array, W: Array) -> Array:
+    """Return the gradient of the mean loss with margin."""
+    scores = X @ W + 1.0
+    scores[np.arange(len(y)), y] -= 1.0
+    residuals = softmax(scores, axis=1)
+    residuals[np.arange(len(y)), y] -= 1.0
+    return np.asarray(X.T @ residuals) / len(y)
+
+
+def with_l1(X: Any, y: Array, alpha: float, W: Array, n_steps: int = 200) -> Array:
+    """Return the weights that an L1 penalty leads to: accelerated proximal gradient."""
+    step = 2 * len(y) / float(sparse.linalg.norm(X, 2)) ** 2
+    ahead = W
+    for t in range(n_steps):
+        moved = ahead - step * loss_gradient(X, y, ahead)
+        new = np.sign(moved) * np.maximum(np.abs(moved) - step * alpha, 0)
+        ahead = new + t / (t + 3) * (new - W)
+        change, W = float(np.abs(new - W).max()), new
+        if change < 1e-6:
+            break
+    return W
+
+
+def columns_of_frobenius(X: Array, y: Array) -> int | None:
+    """Return how many columns a squared norm uses where it is first small enough for no error."""
+    models = (
+        SoftmaxClassifier(C, loss="margin-softmax", fit_intercept=False).fit(X, y)
+        for C in 10.0 ** np.arange(-3, 4)
+    )
+    found = first_without_error(models, X, y)
+    return None if found is None else n_columns(found.coef_)
+
+
+def first_example(run: Run) -> None:
+    """Count the columns that each method needs as classes grow in number."""
+    classes = run.settings.classes
+    counts: dict[str, list[int | None]] = {"ShareBoost": [], "L1": [], "Frobenius": []}
+    for k in classes:
+        X, y = code_and_unit(k)
+        counts["ShareBoost"].append(columns_of_shareboost(X, y, 2 * round(math.log2(k))))
+        counts["L1"].append(columns_of_l1(X, y))
+        counts["Frobenius"].append(columns_of_frobenius(X, y))
+        run.tell(f"first example, {k} classes")
+    run.report.add(
+        "## Section 6, first example: columns for no training error",
+        "The rows of a class: its number in binary, -1 and 1, then 2 ln k in a column of its own.",
+        table(["classes", *map(str, classes)], [[m, *map(str, n)] for m, n in counts.items()]),
+    )
+    few = zip(counts["ShareBoost"], classes, strict=True)
+    run.report.check(
+        "first example: ShareBoost needs at most 2 log2 k columns",
+        all(n is not None and n <= 2 * math.log2(k) for n, k in few),
+    )
+    for method in ("L1", "Frobenius"):
+        many = zip(counts[method], classes, strict=True)
+        run.report.check(
+            f"first example: {method} uses k columns or more",
+            all(n is not None and n >= k for n, k in many),
+        )
+    run.figures["first example"] = {"classes": classes, **counts}
+    lines = {method: (classes, found) for method, found in counts.items()}
+    panels = [Picture("columns for no training error", lines, "classes", doubling=True)]
+    draw(run.report.picture("sharing", "Columns needed in the first example"), panels)
+
+
+# ---- Section 6, the second example: one block of columns, or all ---------------------------------
+
+
+def code_blocks(k: int, n_blocks: int, in_turn: bool) -> tuple[Array, Array]:
+    """Return rows of equal blocks, each the code of the class, one of them zeroed in half the rows.
+
+    A class has as many rows that lack a block as there are blocks, and as many whole ones. Which
+    is lacking goes in turn, which is what Jensen's inequality is about, or is drawn at random.
+    """
+    y = np.repeat(np.arange(k), n_blocks)
+    whole = np.tile(codes(k)[y][:, None], (1, n_blocks, 1))
+    lacking = whole.copy()
+    drawn = np.random.default_rng(0).integers(n_blocks, size=len(y))
+    lacking[np.arange(len(y)), np.arange(len(y)) % n_blocks if in_turn else drawn] = 0
+    return np.concatenate([whole, lacking]).reshape(2 * len(y), -1), np.tile(y, 2)
+
+
+def columns_of_mixed_norm(X: Array, y: Array) -> int | None:
+    """Return how many columns the inf-1 norm uses where it is first small enough for no error."""
+    model = MixedNormClassifier(alpha=1.0, norm="inf-1", warm_start=True)
+    largest = model.fit(X, y).alpha_max_
+    models = (
+        model.set_params(alpha=share * largest).fit(X, y) for share in 0.8 ** np.arange(1, 40)
+    )
+    found = first_without_error(models, X, y)
+    return None if found is None else len(found.support_)
+
+
+def second_example(run: Run) -> None:
+    """Count the columns that each method needs as blocks grow in number."""
+    blocks, found, rows = run.settings.blocks, {}, []
+    for k in run.settings.block_classes:
+        for in_turn in (True, False):
+            name = f"{k} classes, {'in turn' if in_turn else 'at random'}"
+            data = [code_blocks(k, n, in_turn) for n in blocks]
+            greedy = [columns_of_shareboost(*rows, 4 * round(math.log2(k))) for rows in data]
+            norm = [columns_of_mixed_norm(*rows) for rows in data]
+            found[name] = {"ShareBoost": greedy, "inf-1 norm": norm}
+            run.tell(f"second example, {name}")
+            run.report.check(
+                f"second example, {name}: ShareBoost needs at most 4 log2 k columns",
+                all(n is not None and n <= 4 * math.log2(k) for n in greedy),
+            )
+            if in_turn:
+                run.report.check(
+                    f"second example, {name}: the inf-1 norm uses the columns of all blocks",
+                    all(n == b * round(math.log2(k)) for n, b in zip(norm, blocks, strict=True)),
+                )
+    for name, counts in found.items():
+        rows += [[f"{name}: {method}", *map(str, n)] for method, n in counts.items()]
+    run.report.add(
+        "## Section 6, second example: columns for no training error",
+        "Equal blocks of log2 k columns, one of which is zero in half the rows: each in turn, or "
+        "one drawn at random. The norm spreads over blocks that are zero equally often; where "
+        "chance tells them apart and the penalty is the largest without error, it need not.",
+        table(["blocks", *map(str, blocks)], rows),
+    )
+    run.figures["second example"] = {"blocks": blocks, **found}
+
+
+# ---- Fig. 3: against the mixed norm on products, and JointBoost on stumps ------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training and test rows."""
+
+    X: Array
+    y: Array
+    X_test: Array
+    y_test: Array
+
+
+def read(name: str) -> Split:
+    """Read a set in its source's split, its features scaled to [-1, 1] by the training rows."""
+    data = load(name)
+    X, y, n = np.asarray(data.X, dtype=np.float64), np.asarray(data.y), data.n_train
+    scaler = MinMaxScaler((-1, 1)).fit(X[:n])
+    return Split(scaler.transform(X[:n]), y[:n], scaler.transform(X[n:]), y[n:])
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Test errors in % by the number of features, and the seconds that the whole path took."""
+
+    n_features: Sequence[int]
+    errors: Sequence[float]
+    seconds: float
+
+    def best(self, most: int) -> float:
+        """Return the least error of up to so many features, 100 if there is none."""
+        pairs = zip(self.n_features, self.errors, strict=True)
+        return min((e for n, e in pairs if n <= most), default=100.0)
+
+    def at(self, n: int) -> float:
+        """Return the error of so many features, or of the last number before."""
+        return self.errors[int(np.searchsorted(self.n_features, n, side="right")) - 1]
+
+
+def shareboost(split: Split, dictionary: Dictionary, n: int, **settings: Any) -> Curve:
+    """Return the curve of ShareBoost."""
+    start = time.perf_counter()
+    model = ShareBoostClassifier(n, dictionary=dictionary, **{**CHOICE, **settings})
+    model.fit(split.X, split.y)
+    seconds = time.perf_counter() - start
+    errors = [error(each, split.X_test, split.y_test) for each in along(model)]
+    return Curve(range(1, len(errors) + 1), errors, seconds)
+
+
+def mixed_norm(split: Split, dictionary: Dictionary, n: int, n_alphas: int) -> Curve:
+    """Return the curve of the inf-1 norm, a point for each penalty, until n features are used."""
+    model, start = MixedNormClassifier(norm="inf-1", dictionary=dictionary), time.perf_counter()
+    path = model.path(split.X, split.y, n_alphas, eps=1e-3, n_features=n)
+    seconds = time.perf_counter() - start
+    counts = [len(each.support_) for each in path]
+    return Curve(counts, [error(each, split.X_test, split.y_test) for each in path], seconds)
+
+
+def jointboost(split: Split, n: int) -> Curve:
+    """Return the curve of JointBoost, a feature being a stump."""
+    start = time.perf_counter()
+    model = JointBoostClassifier(n).fit(split.X, split.y)
+    seconds = time.perf_counter() - start
+    stages = model.staged_predict(split.X_test)
+    errors = [100 * float(np.mean(labels != split.y_test)) for labels in stages]
+    return Curve(range(1, len(errors) + 1), errors, seconds)
+
+
+SHAREBOOST, MIXED, SHARED_STUMPS, JOINTBOOST = (
+    "ShareBoost, products",
+    "inf-1 norm, products",
+    "ShareBoost, stumps",
+    "JointBoost, stumps",
+)
+
+
+def figure3(run: Run) -> None:
+    """Compare test errors at equal numbers of features."""
+    most, panels = max(N_FEATURES), []
+    run.report.add(
+        "## Fig. 3: test error in % by the number of features",
+        "Features scaled to [-1, 1]; ISOLET's part 1 is learnt, part 5 predicted. ShareBoost has a "
+        f"squared norm of weight {CHOICE['alpha']:g}. The mixed norm's is the best error on the "
+        "test rows of any penalty that leaves up to so many features. JointBoost's features are "
+        "its stumps.",
+    )
+    for name in run.settings.sets:
+        split = read(name)
+        curves = {SHAREBOOST: shareboost(split, Products(), most)}
+        curves[MIXED] = mixed_norm(split, Products(), most, run.settings.n_alphas)
+        curves[SHARED_STUMPS] = shareboost(split, Stumps(), most)
+        curves[JOINTBOOST] = jointboost(split, most)
+        run.tell(f"figure 3, {name}")
+        panels.append(compare(run, name, curves))
+    draw(run.report.picture("figure3", "Test error by the number of features"), panels)
+
+
+def compare(run: Run, name: str, curves: Mapping[str, Curve]) -> Picture:
+    """Add the table and the checks of a set, and return its picture."""
+    errors = {
+        method: [curve.best(n) if method == MIXED else curve.at(n) for n in N_FEATURES]
+        for method, curve in curves.items()
+    }
+    rows = [
+        [method, *(f"{e:.2f}" for e in errors[method]), f"{curve.seconds:.1f}"]
+        for method, curve in curves.items()
+    ]
+    header = [name, *(f"{n} features" for n in N_FEATURES), "seconds"]
+    run.report.add(table(header, rows))
+    for ours, theirs in ((SHAREBOOST, MIXED), (SHARED_STUMPS, JOINTBOOST)):
+        for n, left, right in zip(N_FEATURES, errors[ours], errors[theirs], strict=True):
+            run.report.check(f"{name}, {n} features: {ours}, below {theirs}", left < right)
+    run.figures[f"figure 3, {name}"] = {
+        method: {"n": list(c.n_features), "error": list(c.errors), "seconds": c.seconds}
+        for method, c in curves.items()
+    }
+    lines = {method: (curve.n_features, curve.errors) for method, curve in curves.items()}
+    return Picture(f"{name}: test error, %", lines, "features")
+
+
+# ---- Fig. 2: features for a fixed accuracy as classes grow in number -----------------------------
+
+ACCURACY = 90.0
+
+
+def read_glyphs(n_fonts: int, n_patches: int) -> Split:
+    """Read Char74k's computer fonts as responses of templates: some to learn, others to predict."""
+    data = load("char74k/fonts")
+    X, y = 1 - np.asarray(data.X, dtype=np.float32) / 255, np.asarray(data.y)
+    # Each class has the same fonts in the same order.
+    places = np.empty(len(y), dtype=np.int64)
+    for label in np.unique(y):
+        places[y == label] = np.arange(np.sum(y == label))
+    learnt, held = places % 2 == 0, places % 2 == 1
+    learnt &= places < 2 * n_fonts
+    templates = Templates((28, 28), n_patches, random_state=0).fit(X[learnt])
+    # All of them once: every class of 1-vs-rest chooses among the same.
+    columns = [
+        templates.columns(X[rows], np.arange(templates.n_candidates_)) for rows in (learnt, held)
+    ]
+    scaler = MinMaxScaler((-1, 1)).fit(columns[0])
+    X_learnt, X_held = (scaler.transform(each) for each in columns)
+    return Split(X_learnt, y[learnt], X_held, y[held])
+
+
+def shared_features(split: Split, most: int) -> int | None:
+    """Return how many features ShareBoost reaches the accuracy with."""
+    model = ShareBoostClassifier(most, **CHOICE).fit(split.X, split.y)
+    reached = (
+        n
+        for n, each in enumerate(along(model), 1)
+        if error(each, split.X_test, split.y_test) <= 100 - ACCURACY
+    )
+    return next(reached, None)
+
+
+def separate_features(split: Split, most: int) -> int | None:
+    """Return how many different features the classes need, each set apart from the rest greedily.
+
+    All classes have equally many.
+    """
+    labels = np.unique(split.y)
+    models = [
+        ShareBoostClassifier(most, **CHOICE).fit(split.X, split.y == label) for label in labels
+    ]
+    for n in range(1, most + 1):
+        shortened = [model.at(min(n, len(model.path_))) for model in models]
+        scores = np.column_stack([m.decision_function(split.X_test) for m in shortened])
+        if np.mean(labels[scores.argmax(axis=1)] == split.y_test) >= ACCURACY / 100:
+            return len(set().union(*(m.support_.tolist() for m in shortened)))
+    return None
+
+
+def figure2(run: Run) -> None:
+    """Count the features for a fixed accuracy, shared and separate."""
+    glyphs, classes = (
+        read_glyphs(run.settings.n_fonts, run.settings.n_patches),
+        run.settings.glyph_classes,
+    )
+    order = np.random.default_rng(0).permutation(np.unique(glyphs.y))
+    counts: dict[str, list[int | None]] = {"ShareBoost": [], "1-vs-rest": []}
+    for k in classes:
+        split = of_classes(glyphs, order[:k])
+        counts["ShareBoost"].append(shared_features(split, run.settings.n_glyph_rounds))
+        counts["1-vs-rest"].append(separate_features(split, run.settings.n_glyph_rounds))
+        run.tell(f"figure 2, {k} classes")
+    run.report.add(
+        f"## Fig. 2: features for a test accuracy of {ACCURACY:.0f} %",
+        f"Char74k's computer fonts, {run.settings.n_fonts} to learn and 508 others to predict, "
+        f"seen through {glyphs.X.shape[1]:,} templates; classes join in an order drawn at random.",
+        table(["classes", *map(str, classes)], [[m, *map(str, n)] for m, n in counts.items()]),
+    )
+    growth = {m: n[-1] / n[0] if n[-1] and n[0] else math.inf for m, n in counts.items()}
+    run.report.add(
+        f"From {classes[0]} to {classes[-1]} classes: "
+        + in_line(f"{m} {g:.1f} times" for m, g in growth.items())
+    )
+    run.report.check(
+        "figure 2: the features grow slower where they are shared",
+        growth["ShareBoost"] < growth["1-vs-rest"],
+    )
+    run.figures["figure 2"] = {"classes": classes, "accuracy": ACCURACY, **counts}
+    lines = {method: (classes, found) for method, found in counts.items()}
+    panels = [Picture(f"features for {ACCURACY:.0f} % accuracy", lines, "classes")]
+    draw(run.report.picture("figure2", "Features needed as classes grow in number"), panels)
+
+
+def of_classes(split: Split, labels: Array) -> Split:
+    """Return the rows of some classes."""
+    ours, theirs = np.isin(split.y, labels), np.isin(split.y_test, labels)
+    return Split(split.X[ours], split.y[ours], split.X_test[theirs], split.y_test[theirs])
+
+
+# ---- Fig. 7: pieces against the Gaussian kernel --------------------------------------------------
+
+N_COMPONENTS = 20
+# Of the kernel: what cross-validation on the training rows likes, no finer than that.
+SVM_COST, SVM_GAMMA = 10.0, 0.03
+# Each piece has 21 weights for each class: without a penalty ten pieces fit a few thousand rows.
+PIECES_ALPHA = 1e-3
+
+
+def read_digits(n_rows: int) -> Split:
+    """Read MNIST in 20 principal components, the first rows to learn."""
+    data = load("mnist")
+    X, y = np.asarray(data.X, dtype=np.float32) / 255, np.asarray(data.y)
+    components = PCA(N_COMPONENTS, random_state=0).fit(X[:n_rows])
+    rows = components.transform(X).astype(np.float32)
+    n = data.n_train
+    return Split(rows[:n_rows], y[:n_rows], rows[n:], y[n:])
+
+
+def figure7(run: Run) -> None:
+    """Compare piecewise linear predictors of few pieces with the Gaussian kernel's."""
+    asked, split = run.settings, read_digits(run.settings.digits)
+    start = time.perf_counter()
+    kernel = SVC(C=SVM_COST, gamma=SVM_GAMMA).fit(split.X, split.y)
+    kernel_error, seconds = error(kernel, split.X_test, split.y_test), time.perf_counter() - start
+    run.tell("figure 7, the kernel")
+    pieces = Pieces(asked.centres, asked.n_radii, random_state=0)
+    curve = shareboost(split, pieces, asked.n_pieces, alpha=PIECES_ALPHA)
+    shown = [n for n in (1, 2, 5, 10, 20, 50, 100, 150, 230) if n < asked.n_pieces]
+    rows = [[f"ShareBoost, {n} pieces", f"{curve.at(n):.2f}"] for n in [*shown, asked.n_pieces]]
+    rows.append([f"SVM, {kernel.n_support_.sum():,} support vectors", f"{kernel_error:.2f}"])
+    run.report.add(
+        "## Fig. 7: test error in % on MNIST in 20 principal components",
+        f"{asked.digits:,} rows to learn; {asked.centres} centres, {asked.n_radii} radii of each. "
+        f"ShareBoost took {curve.seconds:.0f} s, the SVM {seconds:.0f} s.",
+        table(["", "test error"], rows),
+    )
+    least = min(curve.errors)
+    run.report.check(
+        f"figure 7: {asked.n_pieces} pieces come within {asked.behind_kernel:g} % of the kernel",
+        least <= kernel_error + asked.behind_kernel,
+    )
+    run.report.check(
+        "figure 7: with fewer pieces than a twentieth of the support vectors",
+        asked.n_pieces < kernel.n_support_.sum() / 20,
+    )
+    run.figures["figure 7"] = {
+        "ShareBoost": list(curve.errors),
+        "seconds": curve.seconds,
+        "SVM": kernel_error,
+        "SVM seconds": seconds,
+        "support vectors": int(kernel.n_support_.sum()),
+    }
+    whole = (curve.n_features[0], curve.n_features[-1])
+    lines = {"ShareBoost": (curve.n_features, curve.errors), "SVM": (whole, [kernel_error] * 2)}
+    panels = [Picture("test error, %", lines, "pieces")]
+    draw(run.report.picture("figure7", "Test error by the number of pieces"), panels)
+
+
+# ---- the pictures --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Lines over numbers of features or classes.
+
+    Parameters
+    ----------
+    title : str
+    lines : mapping of method to (numbers, values)
+        Values that are None are left out.
+    of : str
+        What the numbers count.
+    doubling : bool
+        Whether both axes are by powers of 2.
+    """
+
+    title: str
+    lines: Mapping[str, tuple[Sequence[int], Sequence[float | None]]]
+    of: str
+    doubling: bool = False
+
+
+def draw(path: Path, panels: Sequence[Picture]) -> None:
+    """Draw panels side by side."""
+    with rc_context(STYLE):
+        figure = Figure(figsize=(4.6 * len(panels), 3.0), layout=LAYOUT)
+        for ax, panel in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            draw_panel(ax, panel)
+        path.parent.mkdir(exist_ok=True)
+        figure.savefig(path, dpi=150)
+
+
+def draw_panel(ax: Axes, panel: Picture) -> None:
+    """Draw the lines of a panel, named at their ends."""
+    ends: dict[str, tuple[float, float]] = {}
+    for colour, (name, (numbers, values)) in zip(COLOURS, panel.lines.items(), strict=False):
+        points = [(n, v) for n, v in zip(numbers, values, strict=True) if v is not None]
+        ax.plot(*zip(*points, strict=True), color=colour, lw=1.5)
+        ends[name] = points[-1]
+    ax.set(title=panel.title, xlabel=panel.of)
+    if panel.doubling:
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log", base=2)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            axis.set_minor_locator(NullLocator())
+    else:
+        ax.set_ylim(0, None)
+    # Labels stand apart on the axis as it is drawn.
+    on_paper = ax.transData.transform
+    heights = [on_paper(end)[1] for end in ends.values()]
+    places = spread(heights, 12 * ax.figure.dpi / 72)
+    right = max(on_paper(end)[0] for end in ends.values())
+    for colour, name, place in zip(COLOURS, ends, places, strict=False):
+        x, y = ax.transAxes.inverted().transform((right, place))
+        ax.annotate(
+            name, (x, y), (5, 0), "axes fraction", "offset points", va="center", color=colour,
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+# ---- all of it -----------------------------------------------------------------------------------
+
+PARTS: Mapping[str, Callable[[Run], None]] = {
+    "first": first_example,
+    "second": second_example,
+    "figure2": figure2,
+    "figure3": figure3,
+    "figure7": figure7,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is asked for, and return the exit code: 1 if a claim failed."""
+    parser = argparse.ArgumentParser(description="The examples and experiments of ShareBoost.")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all unless told")
+    parser.add_argument("--quick", action="store_true", help="small settings")
+    asked = parser.parse_args(arguments)
+    unknown = [part for part in asked.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}: choose among {', '.join(PARTS)}")
+    is_whole = not (asked.quick or asked.parts)
+    folder = RESULTS if is_whole else Path(tempfile.mkdtemp(prefix="shareboost2011-"))
+    title = "Shalev-Shwartz, Wexler and Shashua (2011): sharing features"
+    run = Run(QUICK if asked.quick else Settings(), Report("shareboost2011", title, folder))
+    for name in asked.parts or PARTS:
+        PARTS[name](run)
+    return run.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
