@@ -48,8 +48,8 @@ Array = npt.NDArray[Any]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#A63A88")
 N_FEATURES = (5, 10, 20, 50)
-# The source's choice of features. A faint penalty keeps weights finite where no row is wrong.
-CHOICE: Mapping[str, Any] = {"scale": None, "penalty": "frobenius", "alpha": 1e-5}
+# The choice is as by default; a faint penalty keeps weights finite where no row is wrong.
+CHOICE: Mapping[str, Any] = {"penalty": "frobenius", "alpha": 1e-5}
 # Weights below this share of the largest are none: the optimum is approached, never met.
 NOTHING = 1e-3
 
