@@ -17,19 +17,16 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
-from scipy import sparse
-from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
@@ -38,20 +35,25 @@ from kesler import (
     JointBoostClassifier,
     MixedNormClassifier,
     ShareBoostClassifier,
-    SoftmaxClassifier,
 )
 from kesler.datasets import load
 from kesler.dictionaries import Dictionary, Pieces, Products, Stumps, Templates
 from report import LAYOUT, RESULTS, STYLE, Report, in_line, spread, table
-
-Array = npt.NDArray[Any]
+from sharing_examples import (
+    CHOICE,
+    Array,
+    along,
+    code_and_unit,
+    code_blocks,
+    columns_of_frobenius,
+    columns_of_l1,
+    columns_of_mixed_norm,
+    columns_of_shareboost,
+    error,
+)
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#A63A88")
 N_FEATURES = (5, 10, 20, 50)
-# The choice is as by default; a faint penalty keeps weights finite where no row is wrong.
-CHOICE: Mapping[str, Any] = {"penalty": "frobenius", "alpha": 1e-5}
-# Weights below this share of the largest are none: the optimum is approached, never met.
-NOTHING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -132,90 +134,7 @@ class Run:
         return code
 
 
-def error(model: Any, X: Any, y: Array) -> float:
-    """Return how many rows a model gets wrong, in %."""
-    return 100 * float(np.mean(model.predict(X) != y))
-
-
-def first_without_error(models: Iterable[Any], X: Any, y: Array) -> Any:
-    """Return the first of some models that gets no row wrong, None if there is none."""
-    return next((model for model in models if error(model, X, y) == 0), None)
-
-
-def along(model: Any) -> Iterator[Any]:
-    """Yield the models of a ShareBoost path, of 1 feature, 2 and so on."""
-    return (model.at(n) for n in range(1, len(model.path_) + 1))
-
-
-def n_columns(coef: Array) -> int:
-    """Return how many columns of weights, (n_classes, n_columns), are not nothing."""
-    sizes = np.abs(coef).max(axis=0)
-    return int(np.sum(sizes > NOTHING * sizes.max()))
-
-
 # ---- Section 6, the first example: log2(k) shared columns, or k of one class each ----------------
-
-
-def codes(k: int) -> Array:
-    """Return the numbers 0 to k - 1 in binary, as rows of -1 and 1."""
-    return 2.0 * (np.arange(k)[:, None] >> np.arange(round(math.log2(k))) & 1) - 1
-
-
-def code_and_unit(k: int) -> tuple[Array, Array]:
-    """Return two rows for each class: its code, then 2 ln(k) in a column of its own."""
-    X = np.hstack([codes(k), 2 * math.log(k) * np.eye(k)])
-    return np.tile(X, (2, 1)), np.tile(np.arange(k), 2)
-
-
-def columns_of_shareboost(X: Array, y: Array, most: int) -> int | None:
-    """Return how many columns ShareBoost needs to get all rows right, None if more than `most`."""
-    model = ShareBoostClassifier(min(most, X.shape[1]), **CHOICE).fit(X, y)
-    found = first_without_error(along(model), X, y)
-    return None if found is None else len(found.support_)
-
-
-def columns_of_l1(X: Array, y: Array) -> int | None:
-    """Return how many columns an L1 penalty uses where it is first small enough for no error."""
-    rows, W = sparse.csr_array(X), np.zeros((X.shape[1], int(y.max()) + 1))
-    largest = np.abs(loss_gradient(rows, y, W)).max()
-    for share in 0.9 ** np.arange(1, 60):
-        W = with_l1(rows, y, share * largest, W)
-        if np.array_equal((rows @ W).argmax(axis=1), y):
-            return n_columns(W.T)
-    return None
-
-
-def loss_gradient(X: Any, y: Array, W: Array) -> Array:
-    """Return the gradient of the mean loss with margin."""
-    scores = X @ W + 1.0
-    scores[np.arange(len(y)), y] -= 1.0
-    residuals = softmax(scores, axis=1)
-    residuals[np.arange(len(y)), y] -= 1.0
-    return np.asarray(X.T @ residuals) / len(y)
-
-
-def with_l1(X: Any, y: Array, alpha: float, W: Array, n_steps: int = 200) -> Array:
-    """Return the weights that an L1 penalty leads to: accelerated proximal gradient."""
-    step = 2 * len(y) / float(sparse.linalg.norm(X, 2)) ** 2
-    ahead = W
-    for t in range(n_steps):
-        moved = ahead - step * loss_gradient(X, y, ahead)
-        new = np.sign(moved) * np.maximum(np.abs(moved) - step * alpha, 0)
-        ahead = new + t / (t + 3) * (new - W)
-        change, W = float(np.abs(new - W).max()), new
-        if change < 1e-6:
-            break
-    return W
-
-
-def columns_of_frobenius(X: Array, y: Array) -> int | None:
-    """Return how many columns a squared norm uses where it is first small enough for no error."""
-    models = (
-        SoftmaxClassifier(C, loss="margin-softmax", fit_intercept=False).fit(X, y)
-        for C in 10.0 ** np.arange(-3, 4)
-    )
-    found = first_without_error(models, X, y)
-    return None if found is None else n_columns(found.coef_)
 
 
 def first_example(run: Run) -> None:
@@ -251,31 +170,6 @@ def first_example(run: Run) -> None:
 
 
 # ---- Section 6, the second example: one block of columns, or all ---------------------------------
-
-
-def code_blocks(k: int, n_blocks: int, in_turn: bool) -> tuple[Array, Array]:
-    """Return rows of equal blocks, each the code of the class, one of them zeroed in half the rows.
-
-    A class has as many rows that lack a block as there are blocks, and as many whole ones. Which
-    is lacking goes in turn, which is what Jensen's inequality is about, or is drawn at random.
-    """
-    y = np.repeat(np.arange(k), n_blocks)
-    whole = np.tile(codes(k)[y][:, None], (1, n_blocks, 1))
-    lacking = whole.copy()
-    drawn = np.random.default_rng(0).integers(n_blocks, size=len(y))
-    lacking[np.arange(len(y)), np.arange(len(y)) % n_blocks if in_turn else drawn] = 0
-    return np.concatenate([whole, lacking]).reshape(2 * len(y), -1), np.tile(y, 2)
-
-
-def columns_of_mixed_norm(X: Array, y: Array) -> int | None:
-    """Return how many columns the inf-1 norm uses where it is first small enough for no error."""
-    model = MixedNormClassifier(alpha=1.0, norm="inf-1", warm_start=True)
-    largest = model.fit(X, y).alpha_max_
-    models = (
-        model.set_params(alpha=share * largest).fit(X, y) for share in 0.8 ** np.arange(1, 40)
-    )
-    found = first_without_error(models, X, y)
-    return None if found is None else len(found.support_)
 
 
 def second_example(run: Run) -> None:

@@ -37,9 +37,9 @@ class Table(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    @abstractmethod
     def width(self) -> int:
-        """How many columns the steps have."""
+        """How many columns the steps have: one each, by the last field, unless told otherwise."""
+        return len(getattr(self, fields(self)[-1].name))
 
     @property
     @abstractmethod
@@ -57,16 +57,10 @@ class Table(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnTable(Table):
-    """Features as they are."""
+class IndexTable(Table):
+    """Steps that look at one feature each, and multiply nothing."""
 
-    evaluate = staticmethod(evaluation.columns)
     index: Ints
-
-    @property
-    def width(self) -> int:
-        """One each."""
-        return len(self.index)
 
     @property
     def cost(self) -> int:
@@ -75,8 +69,15 @@ class ColumnTable(Table):
 
     @property
     def reads(self) -> Ints:
-        """Those themselves."""
+        """Those features."""
         return self.index
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTable(IndexTable):
+    """Features as they are."""
+
+    evaluate = staticmethod(evaluation.columns)
 
     @staticmethod
     def of(steps: Sequence[Column]) -> ColumnTable:
@@ -91,11 +92,6 @@ class ProductTable(Table):
     evaluate = staticmethod(evaluation.products)
     left: Ints
     right: Ints
-
-    @property
-    def width(self) -> int:
-        """One each."""
-        return len(self.left)
 
     @property
     def cost(self) -> int:
@@ -116,27 +112,11 @@ class ProductTable(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class StumpTable(Table):
+class StumpTable(IndexTable):
     """Features below thresholds."""
 
     evaluate = staticmethod(evaluation.stumps)
-    index: Ints
     threshold: Floats
-
-    @property
-    def width(self) -> int:
-        """One each."""
-        return len(self.index)
-
-    @property
-    def cost(self) -> int:
-        """Comparisons only."""
-        return 0
-
-    @property
-    def reads(self) -> Ints:
-        """One each."""
-        return self.index
 
     @staticmethod
     def of(steps: Sequence[Stump]) -> StumpTable:
@@ -188,11 +168,6 @@ class TemplateTable(Table):
     masks: Floats
     patch: Ints
     mask: Ints
-
-    @property
-    def width(self) -> int:
-        """One each."""
-        return len(self.patch)
 
     @property
     def cost(self) -> int:

@@ -13,10 +13,8 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     validate_data,
 )
 
@@ -26,6 +24,7 @@ from kesler.dictionaries.names import resolve_dictionary
 from kesler.dictionaries.single_columns import SingleColumns
 from kesler.errors import KeslerError
 from kesler.estimators.few_features import FewFeatures
+from kesler.estimators.row_counts import row_counts
 from kesler.estimators.softmax import MARGINS, summed
 from kesler.solvers.columns import MatrixColumns
 from kesler.solvers.mixed_norm_problem import ColumnModel, MixedNormProblem
@@ -272,21 +271,14 @@ class MixedNormClassifier(FewFeatures):
         self, X: Any, y: Any, classes: npt.NDArray[Any], labels: Any, sample_weight: Any
     ) -> Doubles:
         """Return what rows count."""
-        if len(classes) < 2:
-            raise KeslerError(
-                f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
-            )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            raise KeslerError("every sample_weight is zero, so there is no row to learn from")
-        counts = weights * compute_class_weight(self.class_weight, classes=classes, y=y)[labels]
+        counts = row_counts(X, y, classes, labels, sample_weight, self.class_weight)
         weightless = np.flatnonzero(np.bincount(labels, counts) == 0)
         if len(weightless):
             raise KeslerError(
                 f"class {plain(classes[weightless[0]])!r} has no row of weight above 0: leave its "
                 "rows out"
             )
-        return np.asarray(counts)
+        return counts
 
     def _require_parameters(self) -> None:
         for name in ("alpha", "tol"):

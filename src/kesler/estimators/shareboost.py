@@ -14,20 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
-from kesler.classes import plain
 from kesler.dictionaries import Dictionary
 from kesler.dictionaries.names import resolve_dictionary
 from kesler.errors import KeslerError
 from kesler.estimators.few_features import FewFeatures
+from kesler.estimators.row_counts import row_counts
 from kesler.estimators.shareboost_certificate import certified
 from kesler.estimators.shareboost_path import Path, PutAside, shown
 from kesler.estimators.softmax import MARGINS, summed
@@ -251,9 +249,9 @@ class ShareBoostClassifier(FewFeatures):
         )
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
-        counts = self._counts(X, y, classes, labels, sample_weight)
+        counts = row_counts(X, y, classes, labels, sample_weight, self.class_weight)
         X = summed(X) if sparse.issparse(X) else X
-        X, y, labels, counts = _counting(X, y, labels, counts)
+        X, y, labels, counts = _counting(X, y, labels, counts / counts.sum())
         if goes_on:
             self._require_same(classes)
         else:
@@ -384,26 +382,15 @@ class ShareBoostClassifier(FewFeatures):
         labels = self._codes(y, rows, "y")
         if (labels < 0).any():
             raise KeslerError("y holds labels that the fit has not seen: give the training rows")
-        counts = self._counts(rows, np.asarray(y), self.classes_, labels, sample_weight)
-        task = Task(labels, counts, len(self.classes_), MARGINS[self.loss], NoPenalty())
+        counts = row_counts(
+            rows, np.asarray(y), self.classes_, labels, sample_weight, self.class_weight
+        )
+        task = Task(
+            labels, counts / counts.sum(), len(self.classes_), MARGINS[self.loss], NoPenalty()
+        )
         return certified(self, task, rows, W, delta)
 
     # ---- what is given --------------------------------------------------------------------------
-
-    def _counts(
-        self, X: Any, y: Any, classes: npt.NDArray[Any], labels: Ints, sample_weight: Any
-    ) -> Floats:
-        """Return what rows count, of sum 1."""
-        if len(classes) < 2:
-            raise KeslerError(
-                f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
-            )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        per_class = compute_class_weight(self.class_weight, classes=classes, y=y)
-        counts = np.asarray(weights * per_class[labels])
-        if not counts.any():
-            raise KeslerError("every sample_weight is zero, so there is no row to learn from")
-        return counts / counts.sum()
 
     def _numbered_groups(self) -> tuple[Ints | None, Ints | None]:
         """Return the groups' own numbers and each candidate's group from 0, None for none."""

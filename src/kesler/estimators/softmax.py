@@ -11,14 +11,13 @@ from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kesler.classes import plain
 from kesler.errors import KeslerError
 from kesler.estimators.batch import JointScorer, Telling, is_per_class, parts_of, rows_of
 from kesler.estimators.class_scores import ClassScores
+from kesler.estimators.row_counts import row_counts
 from kesler.estimators.starts import linear_weights_of
 from kesler.hypotheses import Part
 from kesler.maps import FeatureMap
@@ -193,7 +192,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         )
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
-        counts = self._counts(X, y, classes, labels, sample_weight)
+        counts = self.C * row_counts(X, y, classes, labels, sample_weight, self.class_weight)
         _require_moderate(X, counts)
         design = self._design(X, classes, labels, sample_weight)
         objective = SoftmaxObjective(
@@ -271,22 +270,6 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         if self.fit_intercept:
             ridge[0 if isinstance(design, JointDesign) else -1] = 0
         return ridge
-
-    def _counts(
-        self, X: Any, y: Any, classes: npt.NDArray[Any], labels: Any, sample_weight: Any
-    ) -> Floats:
-        if len(classes) < 2:
-            raise KeslerError(
-                f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
-            )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        per_class = compute_class_weight(
-            self.class_weight, classes=classes, y=y, sample_weight=None
-        )
-        counts = weights * per_class[labels]
-        if not counts.any():
-            raise KeslerError("every sample_weight is zero, so there is no row to learn from")
-        return np.asarray(self.C * counts)
 
     def _begin(self, objective: SoftmaxObjective, classes: npt.NDArray[Any]) -> tuple[Floats, int]:
         """Return the weights to begin with, and how many passes over the rows led to them."""
