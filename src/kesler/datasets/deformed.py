@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from math import isqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+from kesler.images import image_shape_of
 
 # Images deformed at once.
 N_TOGETHER = 256
@@ -90,7 +90,7 @@ def deform(
     spans = {"rotation": rotation, "scaling": scaling, "shear": shear}
     _require_parameters({**spans, "displacement": displacement}, scaling, smoothness)
     X = _as_floats(X)
-    shape = _shape_of(X.shape[1], image_shape)
+    shape = image_shape_of(X.shape[1], image_shape)
     random, side = np.random.default_rng(random_state), min(shape)
     deformed: npt.NDArray[Any] = np.empty_like(X)
     for start in range(0, len(X), N_TOGETHER):
@@ -158,17 +158,6 @@ def _as_floats(X: Any) -> npt.NDArray[Any]:
         row = int(np.flatnonzero(~np.isfinite(floats).all(axis=1))[0])
         raise KeslerError(f"image {row} holds NaN or infinity: fill it or leave it out")
     return floats
-
-
-def _shape_of(n_pixels: int, image_shape: tuple[int, int] | None) -> tuple[int, int]:
-    side = isqrt(n_pixels)
-    rows, columns = (side, side) if image_shape is None else map(int, image_shape)
-    if rows < 1 or rows * columns != n_pixels:
-        said = "square images" if image_shape is None else f"images of {rows}x{columns}"
-        raise KeslerError(
-            f"rows of {n_pixels} pixels are no {said}: say image_shape=(rows, columns)"
-        )
-    return rows, columns
 
 
 def _require_parameters(sizes: dict[str, float], scaling: float, smoothness: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isqrt
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from kesler.dictionaries.patches import cluster_patches, contrast_of
 from kesler.dictionaries.responses import Family
 from kesler.dictionaries.steps import Step, Template
 from kesler.errors import KeslerError
+from kesler.images import image_shape_of
 
 Self = TypeVar("Self", bound="Templates")
 Singles = npt.NDArray[np.float32]
@@ -120,7 +120,7 @@ class Templates(Dictionary):
         """Cluster patches of the images."""
         check_dense(X, "templates")
         self._require_parameters()
-        self.image_shape_ = self._shape_of(X.shape[1])
+        self.image_shape_ = image_shape_of(X.shape[1], self.image_shape)
         random, images = check_random_state(self.random_state), self._images(X)
         contrast = contrast_of(images)
         fading = np.inf if self.fading is None else self.fading * contrast
@@ -179,23 +179,6 @@ class Templates(Dictionary):
             raise KeslerError(
                 f"a patch of {size}x{size} is larger than an image of {self.image_shape_[0]}x"
                 f"{self.image_shape_[1]}: name smaller patch_sizes"
-            )
-        return rows, columns
-
-    def _shape_of(self, n_pixels: int) -> tuple[int, int]:
-        if self.image_shape is None:
-            side = isqrt(n_pixels)
-            if side * side != n_pixels:
-                raise KeslerError(
-                    f"rows of {n_pixels} pixels are no square images: say image_shape=(rows, "
-                    "columns)"
-                )
-            return side, side
-        rows, columns = (int(side) for side in self.image_shape)
-        if rows * columns != n_pixels or rows < 1:
-            raise KeslerError(
-                f"image_shape={self.image_shape!r} has {rows * columns} pixels and rows of X have "
-                f"{n_pixels}: name the shape of the images"
             )
         return rows, columns
 
