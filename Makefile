@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types unit papers bench clean
+.PHONY: help demo test lint types unit papers bench races wheel clean
 
 help:
 	@echo "make demo    LETTER as a stream: three methods side by side, and a picture"
 	@echo "make test    lint, types, the order of the rooms, tests and doctests"
 	@echo "make papers  the tables and figures of the sources, from KESLER_DATA"
-	@echo "make bench   times beside the peers'"
+	@echo "make bench   the races with the peers in a short form, in about ten minutes"
+	@echo "make races   the races in full, and the page benchmarks/RESULTS.md"
+	@echo "make wheel   a wheel with kernels that no user need compile, in dist/"
 
 demo: $(VENV)/installed
 	$(BIN)/kesler compare dataset:letter --plot demo.png
@@ -39,13 +41,22 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/shareboost2011.py
 	$(BIN)/python papers/shareboost_mnist.py
 
-bench: $(VENV)/tested
+RACES := stream files events compare startup kernel_machines growth roofline many_classes past_one_machine
+
+bench: $(VENV)/raced
+	for race in $(RACES); do $(BIN)/python benchmarks/$$race.py --quick || failed=1; done; exit $$failed
+
+races: $(VENV)/raced
+	for race in $(RACES) batch batch_softmax shareboost mixed_norm; do \
+		$(BIN)/python benchmarks/$$race.py || failed=1; done; exit $$failed
+
+$(VENV)/raced: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/stream.py
-	$(BIN)/python benchmarks/batch.py
-	$(BIN)/python benchmarks/batch_softmax.py
-	$(BIN)/python benchmarks/shareboost.py
-	$(BIN)/python benchmarks/mixed_norm.py
+	@touch $@
+
+wheel: $(VENV)/installed
+	$(BIN)/python wheels/ship_kernels.py
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 $(VENV)/python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Kesler needs Python 3.11 or newer: make PYTHON=python3.12')"
@@ -62,4 +73,4 @@ $(VENV)/tested: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo.png
+	rm -rf $(VENV) demo.png src/kesler/compiled/shipped

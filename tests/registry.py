@@ -129,6 +129,7 @@ class Row:
     newcomers: Any = "wait"
     half_life: float | None = None
     invariant: bool = False
+    sparse: bool = False  # whether its weights stand in sparse rows, however few they are
     settings: str | None = None  # of DEFAULTS: then the parts only say what is in them
 
     @property
@@ -139,6 +140,7 @@ class Row:
         options = {
             "mean": self.averaged,
             "invariant": self.invariant,
+            "sparse-rows": self.sparse,
             self.metric: self.metric != "auto",
             self.newcomers: self.newcomers != "wait",
             f"half-life-{self.half_life}": self.half_life is not None,
@@ -267,7 +269,7 @@ def _rows() -> list[Row]:
         dict.fromkeys(
             [
                 *(*rows, *averaged[:4], *linked, *linear_max, *conditioned),
-                *(*_adaptive(), *_forgetting(), *_defaults()),
+                *(*_adaptive(), *_forgetting(), *_defaults(), *_sparse()),
             ]
         )
     )
@@ -291,6 +293,16 @@ def _defaults() -> list[Row]:
         settings="measurements",
     )
     return [words, measurements, replace(measurements, settings="default")]
+
+
+def _sparse() -> list[Row]:
+    """Learners whose weights stand in sparse rows."""
+    return [
+        Row("perceptron", "multi", None, sparse=True),
+        Row("pa1", "multi", None, sparse=True),
+        Row("pa2", "multi", None, sparse=True, half_life=2.0),
+        Row("hinge", "multi", None, sparse=True, newcomers="learn"),
+    ]
 
 
 def _forgetting() -> list[Row]:

@@ -100,6 +100,15 @@ def learnt(model: OnlineClassifier) -> dict[str, Any]:
     }
 
 
+def whole_arrays(machine: Any) -> dict[str, Any]:
+    """Return all that was learnt, weights in tables wherever they stand."""
+    arrays = machine.arrays()
+    if machine.sparse is None:
+        return arrays
+    kept = {name: array for name, array in arrays.items() if not name.startswith("weight_")}
+    return kept | {"weights.0": machine.hypothesis_weights()[0].toarray()}
+
+
 def everything(model: OnlineClassifier) -> dict[str, Any]:
     """Return what was learnt and the names of all attributes: what a refusal leaves unchanged."""
     found: dict[str, Any] = {"attributes": sorted(model.__dict__), "parameters": repr(model)}

@@ -34,6 +34,7 @@ from kesler import (
     OnlineClassifier,
     OnlineOrdinalClassifier,
     load,
+    memory,
     progressive_validate,
 )
 from kesler.classes import Newcomers
@@ -43,7 +44,15 @@ from kesler.links import LINKS
 from kesler.maps import MAPS
 from kesler.updates import RULES
 from registry import CUSTOM, FAMILIES, MOST_CLASSES, ROWS, SETS, Row
-from streams import Stream, assert_same, everything, learnt, make_stream, streams
+from streams import (
+    Stream,
+    assert_same,
+    everything,
+    learnt,
+    make_stream,
+    streams,
+    whole_arrays,
+)
 
 
 def examples(n: int) -> Any:
@@ -74,6 +83,14 @@ def by_events(row: Row, stream: Stream) -> OnlineClassifier:
     for x, y in zip(stream.X, stream.y, strict=True):
         model.learn_one(x, y)
     return model
+
+
+@pytest.fixture(autouse=True)
+def _rows_of_weights(request, monkeypatch):
+    """Let learners of the registry that are to have sparse rows have them from the start."""
+    row = getattr(request.node, "callspec", None) and request.node.callspec.params.get("row")
+    if isinstance(row, Row) and row.sparse:
+        monkeypatch.setattr(memory, "LARGEST_TABLE", 0)
 
 
 def test_every_part_of_the_product_is_in_the_registry():
@@ -497,7 +514,7 @@ def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
     if model._machine.constant != 0:
         order = [0, *(1 + place for place in order)]
     found = {}
-    for name, array in model._machine.arrays().items():
+    for name, array in whole_arrays(model._machine).items():
         if array.size and name != "past_rows" and name.startswith(OF_FEATURES):
             array = array.transpose(0, 2, 1) if name == "moments" else array
             array = np.hstack(array) if array.ndim == 3 else array.reshape(len(array), -1)
@@ -846,7 +863,7 @@ def oracle_weights(row: Row, model: OnlineClassifier) -> list[Any]:
     machine = model._machine
     found = []
     for i, (kind, _) in enumerate(FAMILIES[row.family].kinds):
-        weights = machine.arrays()[f"weights.{i}"].T
+        weights = whole_arrays(machine)[f"weights.{i}"].T
         if kind == "grouped":
             # The machine numbers groups as their classes come; one that nobody met has no weights.
             nobody = np.zeros(weights.shape[1], dtype=np.float32)

@@ -373,7 +373,7 @@ def test_one_row_of_values_that_are_no_numbers_is_refused(value, form):
     assert sorted(vars(fresh)) == sorted(fresh.get_params(deep=False))
 
 
-@pytest.mark.parametrize("x", [3.0, None, [[1.0, 2.0]], np.ones((2, 7)), "text"], ids=str)
+@pytest.mark.parametrize("x", [3.0, None, [[1.0, 2.0]], np.ones((2, 7)), b"text"], ids=str)
 def test_what_is_no_row_is_refused(x):
     model = OnlineClassifier("multi", update="pa1").fit(EYE, range(4))
     before = everything(model)

@@ -1,6 +1,8 @@
 """Laws of the comparison: what it counts is what progressive validation counts."""
 
 import json
+import time
+from threading import Event, Timer
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ from hypothesis import strategies as st
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.progressive import Comparison
 from kesler.progressive.curve import MAX_POINTS, Curve
+from kesler.progressive.lanes import MOST_WAITING, Lanes
 from kesler.readers import Block
 from kesler.rows import Rows
-from streams import make_stream
+from streams import learnt, make_stream
 
 STREAM = make_stream(3, n_rows=100, n_classes=6)
 METHODS = ("multi", "hybrid")
@@ -133,3 +136,91 @@ def test_a_thinned_curve_is_exact_at_its_points(lengths, seed):
     stride = next(2**k for k in range(64) if len(wrong) // 2**k <= MAX_POINTS)
     assert set(trials.tolist()) == {*range(stride, len(wrong) + 1, stride), len(wrong)} - {0}
     assert (np.diff(trials) > 0).all()
+
+
+# ---- in threads ---------------------------------------------------------------------------------
+
+
+class Recorder:
+    """Stands in for a learner: notes what it is given, and may refuse, or wait for a sign."""
+
+    def __init__(self, refuses=(), waits=None):
+        self.seen, self.refuses, self.waits = [], refuses, waits
+
+    def __call__(self, piece):
+        if self.waits is not None:
+            assert self.waits.wait(20)
+        if piece.labels[0] in self.refuses:
+            raise KeslerError(f"{piece.labels[0]} refused")
+        self.seen.append(piece.labels[0])
+
+
+def pieces(n):
+    return [Block(Rows.empty(1), [number]) for number in range(n)]
+
+
+def go_through(runs, n_threads, n_pieces):
+    with Lanes(runs, n_threads) as lanes:
+        for piece in pieces(n_pieces):
+            lanes.put(piece)
+        lanes.finish()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_threads_change_no_line_and_no_result(n_threads):
+    stream = make_stream(8, n_rows=700, n_classes=6)
+    weights = np.where(np.arange(700) % 5 == 2, 0.0, 1.0)
+    methods = {"multi": "pa1", "hybrid": "perceptron", "single": "simproj"}
+    compared = []
+    for n in (1, n_threads):
+        learners = {name: OnlineClassifier(name, update=rule) for name, rule in methods.items()}
+        comparison = Comparison(learners, n)
+        lines = [without_clock(line) for line in comparison.run(blocks(stream, 50, weights))]
+        compared.append((lines, comparison.n_trials, comparison.results(), learners))
+    (lines, n_trials, results, learners), (others, n_others, in_threads, same) = compared
+    assert (lines, n_trials) == (others, n_others)
+    for name in methods:
+        assert results[name].curve.tolist() == in_threads[name].curve.tolist()
+        assert results[name].seconds > 0 and in_threads[name].seconds > 0
+        assert learnt(learners[name]) == learnt(same[name])
+
+
+def test_a_lane_runs_ahead_of_a_slow_one_but_not_far():
+    sign = Event()
+    slow, fast = Recorder(waits=sign), Recorder()
+    Timer(0.5, sign.set).start()
+    with Lanes([slow, fast], 2) as lanes:
+        for piece in pieces(MOST_WAITING):
+            lanes.put(piece)
+        while len(fast.seen) < MOST_WAITING:
+            time.sleep(0.001)
+        assert slow.seen == [] and not sign.is_set()
+        lanes.put(Block(Rows.empty(1), [MOST_WAITING]))
+        assert sign.is_set()
+        lanes.finish()
+    assert slow.seen == fast.seen == list(range(MOST_WAITING + 1))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_of_several_faults_the_first_is_told(n_threads):
+    runs = [Recorder([7]), Recorder([5]), Recorder([5, 6])]
+    for _ in range(20):
+        with pytest.raises(KeslerError, match="5 refused"):
+            go_through(runs, n_threads, 12)
+
+
+def test_what_was_read_before_a_fault_of_the_reader_is_learnt_and_what_waits_for_ctrl_c_is_not():
+    for fault, n_seen in ((KeslerError("bad row"), 10), (KeyboardInterrupt(), 1)):
+        sign = Event()
+        recorder = Recorder(waits=sign)
+        Timer(0.2, sign.set).start()
+        with pytest.raises(type(fault)), Lanes([recorder], 2) as lanes:
+            for piece in pieces(10):
+                lanes.put(piece)
+            raise fault
+        assert len(recorder.seen) == n_seen
+
+
+def test_no_threads_are_too_few():
+    with pytest.raises(KeslerError, match="n_threads=0"):
+        Comparison({"multi": learner("multi")}, 0)

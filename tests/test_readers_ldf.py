@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from commands import kesler, refused
 from kesler import KeslerError, OnlineClassifier, load
 from kesler.readers import open_stream
+from kesler.readers.formats import format_of
+from kesler.readers.lines import Lines
 from kesler.rows import Vocabulary
 from streams import learnt
 from test_readers import write
@@ -77,14 +79,14 @@ def gzip_of(text):
     "first", ["shared | a", "***shared*** |w a", "1:0 | a", "spam:-0.5 't1 | a", "2:1e-3 |w a"]
 )
 def test_the_first_line_tells_the_format(tmp_path, first):
-    stream = open_stream(write(tmp_path, "rows.txt", f"{first}\nx1:0 | b\n"), skip_bad=True)
-    assert stream._reader.parse.__name__ == "parse_example"
+    path = str(write(tmp_path, "rows.txt", f"{first}\nx1:0 | b\n"))
+    assert format_of(path, Lines(path)) == "vw-ldf"
 
 
 @pytest.mark.parametrize("first", ["1 | a", "spam 2 |w a", "shared| a", "shared 2 | a"])
 def test_a_line_that_may_be_a_row_is_one(tmp_path, first):
-    stream = open_stream(write(tmp_path, "rows.txt", first), require_labels=False)
-    assert stream._reader.parse.__name__ == "parse_row"
+    path = str(write(tmp_path, "rows.txt", first))
+    assert format_of(path, Lines(path)) == "vw"
 
 
 def test_examples_without_costs_are_for_prediction(tmp_path):

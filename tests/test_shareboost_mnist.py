@@ -11,7 +11,7 @@ import shareboost_mnist
 from report import Report
 
 FEW = shareboost_mnist.Settings(
-    n_images=600, n_patches=10, n_rounds=(10, 10), n_copies=1, n_tried=300, n_tried_patches=4,
+    n_images=600, n_patches=(10, 10), n_rounds=(10, 10), n_copies=1, n_tried=300, n_tried_patches=4,
     n_tried_rounds=25, n_aside=200,
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,10 +19,11 @@ import numpy.typing as npt
 from kesler.answers import Answers
 from kesler.calibration import probabilities, uncalibrated
 from kesler.classes import ClassTable, Label
+from kesler.counted import Counted
 from kesler.errors import KeslerError
+from kesler.events import NO_PROBABILITIES, NO_SCORES, Desk, Event
 from kesler.hypotheses import Grouped, Part
-from kesler.machine import NO_PROBABILITIES, NO_SCORES, Machine
-from kesler.memory import Counted
+from kesler.machine import Machine
 from kesler.rows import Rows
 
 Combination = Literal["majority", "best", "mixture"]
@@ -73,10 +75,11 @@ class BankMachine(Counted):
         self.members, self.faces = list(members), list(faces)
         self.combine, self.discount, self.demotion = combine, used, float(demotion)
         self.counters = np.zeros(4, dtype=np.int64)
+        self.seconds_in_threads = 0.0
         self._losses = np.zeros(len(self.members))
         self._weights = np.full(len(self.members), 1.0 / len(self.members))
         self._calibration = uncalibrated()
-        self._lock = RLock()
+        self.lock = RLock()
 
     # ---- what has been seen -----------------------------------------------------------------
 
@@ -122,7 +125,7 @@ class BankMachine(Counted):
 
     def learn(
         self,
-        rows: Rows,
+        rows: Rows | Event,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None = None,
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
@@ -133,7 +136,7 @@ class BankMachine(Counted):
 
         Either every member learns every row or, if a row or a label is refused, none any.
         """
-        with self._lock:
+        with self.lock:
             seen = [member._prepare(self._seen_by(member, rows)) for member in self.members]
             self.require_admissible(labels)
             for member in self.members:
@@ -143,7 +146,7 @@ class BankMachine(Counted):
                 for start in range(0, len(rows), ROWS_AT_ONCE):
                     some = slice(start, start + ROWS_AT_ONCE)
                     self._learn_some(
-                        [part[some] for part in seen],
+                        [part if isinstance(part, Desk) else part[some] for part in seen],
                         labels[some],
                         None if weights is None else weights[some],
                         each,
@@ -168,7 +171,7 @@ class BankMachine(Counted):
 
     def _learn_some(
         self,
-        seen: list[Rows],
+        seen: list[Rows | Desk],
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
         each: Callable[..., Any],
@@ -183,10 +186,13 @@ class BankMachine(Counted):
         said = np.empty((len(self.members), len(labels), 2 + n_classes))
 
         def learn(i: int) -> Any:
-            member, answers = self.members[i], Answers.of_classes
-            return member._learn(seen[i], labels, weights, answers, NO_SCORES, said[i])
+            member, answers, start = self.members[i], Answers.of_classes, time.thread_time()
+            found = member._learn(seen[i], labels, weights, answers, NO_SCORES, said[i])
+            return found, time.thread_time() - start
 
-        learnt = list(each(learn, range(len(self.members))))
+        learnt, seconds = zip(*each(learn, range(len(self.members))), strict=True)
+        if each is not map:
+            self.seconds_in_threads += sum(seconds)
         winners = np.array([predicted for predicted, _ in learnt], dtype=np.int64)
         combine(self._bank(), winners, said, learnt[0][1], predictions, scores, chances)
 
@@ -203,38 +209,43 @@ class BankMachine(Counted):
             self._calibration,
         )
 
-    def _seen_by(self, member: Machine, rows: Rows) -> Rows:
+    def _seen_by(self, member: Machine, rows: Rows | Event) -> Rows | Event:
         """Return rows with ratings if, and only if, a member looks at them."""
-        if rows.ratings is None or member.takes_ratings or not self.takes_ratings:
+        if (
+            isinstance(rows, Event)
+            or rows.ratings is None
+            or member.takes_ratings
+            or not self.takes_ratings
+        ):
             return rows
         return replace(rows, ratings=None)
 
-    def _of_members(self, rows: Rows, ask: Callable[[Machine, Rows], Any]) -> list[Any]:
+    def _of_members(self, rows: Rows | Event, ask: Callable[..., Any]) -> list[Any]:
         return [ask(member, self._seen_by(member, rows)) for member in self.members]
 
-    def predict(self, rows: Rows) -> npt.NDArray[np.int32]:
+    def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
         """Return the class number that the bank predicts for each row, changing nothing."""
-        with self._lock:
+        with self.lock:
             if self.combine == "best":
                 followed = self.members[int(self._losses.argmin())]
                 return followed.predict(self._seen_by(followed, rows))
             winners: npt.NDArray[np.int32] = self._blended(rows).argmax(axis=1).astype(np.int32)
             return winners
 
-    def scores(self, rows: Rows) -> npt.NDArray[np.float32]:
+    def scores(self, rows: Rows | Event) -> npt.NDArray[np.float32]:
         """Return votes or probabilities of each known class, by number."""
-        with self._lock:
+        with self.lock:
             return self._blended(rows).astype(np.float32)
 
-    def probabilities(self, rows: Rows) -> npt.NDArray[np.float64]:
+    def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
         """Return the probability of each known class, by number."""
-        with self._lock:
+        with self.lock:
             blended = self._blended(rows)
             if self.combine != "majority":
                 return blended
             return probabilities(blended.astype(np.float32), self._calibration)
 
-    def _blended(self, rows: Rows) -> npt.NDArray[np.float64]:
+    def _blended(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
         """Return what `kesler.compiled.bank.blend` makes of rows, bit for bit."""
         if self.combine == "best":
             followed = self.members[int(self._losses.argmin())]
@@ -292,11 +303,11 @@ class BankMachine(Counted):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock, which holds only in this process."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {name: value for name, value in vars(self).items() if name not in ("lock", "event")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the arrays as our own: they may come as a read-only memory map."""
-        vars(self).update(state, _lock=RLock())
+        vars(self).update(state, lock=RLock())
         for name in ("_losses", "_weights", "_calibration", "counters"):
             setattr(self, name, getattr(self, name).copy())
 

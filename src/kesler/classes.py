@@ -70,7 +70,14 @@ labels of one type
         for label in self._new(labels):
             self._codes[label] = len(self)
             self.labels.append(label)
-        return np.array([self._codes[label] for label in labels], dtype=np.int32)
+        return np.fromiter(map(self._codes.__getitem__, labels), np.int32, len(labels))
+
+    def known(self, labels: Sequence[Label]) -> npt.NDArray[np.int32] | None:
+        """Return the number of each label, or None if one has not been met."""
+        try:
+            return np.array([self._codes[label] for label in labels], dtype=np.int32)
+        except (KeyError, TypeError):  # new, or not hashable
+            return None
 
     def __contains__(self, label: object) -> bool:
         return _is_hashable(label) and label in self._codes

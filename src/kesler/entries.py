@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -115,3 +116,9 @@ def as_float32(values: object) -> npt.NDArray[np.float32]:
     """Return the values as float32; what float32 can't hold becomes infinite, without a warning."""
     with np.errstate(over="ignore"):
         return np.asarray(values, dtype=np.float32)
+
+
+def is_sparse(data: Any) -> bool:
+    """Return whether this is a sparse matrix of scipy's, without importing scipy to ask."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(data))

@@ -15,6 +15,7 @@ from kesler.classes import ClassTable, Newcomers
 from kesler.conditioning import Conditioning, Ranges
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.events import task_of_rows
 from kesler.geometry import EUCLIDEAN, Metric
 from kesler.hypotheses import Part, Shared, takes_ratings
 from kesler.kernels import MercerKernel
@@ -117,6 +118,8 @@ class KernelMachine(Machine):
             half_life=half_life,
         )
 
+    stays_dense = True  # there are no weights
+
     @property
     def sigma(self) -> float | None:
         """The sigma that distances have led to, None if they have none to lead to."""
@@ -127,25 +130,14 @@ class KernelMachine(Machine):
         """How many support vectors each part has."""
         return self.supports.in_use()
 
-    def _run(
-        self,
-        blocks: Any,
-        heard: Any,
-        predictions: npt.NDArray[np.int32],
-        scores: npt.NDArray[np.float32],
-        chances: npt.NDArray[np.float64],
-    ) -> None:
+    def _run(self, task: Any) -> None:
         """Run the trials, some rows at a time, after making room for all that they may add."""
-        n_rows, start = len(blocks.indptr) - 1, 0
+        indptr = task.arrays.rows.indptr
+        n_rows, start = len(indptr) - 1, 0
         while start < n_rows:
-            stop = min(n_rows, start + self._make_room_ahead(blocks.indptr, start))
-            piece, indptr = slice(start, stop), slice(start, stop + 1)
-            some = blocks._replace(indptr=blocks.indptr[indptr])
-            answers = heard._replace(
-                indptr=heard.indptr[indptr], row_weights=heard.row_weights[piece]
-            )
-            kept = predictions[piece], scores[piece], chances[piece]
-            self._kernels.learn(self._learner, some, answers, *kept)
+            stop = min(n_rows, start + self._make_room_ahead(indptr, start))
+            whole = stop - start == n_rows
+            super()._run(task if whole else task_of_rows(task, slice(start, stop)))
             start = stop
 
     def _make_room_ahead(self, indptr: npt.NDArray[np.int64], start: int) -> int:

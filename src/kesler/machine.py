@@ -17,6 +17,17 @@ from kesler.conditioning import Conditioning
 from kesler.constraints import VS_REST, selection_code, sight_code
 from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.events import (
+    NO_PROBABILITIES,
+    NO_SCORES,
+    Desk,
+    Event,
+    heard_of,
+    no_ratings,
+    nothing_heard,
+    task_of,
+    task_of_rows,
+)
 from kesler.forgetting import require_forgettable
 from kesler.geometry import EUCLIDEAN, Metric, resolve_metric
 from kesler.hypotheses import (
@@ -28,20 +39,15 @@ from kesler.hypotheses import (
 )
 from kesler.links import CustomLink, Linear, Link, require_compatible
 from kesler.maps import FeatureMap
-from kesler.memory import STATISTICS, Memory, aligned_zeros, layers_of
-from kesler.ratings import Ratings
-from kesler.rows import Rows
+from kesler.memory import STATISTICS, Memory, layers_of
+from kesler.room import aligned_zeros
+from kesler.rows import MAX_FEATURES, Rows
 from kesler.updates import UpdateRule
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-NO_SCORES = np.empty((0, 0), dtype=np.float32)
-NO_PROBABILITIES = np.empty((0, 2))
 LINEAR = Linear()
-NO_RATINGS = Ratings(
-    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), Rows.empty(0), (), n_sub_experts=0
-)
 
 
 class Machine(Memory):
@@ -117,7 +123,7 @@ class Machine(Memory):
 
     def learn(
         self,
-        rows: Rows,
+        rows: Rows | Event,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None = None,
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
@@ -130,7 +136,7 @@ class Machine(Memory):
 
         Parameters
         ----------
-        rows : the instances.
+        rows : the instances; of an event, the one, that of this machine.
         labels : the labels that the answers name, one answer after the other.
         weights : of the rows, above 0; None for 1.
         answers : makes the answers of the numbers of these labels.
@@ -145,21 +151,52 @@ class Machine(Memory):
         Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
         """
         self._require_weighable(weights)
-        with self._lock:
+        with self.lock:
             found = self._learn(self._prepare(rows), labels, weights, answers, scores, chances)
             self._require_finite_steps()
         return found
 
     def _learn(
         self,
-        rows: Rows,
+        rows: Rows | Desk,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[npt.NDArray[np.int32]], Answers],
         scores: npt.NDArray[np.float32],
         chances: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        codes, blocks = self._meet(rows, labels)
+        self._forget_mean()
+        if isinstance(rows, Desk):
+            task = rows.trial(codes, answers, self._class_room, scores, chances)
+        else:
+            heard = heard_of(answers(codes), weights, self._class_room)
+            task = task_of(blocks, heard, len(rows), scores, chances)
+        self._run(task)
+        return task.arrays.predictions, codes
+
+    def _run(self, task: Any) -> None:
+        """Run the trials, for whose classes, groups and features there is room."""
+        self._kernels.learn(self._lent.address, task.address)
+        # Trials stop where there is no room for entries.
+        while self.sparse is not None and self.sparse.n_done < len(task.arrays.predictions):
+            task = task_of_rows(task, slice(self.sparse.n_done, None))
+            self.sparse.make_room_asked_for()
+            self._bind()
+            self._kernels.learn(self._lent.address, task.address)
+
+    def _meet(
+        self, rows: Rows | Desk, labels: Sequence[Label]
+    ) -> tuple[npt.NDArray[np.int32], Any]:
+        """Make room for rows and labels; return the labels' numbers, and rows as kernels take them.
+
+        Labels are not kept if they, or what the rows say of classes, are refused.
+        """
         n_before = len(self.classes)
+        codes = self.classes.known(labels)
+        if codes is not None and rows.ratings is None and self._has_room(n_before, rows.n_features):
+            self._count(rows.n_features, 0)
+            return codes, self._blocks(rows)
         try:
             codes = self.classes.encode(labels)
             blocks = self._blocks(rows)
@@ -172,25 +209,15 @@ class Machine(Memory):
             raise
         if len(self.classes) > n_before:
             self._place_ranks()
-        self._forget_mean()
-        predictions = np.empty(len(rows), dtype=np.int32)
-        self._run(blocks, self._heard(answers(codes), weights), predictions, scores, chances)
-        return predictions, codes
+        return codes, blocks
 
-    def _run(
-        self,
-        blocks: Any,
-        heard: Any,
-        predictions: npt.NDArray[np.int32],
-        scores: npt.NDArray[np.float32],
-        chances: npt.NDArray[np.float64],
-    ) -> None:
-        """Run the trials, for whose classes, groups and features there is room."""
-        self._kernels.learn(self._learner, blocks, heard, predictions, scores, chances)
-
-    def _blocks(self, rows: Rows) -> Any:
+    def _blocks(self, rows: Rows | Desk) -> Any:
         """Return rows as the kernels take them, with ratings for the classes met by now."""
-        ratings = NO_RATINGS if rows.ratings is None else rows.ratings
+        if isinstance(rows, Desk):
+            return rows.rows
+        ratings = rows.ratings
+        if ratings is None:
+            return self._kernels.Blocks(rows.indptr, rows.indices, rows.values, no_ratings())
         self.classes.require_admissible(ratings.labels)
         vectors = ratings.vectors
         given = self._kernels.Ratings(
@@ -226,7 +253,6 @@ class Machine(Memory):
         """
         from kesler.compiled.measures import measure
 
-        rows = self._prepare(rows)
         margins = np.empty(len(rows))
         every_pair = [0, selection_code("all"), sight_code("norms"), 0]
         learner = self._learner._replace(
@@ -234,10 +260,17 @@ class Machine(Memory):
             geometry=np.array([exponent, 1.0]),
             metric=np.array(EUCLIDEAN.codes),
         )
-        blocks = self._blocks(rows)
-        heard = self._heard(answers(self.classes.encode(labels)), None)
+        blocks = self._blocks(self._prepare(rows))
+        heard = heard_of(answers(self.classes.encode(labels)), None, self._class_room)
         measure(learner, blocks, heard, margins, squared_lengths)
         return margins
+
+    def restate(self) -> None:
+        """Compute anew what maps read of statistics that were put together from parts."""
+        if self._pooled.shape[1]:
+            from kesler.compiled.restated import restate
+
+            restate(self._learner)
 
     def rewind(self) -> None:
         """Forget what was seen, but not what was learnt: the same rows are then new once more."""
@@ -249,60 +282,71 @@ class Machine(Memory):
         self._past_rows[:] = 0
         self.counters[:] = 0
 
-    def _heard(self, answers: Answers, weights: npt.NDArray[np.float64] | None) -> Any:
-        shape = [answers.rest, answers.most_pairs(self._class_room), answers.n_levels]
-        return self._kernels.Heard(
-            answers.indptr,
-            answers.codes,
-            answers.levels,
-            np.array(shape, dtype=np.int64),
-            np.empty(0) if weights is None else weights,
-        )
-
-    def predict(self, rows: Rows) -> npt.NDArray[np.int32]:
+    def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
         """Return the class number of highest score of each row, changing nothing."""
         return self._predict(rows, NO_SCORES)
 
-    def scores(self, rows: Rows) -> npt.NDArray[np.float32]:
+    def scores(self, rows: Rows | Event) -> npt.NDArray[np.float32]:
         """Return the score of each known class, by number, shape (n_rows, n_classes)."""
-        with self._lock:
+        with self.lock:
             scores = np.empty((len(rows), self.n_known), dtype=np.float32)
             self._predict(rows, scores)
         return scores
 
-    def probabilities(self, rows: Rows) -> npt.NDArray[np.float64]:
+    def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
         """Return the probability of each known class, by number, shape (n_rows, n_classes)."""
-        with self._lock:
+        with self.lock:
             return probabilities(self.scores(rows), self._calibration)
 
-    def _predict(self, rows: Rows, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
-        rows = self._prepare(rows)
-        predictions = np.empty(len(rows), dtype=np.int32)
-        with self._lock:
-            rows = rows.with_unseen_as(self.n_features)
-            if rows.ratings is not None:
-                ratings = rows.ratings.with_unseen_as(self.n_sub_experts)
-                rows = replace(rows, ratings=ratings)
-            self._kernels.predict(self._reader, self._blocks(rows), predictions, scores)
-        return predictions
+    def _predict(
+        self, rows: Rows | Event, scores: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.int32]:
+        with self.lock:
+            known = self._prepare(rows, unseen=self.n_features)
+            if isinstance(known, Desk):
+                task = known.scoring(scores)
+            else:
+                task = task_of(self._blocks(known), nothing_heard(), len(rows), scores)
+            self._kernels.predict(self._lent_reader.address, task.address)
+            found: npt.NDArray[np.int32] = task.arrays.predictions
+        return found
 
-    def _prepare(self, rows: Rows) -> Rows:
-        """Return the rows as the kernels read them: zeros listed only where a map looks at them."""
+    @cached_property
+    def _desk(self) -> Desk:
+        return Desk(self.constant, keeps_zeros=self._looks_at_zeros is not None)
+
+    @cached_property
+    def _looks_at_zeros(self) -> tuple[str, str] | None:
+        return self._why_dense()
+
+    def _prepare(self, rows: Rows | Event, *, unseen: int = MAX_FEATURES) -> Rows | Desk:
+        """Return the rows as the kernels read them: zeros listed only where a map looks at them.
+
+        Features from number `unseen` on become that one, and sub-experts not met likewise.
+        """
         self._require_ratings(rows)
+        self._require_dense(rows)
+        if isinstance(rows, Event):
+            self._desk.put(rows, unseen)
+            return self._desk
         if self.constant:
             rows = rows.with_constant(self.constant)
+        rows = rows.with_unseen_as(unseen)
         if rows.ratings is not None:
-            rows = replace(rows, ratings=rows.ratings.without_zeros())
-        why = self._why_dense()
-        if why is None:
-            return rows.without_zeros()
-        if not rows.dense:
-            looking, other = why
+            ratings = rows.ratings.without_zeros()
+            if unseen < MAX_FEATURES:
+                ratings = ratings.with_unseen_as(self.n_sub_experts)
+            rows = replace(rows, ratings=ratings)
+        return rows.without_zeros() if self._looks_at_zeros is None else rows
+
+    def _require_dense(self, rows: Rows | Event) -> None:
+        """Raise if rows leave out zeros, and something looks at them."""
+        if self._looks_at_zeros is not None and not rows.dense:
+            looking, other = self._looks_at_zeros
             raise KeslerError(
                 f"{looking}, so it cannot be used with sparse rows, whose zeros are not listed: "
                 f"give dense rows or choose another, {other} for instance"
             )
-        return rows
 
     def _require_weighable(self, weights: npt.NDArray[np.float64] | None) -> None:
         """Raise if rows have weights that the rule would not notice."""
@@ -312,7 +356,7 @@ class Machine(Memory):
                 "sample_weight out, or choose a quasi-additive algorithm"
             )
 
-    def _require_ratings(self, rows: Rows) -> None:
+    def _require_ratings(self, rows: Rows | Event) -> None:
         """Raise unless rows bring ratings if, and only if, a part looks at them."""
         if rows.ratings is None and self.takes_ratings:
             raise KeslerError(
@@ -351,7 +395,7 @@ class Machine(Memory):
         ordered = [i for i, part in enumerate(self.parts) if isinstance(part, Ordered)]
         if not ordered:
             return None
-        with self._lock:
+        with self.lock:
             above_first = 1 + self._ranks[1, 1 : self.n_known]
             weights = self._reader.weights[0]
             total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
@@ -383,6 +427,10 @@ class Machine(Memory):
     @cached_property
     def _kernels(self) -> ModuleType:
         # Imported on first use: Numba takes longer to import than the rest of Kesler.
+        if self.sparse is not None:
+            from kesler.compiled import sparse_trial
+
+            return sparse_trial
         from kesler.compiled import weight_trial
 
         return weight_trial
@@ -391,6 +439,12 @@ class Machine(Memory):
     def _learner(self) -> Any:
         from kesler.compiled.algorithms import algorithm_address
 
+        if self.sparse is not None:
+            return self._kernels.SparseLearner(
+                algorithm=np.zeros(1, dtype=np.int64),
+                **self.sparse.fields(),
+                **self._common_fields(),
+            )
         update = self.rule.update
         return self._kernels.Learner(
             weights=self.weights,
@@ -468,6 +522,19 @@ class Machine(Memory):
         weights = aligned_zeros(*self.weights.shape)
         weights[:] = self.weights - self._states[0] / max(1, self.n_trials)
         return self._learner._replace(weights=weights)
+
+    @cached_property
+    def _lent(self) -> Any:
+        return self._lend(self._learner)
+
+    @cached_property
+    def _lent_reader(self) -> Any:
+        return self._lend(self._reader) if self.averaged else self._lent
+
+    def _lend(self, learner: Any) -> Any:
+        from kesler.compiled.borrowed import Lent
+
+        return Lent(self._kernels.lend, learner)
 
     def _link_address(self) -> int:
         from kesler.compiled.links import link_address

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from threading import RLock
 from typing import Any
@@ -16,6 +15,7 @@ from kesler.calibration import uncalibrated
 from kesler.classes import ClassTable, Label, Newcomers, plain
 from kesler.conditioning import Conditioning
 from kesler.costs import Costs
+from kesler.counted import Counted
 from kesler.errors import KeslerError
 from kesler.geometry import Metric
 from kesler.hypotheses import (
@@ -30,39 +30,30 @@ from kesler.hypotheses import (
 from kesler.links import CustomLink, Linear, Link
 from kesler.links.link import SCALE, WEIGHT
 from kesler.maps import FeatureMap, GaussianRatio, SubExperts
+from kesler.room import LANES, aligned_zeros, grown, whole_lines
+from kesler.sparse_weights import SparseWeights, is_sparse
 from kesler.updates import UpdateRule
 
 # What is kept of each class, as in `kesler.compiled.learner`; the last is what float32 rounds off
 # the sums of the means.
 _GAUSSIAN = ("centre", "sharpness", "height")
 STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
-LANES = 16  # float32 numbers in a 64-byte cache line
+# Tables of weights are kept whole up to so many bytes, or if so large a part is not 0.
+LARGEST_TABLE = 1 << 29
+FULL_TABLE = 1 / 8
+# Constraints of two classes each: those that rules with sparse rows are handed.
+TWO_CLASSES = ("predicted", "worst", "rival")
 _ARRAYS = (
     *("_sums", "_totals", "_ranks", "counters", "_margins", "_numbers", "_met", "_calibration"),
     *("_pooled", "_moments", "_amounts", "_divisors", "_metric_numbers", "_past", "_past_rows"),
     "_forgetting",
 )
 
-
-class Counted:
-    """What counts its trials: `counters` holds trials, mistakes and classes met."""
-
-    counters: npt.NDArray[np.int64]
-
-    @property
-    def n_trials(self) -> int:
-        """Rows learnt from."""
-        return int(self.counters[0])
-
-    @property
-    def n_mistakes(self) -> int:
-        """Trials in which a class already known was not predicted."""
-        return int(self.counters[1])
-
-    @property
-    def n_known(self) -> int:
-        """Classes met so far."""
-        return int(self.counters[2])
+# Modules, addresses, what is lent, and the lock.
+_OF_THIS_PROCESS = (
+    *("_kernels", "_learner", "_lent", "_reader", "_lent_reader", "_desk"),
+    *("event", "lock"),
+)
 
 
 class Memory(Counted):
@@ -75,11 +66,14 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     Notes
     -----
-    4 bytes for each feature and hypothesis, 8 more with a link or an average, 4 more with a metric
+    4 bytes for each feature and hypothesis, or some 12 for each weight that is not 0 where that is
+    far less (:mod:`kesler.sparse_weights`); 8 more with a link or an average, 4 more with a metric
     that is not Euclidean, and 4 for each feature, class and statistic kept (one for every kind that
     a map asks for; 28 for moments), and up to 16 for each feature if rows are conditioned. Room for
     classes and features doubles when it is full, so that growing costs O(1) amortised.
     """
+
+    stays_dense = False  # whether weights are never kept in sparse rows
 
     def __init__(
         self,
@@ -134,7 +128,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         self._forgetting = np.array(
             [1.0 if half_life is None else 2.0 ** (1 / half_life), 1.0, 1.0]
         )
-        self._lock = RLock()
+        self.lock = RLock()
+        self.sparse: SparseWeights | None = None
         self._allocate(LANES, 0, [0] * len(self.parts))
 
     # ---- what has been seen -----------------------------------------------------------------
@@ -158,8 +153,13 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         """How many weights the features, sub-experts and classes met so far have."""
         return sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
 
-    def hypothesis_weights(self) -> list[npt.NDArray[np.float32]]:
-        """Return the weights of each part, of shape (n_features, n_hypotheses), as views."""
+    def hypothesis_weights(self) -> list[Any]:
+        """Return the weights of each part, of shape (n_features, n_hypotheses).
+
+        As views, or as a sparse matrix where they stand in sparse rows.
+        """
+        if self.sparse is not None:
+            return [self.sparse.matrix(self.n_features, self._width(0))]
         return [self.weights[: self._height(i), c] for i, c in enumerate(self._columns)]
 
     @property
@@ -180,7 +180,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
         if not grouped:
             raise KeslerError("no part of this learner is Grouped, so there is no group to join")
-        with self._lock:
+        with self.lock:
             for i in grouped:
                 columns = self.memberships[i][code]
                 column = self.groups[i].setdefault(group, len(self.groups[i]))
@@ -223,13 +223,22 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
             self._bind()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what holds only in this process: modules, addresses and the lock."""
-        here = ("_kernels", "_learner", "_reader", "_lock")
+        """Leave out what holds only in this process."""
+        here = (
+            "_kernels",
+            "_learner",
+            "_lent",
+            "_reader",
+            "_lent_reader",
+            "event",
+            "_desk",
+            "lock",
+        )
         return {k: v for k, v in vars(self).items() if k not in here}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the arrays as our own: they may come as a read-only memory map."""
-        vars(self).update(state, _lock=RLock())
+        vars(self).update(state, lock=RLock())
         for name in _ARRAYS:
             setattr(self, name, getattr(self, name).copy())
         self._own_hypotheses()
@@ -254,12 +263,13 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         row of either kind stays unused: it stands for all that have not been met, whose weight is
         the one that all begin with (Mesterharm 2001, Section 6.1).
         """
-        class_room = _doubled(self._class_room, n_classes + self._n_unborn)
-        feature_room = _doubled(
+        times = 2.0 if self.sparse is None else 1.25  # rows of the table take most of the memory
+        class_room = grown(self._class_room, n_classes + self._n_unborn, times)
+        feature_room = grown(
             self._feature_room, max(n_features + 1, n_sub_experts + self.takes_ratings)
         )
         group_room = [
-            _doubled(room, len(groups))
+            grown(room, len(groups))
             for room, groups in zip(self._group_room, self.groups, strict=True)
         ]
         if (class_room, feature_room, group_room) == (
@@ -269,6 +279,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         ):
             self._count(n_features, n_sub_experts)
             return
+        self._choose_rows(feature_room, class_room)
         old_hypotheses, old_ranks = self._hypotheses(whole=True), self._ranks
         old_margins = self._margins
         old_statistics, old_totals, old_pooled = self._sums, self._totals, self._pooled_arrays()
@@ -285,6 +296,10 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         if self.costs is not None:
             self._margins[: len(old_margins), : len(old_margins)] = old_margins
         self._bind()
+
+    def _has_room(self, n_classes: int, n_features: int) -> bool:
+        """Whether there is room for so many classes and features, and for one that is not met."""
+        return n_classes + self._n_unborn <= self._class_room and n_features < self._feature_room
 
     def _count(self, n_features: int, n_sub_experts: int) -> None:
         self.n_features = max(self.n_features, n_features)
@@ -340,12 +355,15 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         self, class_room: int, feature_room: int, group_room: list[int]
     ) -> None:
         """Make the weights that there are before the first trial."""
+        if self.sparse is not None:
+            self.sparse.make_room(feature_room, class_room)
+            return
         rooms = [
             _n_columns(part, class_room, room)
             for part, room in zip(self.parts, group_room, strict=True)
         ]
         offsets = self._place(rooms)
-        weights = aligned_zeros(feature_room, _round_up(sum(rooms)))
+        weights = aligned_zeros(feature_room, whole_lines(sum(rooms)))
         weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
         if weights_begin_at:
             weights[:] = weights_begin_at
@@ -371,13 +389,20 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     def _own_hypotheses(self) -> None:
         """Copy arrays that may be a read-only memory map."""
+        if self.sparse is not None:
+            self.sparse.own()
         self.weights, self._states = self.weights.copy(), self._states.copy()
         self._is_met = self._is_met.copy()
         self._evidence, self._scales = self._evidence.copy(), self._scales.copy()
         self._listed, self._is_listed = self._listed.copy(), self._is_listed.copy()
 
     def _hypotheses(self, *, whole: bool) -> dict[str, npt.NDArray[Any]]:
-        """Return the weights in use, or those that there is room for, and what is kept beside."""
+        """Return the weights in use, or those that there is room for, and what is kept beside.
+
+        What stands in sparse rows stays where it is when room is made.
+        """
+        if self.sparse is not None:
+            return {} if whole else self.sparse.arrays(self.n_features, self._width(0))
         arrays: dict[str, npt.NDArray[Any]] = {}
         for i, columns in enumerate(self._columns):
             n_rows = len(self.weights) if whole else self._height(i)
@@ -398,6 +423,9 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Copy what `_hypotheses` returned to where it belongs by now."""
+        if self.sparse is not None:
+            self.sparse.restore(arrays)
+            return
         if self._n_unborn:  # from a file: all that there are, in whatever order
             listed = arrays.get("listed", np.arange(self._n_used))
             self._listed[0], self._is_listed[listed] = len(listed), 1
@@ -415,6 +443,41 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
             self._metric_numbers[:] = arrays["metric_numbers"]
         if self._scale_code:
             self._is_met[: len(arrays["is_met"])] = arrays["is_met"]
+
+    @property
+    def may_be_sparse(self) -> bool:
+        """Whether weights may stand in sparse rows: trials move two classes, over x itself."""
+        rule = self.rule.for_hypotheses(one_per_class=True)
+        return (
+            not self.stays_dense
+            and self.parts == [PerClass()]
+            and self.answer == "class"
+            and rule.constraints in TWO_CLASSES
+            and rule.sees != "gram"
+            and rule.update is None
+            and self.metric.is_euclidean
+            and isinstance(self.link, Linear)
+            and not self.averaged
+            and self.costs is None
+            and self.newcomers != "virtual"
+        )
+
+    def _choose_rows(self, feature_room: int, class_room: int) -> None:
+        """Keep weights in sparse rows from here on if a table for all would waste memory."""
+        wide = 4 * feature_room * class_room > LARGEST_TABLE
+        if self.sparse is None and wide and self.may_be_sparse:
+            table = self.weights[:, : self._width(0)]
+            if np.count_nonzero(table) <= FULL_TABLE * feature_room * class_room:
+                self._keep_sparsely(table, feature_room, class_room)
+
+    def _keep_sparsely(
+        self, table: npt.NDArray[np.float32], n_features: int, n_classes: int
+    ) -> None:
+        """Move weights to sparse rows."""
+        self.sparse = SparseWeights(n_features, n_classes)
+        self.sparse.put(table)
+        self.weights, self._states = aligned_zeros(0, 0), np.zeros((0, 0, 0))
+        self.__dict__.pop("_kernels", None)
 
     def _require_linear_beginning(self) -> None:
         """Raise if weights begin at a value where there are none, or a link or algorithm says."""
@@ -482,10 +545,12 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
     def _bind(self) -> None:
         """Forget the tuple that the kernels were given: arrays have changed."""
         self.__dict__.pop("_learner", None)
+        self.__dict__.pop("_lent", None)
         self._forget_mean()
 
     def _forget_mean(self) -> None:
         self.__dict__.pop("_reader", None)
+        self.__dict__.pop("_lent_reader", None)
 
     # ---- saving -----------------------------------------------------------------------------
 
@@ -519,6 +584,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         if self._scale_code:
             self._numbers[:], self._met[:] = arrays["numbers"], arrays["met"]
             self._allocate(self._class_room, self._feature_room, self._group_room)
+        if is_sparse(arrays):
+            self._keep_sparsely(self.weights, self._feature_room, self._class_room)
         self.make_room(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self.counters[:] = arrays["counters"]
@@ -568,20 +635,3 @@ def _n_columns(part: Part, n_classes: int, n_groups: int) -> int:
     if isinstance(part, Ordered):
         return 1 + n_classes
     return n_groups if isinstance(part, Grouped) else 1
-
-
-def _doubled(room: int, needed: int) -> int:
-    """Return room for `needed`: as it is if it suffices, else at least twice as much."""
-    return room if needed <= room else _round_up(max(needed, 2 * room))
-
-
-def _round_up(n: int) -> int:
-    return -(-n // LANES) * LANES
-
-
-def aligned_zeros(*shape: int) -> npt.NDArray[np.float32]:
-    """Return zeros whose rows begin on cache lines, so that a row touches as few as can be."""
-    size = math.prod(shape)
-    flat = np.zeros(size + LANES, dtype=np.float32)
-    start = (-flat.ctypes.data // 4) % LANES
-    return flat[start : start + size].reshape(shape)

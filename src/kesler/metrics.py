@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from kesler.errors import KeslerError
 
@@ -41,6 +40,8 @@ def ranking_loss(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
     >>> ranking_loss(np.array([[3.0, 2.0, 1.0]]), np.array([[False, True, False]]))
     0.5
     """
+    from scipy.stats import rankdata
+
     ranks = rankdata(_with_unknown_last(scores), axis=1)
     n_relevant = relevant.sum(axis=1)
     n_pairs = n_relevant * (relevant.shape[1] - n_relevant)
@@ -73,6 +74,8 @@ def kendall_tau(scores: Floats, levels: npt.NDArray[np.int32]) -> float:
     >>> round(kendall_tau(np.array([[3.0, 2.0, 1.0]]), np.array([[0, 2, 1]])), 3)
     0.333
     """
+    from scipy.stats import rankdata
+
     ranks = rankdata(_with_unknown_last(scores), axis=1)
     r, s = np.triu_indices(scores.shape[1], 1)
     wanted = np.sign(levels[:, s] - levels[:, r])

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from kesler.entries import Entries, as_float32, joined, picked, run_of
+from kesler.entries import Entries, as_float32, is_sparse, joined, picked, run_of
 from kesler.errors import KeslerError
 
 Label = Hashable
@@ -155,7 +154,7 @@ class Ratings:
             If the matrices are not of one shape, or as `from_dense` does.
         """
         matrices = list(matrices)
-        if not matrices or not all(sparse.issparse(matrix) for matrix in matrices):
+        if not matrices or not all(is_sparse(matrix) for matrix in matrices):
             raise KeslerError(
                 "sparse ratings are a list of scipy sparse matrices of shape (n_classes, "
                 "n_sub_experts), one a row: for an array use Ratings.from_dense"
@@ -167,6 +166,8 @@ class Ratings:
                 f"the ratings of row {odd or 0} have the shape {matrices[odd or 0].shape}, those "
                 f"of the first row {shape}: give each row a matrix (n_classes, n_sub_experts)"
             )
+        from scipy import sparse
+
         labels = _distinct(labels, shape[0])
         stacked = sparse.csr_array(sparse.vstack(matrices, format="csr"))
         stacked.sum_duplicates()
@@ -343,13 +344,11 @@ class _Gathered:
         return [int(key) for key in entry], values
 
 
-def _is_sparse(vector: Any) -> bool:
-    return bool(sparse.issparse(vector))
-
-
 def _listed(vector: Any, what: str) -> tuple[Any, Any]:
     """Return the indices and values of a vector, dense or sparse."""
-    if _is_sparse(vector):
+    if is_sparse(vector):
+        from scipy import sparse
+
         row = sparse.csr_array(vector if vector.ndim == 2 else vector.reshape(1, -1))
         if row.shape[0] != 1:
             raise KeslerError(f"{what} have the shape {row.shape}: give a matrix of one row")

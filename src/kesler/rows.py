@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from kesler.entries import Entries, as_float32, joined
 from kesler.errors import KeslerError
@@ -77,6 +76,8 @@ class Rows(Entries):
     @staticmethod
     def from_sparse(matrix: Any) -> Rows:
         """Rows of a scipy sparse matrix (n_rows, n_features), columns in order within each row."""
+        from scipy import sparse
+
         csr = sparse.csr_array(matrix)
         if csr.shape[1] > MAX_FEATURES:
             raise KeslerError(f"X has {csr.shape[1]} columns; Kesler takes at most {MAX_FEATURES}")
@@ -187,6 +188,8 @@ class Vocabulary:
     ----------
     indices : dict of str to int
         The number of each name; iterating it gives the names in order.
+    n_forgettings : int
+        How often names were taken back: numbers handed out before may have changed since.
 
     Examples
     --------
@@ -198,6 +201,7 @@ class Vocabulary:
     """
 
     indices: dict[str, int] = field(default_factory=dict)
+    n_forgettings: int = field(default=0, compare=False, repr=False)
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Vocabulary:
@@ -243,5 +247,6 @@ class Vocabulary:
 
     def forget_from(self, n_names: int) -> None:
         """Take back the names from number `n_names` on."""
+        self.n_forgettings += 1
         for name in self.since(n_names):
             del self.indices[name]

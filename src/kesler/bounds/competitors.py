@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import entropy
 
 from kesler.bounds.theorems import Array, Competition
 from kesler.errors import KeslerError
@@ -144,6 +143,8 @@ def _go_through(replay: Replay, machine: Machine) -> None:
 
 def _entropy(machine: Machine) -> float:
     """Return that of the sizes of all weights, scaled to sum to 1."""
+    from scipy.stats import entropy
+
     sizes = np.abs(machine.weights[machine.weights != 0].astype(np.float64))
     return float(entropy(sizes)) if len(sizes) else 0.0
 
@@ -209,7 +210,9 @@ def _aligned(
     for i, here in enumerate(machine.hypothesis_weights()):
         found = np.zeros_like(here)
         hypotheses = _places(_hypothesis_names(machine, i), _hypothesis_names(other, i))
-        there = other.hypothesis_weights()[i]
+        there: Any = other.hypothesis_weights()[i]
+        if hasattr(there, "toarray"):  # of sparse rows
+            there = there.toarray()
         found[np.ix_(features[0], hypotheses[0])] = there[np.ix_(features[1], hypotheses[1])]
         weights.append(found.T)
     return weights

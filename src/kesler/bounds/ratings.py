@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 
 from kesler.errors import KeslerError
 
@@ -134,6 +133,8 @@ def _differences(ratings: Array, y: npt.NDArray[np.int64]) -> Array:
 def _widest(differences: Array) -> Array:
     """Return u >= 0, sum u = 1, of the largest delta: maximise delta, differences @ u >= delta."""
     n_pairs, n = differences.shape
+    from scipy.optimize import linprog
+
     found = linprog(
         np.append(np.zeros(n), -1.0),
         A_ub=np.column_stack([-differences, np.ones(n_pairs)]),

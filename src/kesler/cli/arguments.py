@@ -24,7 +24,8 @@ Run several methods side by side over one stream. Every method predicts each row
 before it learns it; the first row of a class is no mistake. A line is printed at
 each power of two: the trials so far, the classes known and, for each method, its
 mistakes in % of the trials so far (error) and of those since the line above
-(last). rows/s counts the time that all methods together take to learn, in the
+(last). The methods learn in threads, as many at a time as there are cores.
+rows/s counts the processor time that all of them together take to learn, in the
 summary that of each one: not the time of reading, nor the first trial, which
 loads the compiled code.
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kesler import plots
-from kesler.bounds import MistakeBound, bound_on_blocks
 from kesler.cli import inputs, outputs, table
 from kesler.cli.methods import Method, chosen, named_learners
 from kesler.errors import KeslerError
 from kesler.estimators import OnlineClassifier
 from kesler.progressive import Comparison, MethodResult
 from kesler.readers import Block
+
+if TYPE_CHECKING:
+    from kesler.bounds import MistakeBound
 
 
 def run(options: Namespace) -> None:
@@ -23,6 +25,8 @@ def run(options: Namespace) -> None:
     outputs.require_writable(options.json)
     outputs.require_writable(options.plot)
     if options.plot is not None:
+        from kesler import plots
+
         plots.require_drawable(options.plot)
 
     stream = inputs.open_input(options, inputs.reading(options))
@@ -51,6 +55,8 @@ def bounds_of(
     blocks: Sequence[Block],
 ) -> dict[str, MistakeBound | KeslerError]:
     """Return the mistake bound of each method over the blocks, or why there is none."""
+    from kesler.bounds import bound_on_blocks
+
     bounds: dict[str, MistakeBound | KeslerError] = {}
     for name, learner in learners.items():
         try:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from kesler.errors import KeslerError
 from kesler.readers import Block, Stream, open_stream
@@ -73,6 +72,8 @@ def whole(blocks: Iterable[Block]) -> Table:
 def _matrix(rows: Rows) -> Any:
     if rows.dense:
         return rows.values.reshape(rows.shape)
+    from scipy import sparse
+
     return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=rows.shape)
 
 

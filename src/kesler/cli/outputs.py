@@ -7,12 +7,14 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kesler.bounds import MistakeBound
 from kesler.errors import KeslerError
 from kesler.progressive import Comparison, Line
 from kesler.readers import Stream
+
+if TYPE_CHECKING:
+    from kesler.bounds import MistakeBound
 
 
 def require_writable(path: str | None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kesler import model_file
+from kesler.sparse_weights import is_sparse
 
 SHOWN = 10  # of the classes, and of the names of features
 
@@ -49,6 +50,7 @@ def account(path: str) -> dict[str, Any]:
         "intercept": intercept,
         "conditioning": _conditioning(metadata.get("conditioning"), arrays),
         "half_life": metadata.get("half_life"),
+        "sparse_weights": len(arrays["weights.0"]) if is_sparse(arrays) else None,
         "trials": n_trials,
         "mistakes": n_mistakes,
         "features": max(0, metadata["n_features"] - bool(intercept)),

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
 from threading import Timer
+from typing import TYPE_CHECKING
 
-from kesler.bounds import MistakeBound
 from kesler.errors import KeslerError
 from kesler.progressive import Comparison, Line, MethodResult
 from kesler.readers import Block, Stream
+
+if TYPE_CHECKING:
+    from kesler.bounds import MistakeBound
 
 GAP = "   "
 # The first trial compiles the loops: after so many seconds someone who waits should be told.

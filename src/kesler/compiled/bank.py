@@ -129,7 +129,7 @@ def combine(bank, winners, chances, codes, predictions, scores, probabilities):
     for t in range(codes.shape[0]):
         k, y = bank.counters[FIRST_SEEN], codes[t]
         blend(bank, winners, chances, t, k, blended)
-        predictions[t] = best(blended, k, -1)
+        predictions[t] = best(bank, blended, k)
         if k and bank.rule[0] == BEST:
             predictions[t] = winners[followed(bank.losses), t]
         for r in range(k):
@@ -137,7 +137,7 @@ def combine(bank, winners, chances, codes, predictions, scores, probabilities):
             if scores.shape[0]:
                 scores[t, r] = votes[r]
         if bank.rule[0] == MAJORITY:
-            calibrate(bank.calibration, votes, k, predictions[t], y, exponentials, probabilities, t)
+            calibrate(bank, votes, k, predictions[t], y, exponentials, probabilities, t)
         elif probabilities.shape[0]:
             known = y < k
             probabilities[t, 0] = blended[predictions[t]] if known else np.nan

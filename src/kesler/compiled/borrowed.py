@@ -3,12 +3,16 @@
 Numba hands a tuple on as its parts: a learner would be some four hundred numbers, copied at every
 call that LLVM does not inline, and read by its passes at every call that it might. Its address is
 one number, and what is read through it looks the same: ``learner.weights``.
+
+Python, too, may hand a kernel an address: to take a learner apart and to check each of its arrays
+takes longer than a trial. Such a tuple is lent once, and borrowed by many calls.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
@@ -89,7 +93,78 @@ def stay_apart() -> None:
     """
 
 
+class Lent:
+    """A tuple of arrays, kept here, and written where kernels can borrow it from.
+
+    Parameters
+    ----------
+    lend : the kernel that writes such a tuple to an address.
+    arrays : the tuple, which may hold tuples.
+
+    Attributes
+    ----------
+    address : good for as long as this object is.
+    """
+
+    __slots__ = ("_place", "address", "arrays")
+
+    def __init__(self, lend: Any, arrays: Any) -> None:
+        self.arrays = arrays
+        self.address: Any = arrays
+        if not config.DISABLE_JIT:
+            self._place = np.empty(_n_words(arrays), dtype=np.int64)
+            self.address = self._place.ctypes.data
+            lend(arrays, self.address)
+
+
+def _n_words(arrays: Any) -> int:
+    """Return how many words Numba takes to describe arrays: five and two for each dimension."""
+    if isinstance(arrays, np.ndarray):
+        return 5 + 2 * arrays.ndim
+    return sum(map(_n_words, arrays))
+
+
+def borrower(lent: types.NamedTuple) -> Any:
+    """Return what makes a borrowed tuple of an address, inside of kernels."""
+    if config.DISABLE_JIT:
+        return lambda address: address
+
+    @intrinsic
+    def at(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(lent).as_pointer())
+
+        return Borrowed(lent)(address), generate
+
+    return at
+
+
+def put(arrays: Any, address: Any) -> None:
+    """Write a tuple to an address, without a claim to its arrays."""
+
+
 if not config.DISABLE_JIT:
+
+    def _put(_: Any, lent: Any, address: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            value = _unclaimed(context, builder, lent, values[0])
+            place = builder.inttoptr(values[1], value.type.as_pointer())
+            builder.store(value, place)
+            return context.get_dummy_value()
+
+        return types.void(lent, address), generate
+
+    def _unclaimed(context: Any, builder: ir.IRBuilder, lent: Any, value: Any) -> Any:
+        """Return a tuple whose arrays have no owner that references would be counted of."""
+        if not isinstance(lent, types.NamedTuple):
+            array = context.make_array(lent)(context, builder, value)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            array.parent = cgutils.get_null_value(array.parent.type)
+            return array._getvalue()
+        for place, field in enumerate(lent.types):
+            part = _unclaimed(context, builder, field, builder.extract_value(value, place))
+            value = builder.insert_value(value, part, place)
+        return value
 
     def _borrow(_: Any, lent: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
@@ -111,3 +186,4 @@ if not config.DISABLE_JIT:
         return types.void(), generate
 
     borrow, hold, stay_apart = intrinsic(_borrow), intrinsic(_hold), intrinsic(_stay_apart)
+    put = intrinsic(_put)

@@ -16,9 +16,11 @@ from kesler.compiled.jit import (
     DOUBLES,
     FLOAT_TABLE,
     always_inlined,
+    by_learner,
     inlined,
     kernel,
 )
+from kesler.compiled.lanes import LANES, larger, load, spread, total_of, widen
 
 # What is kept: the inverse temperature, its information (0 before the first row that teaches), the
 # answers that scores did not explain, and those heard; all but the first discounted.
@@ -71,14 +73,72 @@ def temper(calibration, scores, k, top):
 
 
 @inlined
-def soften(inverse, scores, k, top, exponentials):
-    """exponentials[r] = e^(beta (score of r - top)); return their sum."""
+def far_below(inverse, score, top):
+    """Return beta (score - top) as `below` does, in double precision."""
+    z = inverse * (np.float64(score) - top)
+    return z if z > FURTHEST else FURTHEST
+
+
+@inlined
+def of_score(inverse, score, top):
+    """Return e^(beta (score - top))."""
+    return exponential(below(inverse, score, top))
+
+
+# Sums over classes go in sixteen lanes, by the number of the class, and one by one over those that
+# fill no line. Classes of score 0 are counted, not summed: where hardly a class has a weight on the
+# row, that spares all the others.
+
+
+@by_learner
+def soften(learner, inverse, scores, k, top, exponentials):
+    """exponentials[r] = e^z, z = beta (score of r - top), 0 for a score of 0.
+
+    Return the sum of e^z over all classes, and what those of score 0 have in it.
+    """
+    n_zeros = 0
     for r in range(k):
-        exponentials[r] = exponential(below(inverse, scores[r], top))
-    total = 0.0
-    for r in range(k):
+        share = of_score(inverse, scores[r], top)
+        exponentials[r] = share if scores[r] != 0 else np.float32(0)
+        n_zeros += scores[r] == 0
+    in_lines = k // LANES * LANES
+    line = spread(0.0)
+    for r in range(0, in_lines, LANES):
+        line = line + widen(load(exponentials, r))
+    total = total_of(line)
+    for r in range(in_lines, k):
         total += np.float64(exponentials[r])
-    return total
+    of_zeros = shared_by_zeros(inverse, n_zeros, top)
+    return total + of_zeros, of_zeros
+
+
+@inlined
+def shared_by_zeros(inverse, n_zeros, top):
+    """Return the sum of e^(beta (score - top)) over classes of score 0.
+
+    Where there is none, the highest score may be below 0: e^z would then have no bound.
+    """
+    return n_zeros * np.float64(of_score(inverse, np.float32(0), max(top, 0.0)))
+
+
+@by_learner
+def moments(learner, inverse, scores, k, top, exponentials):
+    """Return the sums of e^z z and of e^z z^2 over the scores that are not 0."""
+    in_lines = k // LANES * LANES
+    least, nothing = spread(FURTHEST), spread(0.0)
+    first_line, second_line = nothing, nothing
+    for r in range(0, in_lines, LANES):
+        z = larger((widen(load(scores, r)) - top) * inverse, least)
+        share = widen(load(exponentials, r)) * z
+        first_line = first_line + share
+        second_line = second_line + share * z
+    first, second = total_of(first_line), total_of(second_line)
+    for r in range(in_lines, k):
+        z = far_below(inverse, scores[r], top)
+        share = np.float64(exponentials[r]) * z
+        first += share
+        second += share * z
+    return first, second
 
 
 @inlined
@@ -88,38 +148,37 @@ def chance(share, total, lapse, k):
 
 
 @always_inlined
-def calibrate(calibration, scores, k, winner, y, exponentials, probabilities, t):
+def calibrate(learner, scores, k, winner, y, exponentials, probabilities, t):
     """Learn from the answer y; probabilities[t] becomes what was said before it, if kept.
 
     These are the probabilities of the winner, of y, NaN if it is new, and of each class where there
     is room. An answer teaches nothing if its class is new, or if all classes have one score.
     """
+    calibration = learner.calibration
     if probabilities.shape[0]:
         probabilities[t, 0], probabilities[t, 1] = np.nan, np.nan
     if k == 0:
         return
     top = np.float64(scores[winner])
     inverse = temper(calibration, scores, k, top)
-    total = soften(inverse, scores, k, top, exponentials)
+    total, of_zeros = soften(learner, inverse, scores, k, top, exponentials)
     lapse = calibration[LAPSES] / calibration[HEARD]
     if probabilities.shape[0]:
         if y < k:
-            probabilities[t, 0] = chance(exponentials[winner], total, lapse, k)
-            probabilities[t, 1] = chance(exponentials[y], total, lapse, k)
+            probabilities[t, 0] = chance(of_score(inverse, scores[winner], top), total, lapse, k)
+            probabilities[t, 1] = chance(of_score(inverse, scores[y], top), total, lapse, k)
         for r in range(min(k, probabilities.shape[1] - 2)):
-            probabilities[t, 2 + r] = chance(exponentials[r], total, lapse, k)
+            probabilities[t, 2 + r] = chance(of_score(inverse, scores[r], top), total, lapse, k)
     if k > 1 and y < k and inverse > 0 and np.isfinite(top):
         if calibration[INFORMATION] == 0:
             calibration[INVERSE], calibration[INFORMATION] = inverse, 1.0
-        first, second = 0.0, 0.0
-        for r in range(k):
-            z, share = np.float64(below(inverse, scores[r], top)), np.float64(exponentials[r])
-            first += share * z
-            second += share * z * z
-        mean = first / total
+        first, second = moments(learner, inverse, scores, k, top, exponentials)
+        z = far_below(inverse, np.float32(0), max(top, 0.0))
+        mean = (first + of_zeros * z) / total
+        square = (second + of_zeros * z * z) / total
         slope = mean - np.float64(below(inverse, scores[y], top))
-        lapsed = lapse / k / chance(exponentials[y], total, lapse, k)
-        learn(calibration, slope, second / total - mean * mean, lapsed)
+        lapsed = lapse / k / chance(of_score(inverse, scores[y], top), total, lapse, k)
+        learn(calibration, slope, square - mean * mean, lapsed)
 
 
 @inlined
@@ -146,6 +205,6 @@ def tell(calibration, scores, probabilities):
         for r in range(1, k):
             top = max(top, np.float64(scores[t, r]))
         inverse = temper(calibration, scores[t], k, top)
-        total = soften(inverse, scores[t], k, top, exponentials)
+        total, _ = soften(calibration, inverse, scores[t], k, top, exponentials)
         for r in range(k):
-            probabilities[t, r] = chance(exponentials[r], total, lapse, k)
+            probabilities[t, r] = chance(of_score(inverse, scores[t, r], top), total, lapse, k)

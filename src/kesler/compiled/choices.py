@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.jit import always_inlined, inlined
+from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     ALL,
     GROWING,
@@ -23,8 +23,8 @@ from kesler.compiled.learner import (
 )
 
 
-@always_inlined
-def set_levels(codes, levels, rest, k, solver):
+@by_learner
+def set_levels(learner, codes, levels, rest, k, solver):
     """Write the level of each known class: that of the answer, or `rest` for classes it leaves out.
 
     Classes of a lower level must outscore those of a higher one; NOT_COMPARED takes no part, nor
@@ -86,6 +86,12 @@ def worst_pair(scores, k, solver, highest):
 
 
 @inlined
+def names_the_best(y, k, highest, solver):
+    """Whether an answer that names one class says of the others that they are all to be below."""
+    return highest == 1 and y < k and solver.levels[y] == 0 and solver.ranks.shape[1] == 0
+
+
+@inlined
 def most_violated(margins, scores, k, solver, highest):
     """Return the pair of the largest loss: the worst one, unless margins differ. Then O(k^2)."""
     if margins.shape[0] == 1:
@@ -109,7 +115,8 @@ def select(selection, margins, scores, k, highest, solver, r, s):
         if not is_ahead(scores, s, r):
             return 0
     elif selection == WORST or selection == GROWING:
-        r, s = most_violated(margins, scores, k, solver, highest)
+        if margins.shape[0] > 1:  # else the worst pair is the one of the largest loss
+            r, s = most_violated(margins, scores, k, solver, highest)
         if loss_of(margins, scores, r, s) <= 0:
             return 0
     elif selection != RIVAL:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import Compiler
 
@@ -35,7 +36,23 @@ class HelperLibrary(JITCodeLibrary):
 
 
 class KernelLibrary(JITCodeLibrary):
-    """The code of a kernel, of the helpers that it calls, and of those that they call."""
+    """The code of a kernel, of the helpers that it calls, and of those that they call.
+
+    Attributes
+    ----------
+    bitcode : the code as LLVM has optimised it, before it became machine code.
+    """
+
+    bitcode: bytes
+
+    def serialize_using_object_code(self) -> Any:
+        """Return what a cache keeps: machine code, and no bitcode, since nothing calls a kernel."""
+        self._ensure_finalized()
+        return self.name, "object", (self._get_compiled_object(), _outline(self._final_module))
+
+    def _finalize_final_module(self) -> None:
+        self.bitcode = self._final_module.as_bitcode()
+        super()._finalize_final_module()
 
     def add_linking_library(self, library: CodeLibrary) -> None:
         """Take in the code of what is called."""
@@ -68,6 +85,23 @@ class KernelCompiler(Compiler):
     def define_pipelines(self) -> Any:
         """Return what is done to a function, after choosing where its code goes."""
         return _in_library(self.state, KernelLibrary, super().define_pipelines())
+
+
+def machine_code_of(codegen: Any, module: Any) -> tuple[bytes, bytes]:
+    """Return the machine code of a kernel's module, and its outline, as caches keep them."""
+    outline = _outline(module)  # first: becoming machine code changes a module
+    return codegen._tm.emit_object(module), outline
+
+
+def _outline(module: Any) -> bytes:
+    """Return the bitcode of a module that defines the same names, and nothing behind them."""
+    functions = (f.name for f in module.functions if not f.is_declaration)
+    variables = (v.name for v in module.global_variables if not v.is_declaration)
+    lines = [
+        *(f'define void @"{name}"() {{ unreachable }}' for name in functions),
+        *(f'@"{name}" = global i8 0' for name in variables),
+    ]
+    return llvm.parse_assembly("\n".join(lines)).as_bitcode()
 
 
 def _in_library(state: Any, kind: type[CodeLibrary], pipelines: Any) -> Any:

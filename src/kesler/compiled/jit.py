@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, config, njit, types
+from numba import config, njit, types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic, overload
 
 from kesler.compiled.helper_library import HelperCompiler, KernelCompiler
+from kesler.compiled.kernel_cache import cache_of
 from kesler.errors import KeslerError
 
 Function = Callable[..., Any]
@@ -44,8 +47,10 @@ _INLINED: dict[str, Any] = {
 }
 
 
-def kernel(signature: Any) -> Callable[[Function], Function]:
-    """Compile a loop for one signature, without the GIL, kept in the cache where one can be.
+def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Function]:
+    """Compile a loop for its signature, or a list of them, kept in the cache where one can be.
+
+    It runs without the GIL if `nogil`.
 
     Numba looks at a function's own file alone when it asks whether its cache still holds, not at
     the files of what it calls. So the name of a kernel ends with a digest of this whole package.
@@ -53,8 +58,15 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         function.__qualname__ += f"_{_package_digest():x}"
-        options = {"nogil": True, "error_model": "numpy", "pipeline_class": KernelCompiler}
-        return _cached(njit, function, signature, **options)
+        if config.DISABLE_JIT:
+            return function
+        options = {"nogil": nogil, "error_model": "numpy", "pipeline_class": KernelCompiler}
+        compiled = njit(**options)(function)
+        compiled._cache = cache_of(function)
+        for each in signature if isinstance(signature, list) else [signature]:
+            compiled.compile(each)
+        compiled.disable_compile()
+        return compiled
 
     return decorate
 
@@ -123,8 +135,12 @@ def callback_address(function: Function, signature: Any, *, allocates: bool = Tr
 
 @cache
 def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
+    options = {"error_model": "numpy", "_nrt": allocates}
+    typed = normalize_signature(signature)
     try:
-        return _cached(cfunc, function, signature, error_model="numpy", _nrt=allocates)
+        compiled: Any = CFunc(function, typed, {}, options, pipeline_class=KernelCompiler)
+        compiled._cache = cache_of(function)
+        compiled.compile()
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise KeslerError(
@@ -132,17 +148,7 @@ def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
             "arithmetic, comparisons and indexing only, with the arguments that its kind of part "
             "is given"
         ) from error
-
-
-def _cached(compiler: Function, function: Function, signature: Any, **options: Any) -> Any:
-    # A package on a read-only disk, a user without a home directory and a function typed at a
-    # prompt leave no place for a cache: Numba refuses, and we go on without.
-    try:
-        return compiler(signature, cache=True, **options)(function)
-    except RuntimeError as error:
-        if "cannot cache" not in str(error):
-            raise
-        return compiler(signature, **options)(function)
+    return compiled
 
 
 def by_address(signature: Any) -> Function:

@@ -124,7 +124,7 @@ def set_scores(joint, weights, indices, values, desk, scores):
             add_viewed_scores(joint, part, weights, indices, desk, scores)
         elif joint.parts[part, KIND] == PER_CLASS:
             offset = joint.parts[part, OFFSET]
-            add_products(indices, values, weights, offset, scores.shape[0], scores)
+            add_products(indices, values, indices[:0], weights, offset, scores.shape[0], scores)
         else:
             add_grouped_scores(joint, part, weights, indices, values, desk.column, scores)
 
@@ -134,7 +134,8 @@ def add_grouped_scores(joint, part, weights, indices, values, column, scores):
     """Add the scores of a part without a map: each hypothesis is asked once."""
     width = joint.parts[part, WIDTH]
     clear(column, width)
-    add_products(indices, values, weights, joint.parts[part, OFFSET], width, column)
+    offset = joint.parts[part, OFFSET]
+    add_products(indices, values, indices[:0], weights, offset, width, column)
     for r in range(scores.shape[0]):
         for m in range(joint.member_starts[part, r], joint.member_starts[part, r + 1]):
             scores[r] += column[joint.members[m]]

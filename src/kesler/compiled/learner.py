@@ -57,8 +57,6 @@ IN_USE, WIDE = range(2)
 NOT_COMPARED = -1
 # What a rule sees of them beside their losses.
 LOSSES, NORMS, GRAM = range(3)
-# Classes come in full vectors: float32 numbers in a 64-byte cache line.
-LANES = 16
 # What answers share: the level of classes left out, the most pairs, the number of levels.
 REST, PAIRS, LEVELS = range(3)
 # What is known of the order of ranks: the place of each class among all that Python knows, the
@@ -201,7 +199,9 @@ class Scratch(NamedTuple):
     adaptive and wanted again; shared_rates : (parts, longest row); tables :
     (parts, longest row, classes), views that are wanted again, zeros behind the known classes;
     amounts : (parts, longest row), what these add to weights;
-    conditioned, exact : (longest row,) if rows are conditioned.
+    conditioned, exact : (longest row,) if rows are conditioned; words : of all rows; upcoming :
+    (2,), where among them those of the next row begin and end, if what scores this row is to ask
+    for their weights.
     """
 
     scores: npt.NDArray[np.float32]
@@ -224,6 +224,8 @@ class Scratch(NamedTuple):
     views: Views
     conditioned: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
+    words: npt.NDArray[np.int32]
+    upcoming: npt.NDArray[np.int64]
 
 
 class Solver(NamedTuple):
@@ -396,6 +398,8 @@ def make_scratch(learner, rows):
         views,
         np.empty(n_conditioned, np.float32),
         np.empty(n_conditioned),
+        rows.indices,
+        np.zeros(2, np.int64),
     )
 
 

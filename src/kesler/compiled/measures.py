@@ -69,7 +69,7 @@ def measure_all(learner, rows, heard, leads, squared_lengths, scratch, solver):
         k = learner.counters[FIRST_SEEN]
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
-        highest = set_levels(codes, levels, heard.shape[REST], k, solver)
+        highest = set_levels(learner, codes, levels, heard.shape[REST], k, solver)
         r, s = worst_pair(scratch.scores, k, solver, highest)
         leads[t] = np.inf
         if r >= 0:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from kesler.compiled.fetch import fetch
 from kesler.compiled.jit import by_learner, inlined
-from kesler.compiled.learner import LANES, OFFSET, WIDTH
+from kesler.compiled.lanes import LANES
+from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, WIDTH
 
 # Tables smaller than this stay in a core's own cache, in numbers.
 LEAST = 1 << 17
@@ -18,16 +19,26 @@ MOST_LINES = 8
 
 
 @by_learner
-def fetch_ahead(learner, rows, t, k):
-    """Ask for what a trial on row t will read, if there is one."""
+def fetch_ahead(learner, rows, t, k, scratch):
+    """Ask for what a trial on row t will read, if there is one.
+
+    More than a few lines at a time would be waited for: where scores go through all weights of a
+    row, they ask for those of the next on the way (`scores.add_products`). Before the first row
+    there is no such way.
+    """
     too_few = learner.weights.shape[0] * learner.weights.shape[1] < LEAST
     if too_few or t + 1 >= rows.indptr.shape[0]:
+        scratch.upcoming[1] = scratch.upcoming[0]
         return
+    scratch.upcoming[0], scratch.upcoming[1] = rows.indptr[t], rows.indptr[t + 1]
     indices = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
-    width = 0
+    width, on_the_way = 0, False
     for part in range(learner.parts.shape[0]):
         width = max(width, learner.parts[part, OFFSET] + learner.parts[part, WIDTH])
-    fetch_rows(learner.weights, indices, width)
+        is_plain = learner.parts[part, KIND] == PER_CLASS and learner.parts[part, MAP] == ITSELF
+        on_the_way |= t > 0 and is_plain
+    if not on_the_way:
+        fetch_rows(learner.weights, indices, width)
     if learner.evidence.shape[0]:
         fetch_rows(learner.evidence, indices, width)
     for layer in range(learner.statistics.shape[0]):

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from kesler.compiled.fetch import fetch
 from kesler.compiled.given import add_given_scores
 from kesler.compiled.jit import always_inlined, by_learner, inlined
+from kesler.compiled.lanes import LANES, highest_of, holds, larger, load, spread, store
 from kesler.compiled.learner import (
     FACTOR,
     FIRST_SEEN,
     GIVEN,
     ITSELF,
     KIND,
-    LANES,
     MAP,
     OFFSET,
     ORDERED,
@@ -24,6 +25,7 @@ from kesler.compiled.learner import (
 )
 from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
+from kesler.compiled.prefetch import MOST_LINES
 from kesler.compiled.wide import add_table_scores, width_of
 from kesler.compiled.worth import lift_of
 
@@ -46,28 +48,94 @@ def clear(array, n):
 
 
 @always_inlined
-def add_products(indices, values, weights, offset, width, out):
-    """out[r] += sum_i x_i weights[i, offset + r], four features a sweep to spare stores.
+def add_products(indices, values, upcoming, weights, offset, width, out):
+    """out[r] += x_i weights[i, offset + r], i by i, asking for the weights of upcoming features.
 
-    Unsigned indices spare the loop the question whether they count from the end.
+    Each class by itself, so that no vector changes a bit. A sum waits for the one before: those of
+    many classes are under way at a time, and stay in registers from the first feature to the last.
     """
-    n = indices.shape[0]
-    start, stop = np.uintp(offset), np.uintp(width)
-    j = 0
-    while j + 4 <= n:
-        x1, x2, x3, x4 = values[j], values[j + 1], values[j + 2], values[j + 3]
-        i1, i2 = np.uintp(indices[j]), np.uintp(indices[j + 1])
-        i3, i4 = np.uintp(indices[j + 2]), np.uintp(indices[j + 3])
-        for r in range(stop):
-            s = start + r
-            pair = x1 * weights[i1, s] + x2 * weights[i2, s]
-            out[r] += pair + (x3 * weights[i3, s] + x4 * weights[i4, s])
-        j += 4
-    while j < n:
-        x1, i1 = values[j], np.uintp(indices[j])
-        for r in range(stop):
-            out[r] += x1 * weights[i1, start + r]
-        j += 1
+    in_lines = width // LANES * LANES
+    nothing, start = upcoming[:0], 0
+    while start + 4 * LANES <= in_lines:
+        asked = upcoming if start < MOST_LINES * LANES else nothing
+        add_four_lines(indices, values, asked, weights, offset + start, out, start)
+        start += 4 * LANES
+    while start + 2 * LANES <= in_lines:
+        asked = upcoming if start < MOST_LINES * LANES else nothing
+        add_two_lines(indices, values, asked, weights, offset + start, out, start)
+        start += 2 * LANES
+    while start < in_lines:
+        asked = upcoming if start < MOST_LINES * LANES else nothing
+        add_line(indices, values, asked, weights, offset + start, out, start)
+        start += LANES
+    for r in range(in_lines, width):
+        for j in range(indices.shape[0]):
+            out[r] += weights.dtype.type(values[j]) * weights[indices[j], offset + r]
+
+
+@always_inlined
+def add_four_lines(indices, values, upcoming, weights, column, out, r):
+    """Add the products of the classes of four cache lines."""
+    row, number = weights.shape[1], weights.dtype.type
+    a, b = load(out, r), load(out, r + LANES)
+    c, d = load(out, r + 2 * LANES), load(out, r + 3 * LANES)
+    for j in range(indices.shape[0]):
+        x, start = number(values[j]), indices[j] * row + column
+        if j < upcoming.shape[0]:
+            ahead = upcoming[j] * row + column
+            fetch(weights, ahead)
+            fetch(weights, ahead + LANES)
+            fetch(weights, ahead + 2 * LANES)
+            fetch(weights, ahead + 3 * LANES)
+        a = a + load(weights, start) * x
+        b = b + load(weights, start + LANES) * x
+        c = c + load(weights, start + 2 * LANES) * x
+        d = d + load(weights, start + 3 * LANES) * x
+    fetch_rest(indices, upcoming, weights, column, 4 * LANES)
+    store(out, r, a)
+    store(out, r + LANES, b)
+    store(out, r + 2 * LANES, c)
+    store(out, r + 3 * LANES, d)
+
+
+@always_inlined
+def add_two_lines(indices, values, upcoming, weights, column, out, r):
+    """Add the products of the classes of two cache lines."""
+    row, number = weights.shape[1], weights.dtype.type
+    a, b = load(out, r), load(out, r + LANES)
+    for j in range(indices.shape[0]):
+        x, start = number(values[j]), indices[j] * row + column
+        if j < upcoming.shape[0]:
+            ahead = upcoming[j] * row + column
+            fetch(weights, ahead)
+            fetch(weights, ahead + LANES)
+        a = a + load(weights, start) * x
+        b = b + load(weights, start + LANES) * x
+    fetch_rest(indices, upcoming, weights, column, 2 * LANES)
+    store(out, r, a)
+    store(out, r + LANES, b)
+
+
+@always_inlined
+def add_line(indices, values, upcoming, weights, column, out, r):
+    """Add the products of the classes of one cache line."""
+    row, number = weights.shape[1], weights.dtype.type
+    a = load(out, r)
+    for j in range(indices.shape[0]):
+        x, start = number(values[j]), indices[j] * row + column
+        if j < upcoming.shape[0]:
+            fetch(weights, upcoming[j] * row + column)
+        a = a + load(weights, start) * x
+    fetch_rest(indices, upcoming, weights, column, LANES)
+    store(out, r, a)
+
+
+@always_inlined
+def fetch_rest(indices, upcoming, weights, column, width):
+    """Ask for the weights of the upcoming features of which there are more than of these."""
+    for j in range(indices.shape[0], upcoming.shape[0]):
+        for r in range(0, width, LANES):
+            fetch(weights, upcoming[j] * weights.shape[1] + column + r)
 
 
 @inlined
@@ -93,17 +161,17 @@ def class_vectors(learner, part, indices, k, vectors):
 
 
 @always_inlined
-def add_plain_scores(learner, part, indices, values, k, column, scores):
+def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a part whose view of x is x itself."""
     kind, offset = learner.parts[part, KIND], learner.parts[part, OFFSET]
     if kind == PER_CLASS:
-        add_products(
-            indices, values, learner.weights, offset, whole_lanes(k, scores.shape[0]), scores
-        )
+        upcoming = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]]
+        width = whole_lanes(k, scores.shape[0])
+        add_products(indices, values, upcoming, learner.weights, offset, width, scores)
         return
-    width = learner.parts[part, WIDTH]
+    width, column = learner.parts[part, WIDTH], scratch.column
     clear(column, width)
-    add_products(indices, values, learner.weights, offset, width, column)
+    add_products(indices, values, indices[:0], learner.weights, offset, width, column)
     for r in range(min(k, learner.counters[FIRST_SEEN])):
         for m in range(learner.member_starts[part, r], learner.member_starts[part, r + 1]):
             scores[r] += column[learner.members[m]]
@@ -187,7 +255,7 @@ def score(learner, indices, values, k, scratch, scores):
         if learner.parts[part, KIND] == ORDERED:
             add_ordered_scores(learner, part, indices, values, k, scores)
         elif learner.parts[part, MAP] == ITSELF:
-            add_plain_scores(learner, part, indices, values, k, scratch.column, scores)
+            add_plain_scores(learner, part, indices, values, k, scratch, scores)
         elif learner.parts[part, MAP] == GIVEN:
             add_given_scores(learner, part, k, scratch.views, scores)
         else:
@@ -198,11 +266,40 @@ def score(learner, indices, values, k, scratch, scores):
             scores[r] *= factor
 
 
-@inlined
-def best(scores, k, excluded):
-    """Return the class of highest score but `excluded`, the first met among equals, or -1."""
-    winner = -1
+@by_learner
+def finite(learner, scores, k):
+    """Whether every score is a number."""
+    odd = 0
     for r in range(k):
-        if r != excluded and (winner < 0 or scores[r] > scores[winner]):
-            winner = r
+        odd |= not abs(scores[r]) < np.inf  # and no way out, so that it becomes a loop of vectors
+    return odd == 0
+
+
+@by_learner
+def best(learner, scores, k):
+    """Return the class of highest score, the first met among equals, or -1 if there is none."""
+    in_lines = k // LANES * LANES
+    line = spread(scores.dtype.type(-np.inf))
+    for r in range(0, in_lines, LANES):
+        line = larger(load(scores, r), line)
+    highest = highest_of(line)
+    for r in range(in_lines, k):
+        highest = max(highest, scores[r])
+    start = 0
+    while start < in_lines and not holds(load(scores, start), highest):
+        start += LANES
+    for r in range(start, k):
+        if scores[r] == highest:
+            return r
+    return min(k, 1) - 1
+
+
+@by_learner
+def best_but(learner, scores, k, y):
+    """Return the class of highest score but y, the first met among equals, or -1."""
+    if k < 2:
+        return -1
+    own, scores[y] = scores[y], -np.inf
+    winner = best(learner, scores, k)
+    scores[y] = own
     return winner

@@ -12,6 +12,7 @@ from kesler.compiled.choices import (
     is_ahead,
     loss_of,
     most_violated,
+    names_the_best,
     select,
     set_levels,
     worst_pair,
@@ -19,7 +20,7 @@ from kesler.compiled.choices import (
 from kesler.compiled.conditioning import condition, is_conditioned, remember
 from kesler.compiled.forgetting import age
 from kesler.compiled.given import find_views
-from kesler.compiled.jit import always_inlined, inlined
+from kesler.compiled.jit import always_inlined, by_learner, inlined
 from kesler.compiled.learner import (
     EXACT,
     FIRST_SEEN,
@@ -43,7 +44,7 @@ from kesler.compiled.ordered import insert_rank
 from kesler.compiled.pooled import take_in_pooled, weigh_classes
 from kesler.compiled.prefetch import fetch_ahead
 from kesler.compiled.rules import call_rule
-from kesler.compiled.scores import best, clear, keep_up, prepare, score
+from kesler.compiled.scores import best, best_but, clear, finite, keep_up, prepare, score
 from kesler.compiled.statistics import inherit, join, list_features, take_in
 from kesler.compiled.wide import choose_loops
 from kesler.compiled.worth import WORTH, fade, grow
@@ -111,15 +112,6 @@ def add_most_violated(margins, scores, k, m, highest, solver):
     return True
 
 
-@inlined
-def finite(scores, k):
-    """Whether every score is a number."""
-    total = 0.0
-    for r in range(k):
-        total += np.float64(scores[r])
-    return np.isfinite(total)
-
-
 @always_inlined
 def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solver):
     """Constrain, update and move for an answer whose levels are set, (r, s) being the worst pair.
@@ -148,12 +140,15 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
             leave_evidence(learner, indices, values, m, weight, scratch, solver)
 
 
-@always_inlined
-def judge(learner, k, highest, scratch, solver):
+@by_learner
+def judge(learner, codes, k, highest, scratch, solver):
     """Return the worst pair, (-1, -1) if there is none or scores are no numbers."""
-    if not finite(scratch.scores, k):
+    if not finite(learner, scratch.scores, k):
         learner.counters[NOT_FINITE] += 1
         return -1, -1
+    if codes.shape[0] == 1 and names_the_best(codes[0], k, highest, solver):
+        s = best_but(learner, scratch.scores, k, codes[0])
+        return (np.int64(codes[0]), s) if s >= 0 else (-1, -1)
     return worst_pair(scratch.scores, k, solver, highest)
 
 
@@ -199,29 +194,32 @@ def meet(learner, indices, values, codes, levels, weight, out):
 
 @inlined
 def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch, solver):
-    """Run a trial a row."""
+    """Run a trial a row; return how many there was room for."""
     stay_apart()
+    fetch_ahead(learner, rows, NOTHING, learner.counters[FIRST_SEEN], scratch)
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        if not has_room(learner, row):
+            return t
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
         codes = heard.codes[heard.indptr[t] : heard.indptr[t + 1]]
         levels = heard.levels[heard.indptr[t] : heard.indptr[t + 1]]
         weight = heard.row_weights[t] if heard.row_weights.shape[0] else 1.0
         k = learner.counters[FIRST_SEEN]
-        fetch_ahead(learner, rows, t + 1, k)
+        fetch_ahead(learner, rows, t + 1, k, scratch)
         x = values
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
         keep_up(learner, row, x, scratch)
         score_candidates(learner, rows, t, row, x, scratch)
-        predictions[t] = best(scratch.scores, k, -1)
+        predictions[t] = best(learner, scratch.scores, k)
         keep(scratch.scores, k, scores, t)
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         list_features(learner, row)
-        highest = set_levels(codes, levels, heard.shape[REST], k, solver)
-        r, s = judge(learner, k, highest, scratch, solver)
+        highest = set_levels(learner, codes, levels, heard.shape[REST], k, solver)
+        r, s = judge(learner, codes, k, highest, scratch, solver)
         # A mistake is a pair of which the worse class would be predicted first.
         mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
         has_grown = rescale(learner, row, x, weight * learner.forgetting[WORTH])
@@ -232,8 +230,8 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
             if has_joined or has_grown:
                 score_candidates(learner, rows, t, row, x, scratch)
             k = n_candidates(learner)
-            highest = set_levels(codes, levels, heard.shape[REST], k, solver)
-            r, s = judge(learner, k, highest, scratch, solver)
+            highest = set_levels(learner, codes, levels, heard.shape[REST], k, solver)
+            r, s = judge(learner, codes, k, highest, scratch, solver)
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
@@ -241,6 +239,13 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         counted = weight * learner.forgetting[WORTH]
         meet(learner, row, x, codes, levels, counted, scratch.out)
         remember(learner, row, values, counted)
+    return rows.indptr.shape[0] - 1
+
+
+@by_learner
+def has_room(learner, indices):
+    """Whether a trial finds room for what it adds: always, where room was made for all rows."""
+    return True
 
 
 @inlined
@@ -257,7 +262,7 @@ def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
     """Learn what scores are worth, where answers are of one class."""
     if learner.calibration.shape[0]:
         calibrate(
-            learner.calibration,
+            learner,
             scratch.scores,
             k,
             winner,
@@ -281,10 +286,11 @@ def score_all(learner, rows, predictions, scores, scratch):
     """Score and predict a row after the other."""
     stay_apart()
     k = learner.counters[FIRST_SEEN]
+    fetch_ahead(learner, rows, NOTHING, k, scratch)
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
-        fetch_ahead(learner, rows, t + 1, k)
+        fetch_ahead(learner, rows, t + 1, k, scratch)
         x = values
         if is_conditioned(learner):
             condition(learner, row, values, scratch)
@@ -293,5 +299,5 @@ def score_all(learner, rows, predictions, scores, scratch):
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
         fade(learner, k, scratch.scores)
-        predictions[t] = best(scratch.scores, k, -1)
+        predictions[t] = best(learner, scratch.scores, k)
         keep(scratch.scores, k, scores, t)

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from numba import types
 
-from kesler.compiled.borrowed import borrow, hold
-from kesler.compiled.jit import DOUBLE_TABLE, FLOAT_TABLE, INDICES, kernel
+from kesler.compiled.borrowed import borrow, borrower, hold, put
+from kesler.compiled.jit import INT, kernel
 from kesler.compiled.learner import (
-    BLOCKS,
-    HEARD,
     LEARNER,
     Blocks,
     Heard,
@@ -18,31 +16,35 @@ from kesler.compiled.learner import (
     make_scratch,
     make_solver,
 )
+from kesler.compiled.tasks import task_at
 from kesler.compiled.trial import learn_all, score_all
 
-__all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "predict"]
+__all__ = ["Blocks", "Heard", "Learner", "Ratings", "learn", "lend", "predict"]
+
+learner_at = borrower(LEARNER)
 
 
-@kernel(types.void(LEARNER, BLOCKS, HEARD, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
-def learn(learner, rows, heard, predictions, scores, probabilities):
-    """Run a trial a row.
+@kernel(types.void(LEARNER, INT))
+def lend(learner, address):
+    """Write a learner to an address, where the other kernels borrow it."""
+    put(learner, address)
 
-    predictions[i] becomes the class of highest score before the answer was heard, -1 if none was
-    known; scores[i] the scores of the classes known by then, and probabilities[i] those of the
-    class predicted and of the answer, NaN if it was not known, unless they have no rows.
-    """
-    learner_, rows_, heard_ = borrow(learner), borrow(rows), borrow(heard)
-    scratch = make_scratch(learner_, rows_)
-    solver = make_solver(learner_, scratch.scores.shape[0], heard_)
-    outputs = predictions, scores, probabilities
-    learn_all(learner_, rows_, heard_, *outputs, borrow(scratch), borrow(solver))
+
+@kernel(types.void(INT, INT))
+def learn(learner, task):
+    """Run a trial a row; of the learner and the task, see `Task`, the addresses are given."""
+    learner_, task_ = learner_at(learner), task_at(task)
+    scratch = make_scratch(learner_, task_.rows)
+    solver = make_solver(learner_, scratch.scores.shape[0], task_.heard)
+    outputs = task_.predictions, task_.scores, task_.probabilities
+    learn_all(learner_, task_.rows, task_.heard, *outputs, borrow(scratch), borrow(solver))
     hold(scratch, solver)
 
 
-@kernel(types.void(LEARNER, BLOCKS, INDICES, FLOAT_TABLE))
-def predict(learner, rows, predictions, scores):
-    """Score rows, changing nothing; predictions and scores as in `learn`."""
-    learner_, rows_ = borrow(learner), borrow(rows)
-    scratch = make_scratch(learner_, rows_)
-    score_all(learner_, rows_, predictions, scores, borrow(scratch))
+@kernel(types.void(INT, INT))
+def predict(learner, task):
+    """Score rows, changing nothing, as in `learn` but for answers."""
+    learner_, task_ = learner_at(learner), task_at(task)
+    scratch = make_scratch(learner_, task_.rows)
+    score_all(learner_, task_.rows, task_.predictions, task_.scores, borrow(scratch))
     hold(scratch)

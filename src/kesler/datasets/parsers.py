@@ -6,13 +6,15 @@ import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from kesler.datasets.dataset import Dataset, RecordDataset
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Array = npt.NDArray[Any]
 LETTERS = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
@@ -116,10 +118,14 @@ def _strings(names: Array) -> tuple[str, ...]:
 def _features(file: Any) -> npt.NDArray[np.float32] | sparse.csr_array:
     if "X_train" in file:
         return _whole(file, "X").astype(np.float32)
+    from scipy import sparse
+
     return sparse.csr_array(sparse.vstack([_csr(file, "X_train"), _csr(file, "X_test")]))
 
 
 def _csr(file: Any, key: str) -> sparse.csr_array:
+    from scipy import sparse
+
     pieces = tuple(file[f"{key}_{piece}"] for piece in ("data", "indices", "indptr"))
     return sparse.csr_array(pieces, shape=tuple(file[f"{key}_shape"]), dtype=np.float32)
 

@@ -86,12 +86,17 @@ def learner_of(estimator: Any) -> Any:
 
 def require_learner(learner: Any) -> None:
     """Raise unless this is a classifier in scikit-learn's manner."""
-    is_learner = isinstance(learner, BaseEstimator)
-    if not (is_learner and hasattr(learner, "fit") and hasattr(learner, "predict")):
+    if not (is_estimator(learner) and hasattr(learner, "fit") and hasattr(learner, "predict")):
         raise KeslerError(
             f"estimator={learner!r} is no binary learner: give an instance of a scikit-learn "
             "estimator with fit and predict"
         )
+
+
+def is_estimator(learner: Any) -> bool:
+    """Return whether this keeps scikit-learn's contract, with its base class or without."""
+    is_made = not isinstance(learner, type)
+    return is_made and hasattr(learner, "get_params") and hasattr(learner, "__sklearn_tags__")
 
 
 def fit_binary(estimator: Any, problem: BinaryProblem) -> Any:
@@ -363,7 +368,7 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         learner = self._learner()
-        if isinstance(learner, BaseEstimator):  # else it is refused when it is to learn
+        if is_estimator(learner):  # else it is refused when it is to learn
             tags.input_tags.sparse = get_tags(learner).input_tags.sparse
             tags.input_tags.allow_nan = get_tags(learner).input_tags.allow_nan
         return tags

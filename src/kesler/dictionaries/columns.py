@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from kesler.dictionaries.dictionary import BLOCK_BYTES, Dictionary, Floats, Ints, Pool, spread
+from kesler.dictionaries.dictionary import (
+    BLOCK_BYTES,
+    Dictionary,
+    Floats,
+    Ints,
+    Moments,
+    SummablePool,
+    spread,
+)
 from kesler.dictionaries.steps import Column, Step
 
 Self = TypeVar("Self", bound="Columns")
@@ -49,12 +57,16 @@ class Columns(Dictionary):
         """Return the training rows, whose product with residuals gives all scores."""
         return ColumnsPool(self, X)
 
+    def ends(self, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """Return what no candidate is below, or above, by the ends of the features: these."""
+        return least, most
+
     def step(self, candidate: int) -> Step:
         """Return the feature."""
         return Column(int(candidate))
 
 
-class ColumnsPool(Pool):
+class ColumnsPool(SummablePool):
     """Training rows whose candidates are their features: none of them is copied."""
 
     def scores(self, residuals: Floats) -> Iterator[tuple[int, Floats]]:
@@ -62,20 +74,29 @@ class ColumnsPool(Pool):
         scores = np.zeros(self.n_candidates)
         n_classes = max(1, BLOCK_BYTES // (8 * self.n_candidates))
         for first in range(0, residuals.shape[1], n_classes):
-            # In the type of the rows: else all of them would be converted.
-            some = residuals[:, first : first + n_classes].astype(self.X.dtype)
-            # Dense products are three times as fast this way round.
-            is_sparse: bool = sparse.issparse(self.X)
-            products = self.X.T @ some if is_sparse else (some.T @ self.X).T
-            scores += np.abs(products).sum(axis=1, dtype=np.float64)
+            products = self.gradients(residuals[:, first : first + n_classes])
+            scores += np.abs(products).sum(axis=0, dtype=np.float64)
         yield 0, scores
+
+    def gradients(self, residuals: Floats) -> Floats:
+        """Return the sums of all features times residuals, of shape (n_classes, n_candidates)."""
+        # In the type of the rows: else all of them would be converted.
+        some = residuals.astype(self.X.dtype, copy=False)
+        # Dense products are three times as fast this way round.
+        is_sparse: bool = sparse.issparse(self.X)
+        return np.asarray((self.X.T @ some).T if is_sparse else some.T @ self.X)
 
     def spreads(self, row_weights: Floats, *, centred: bool) -> Iterator[tuple[int, Floats]]:
         """Yield the spreads of all candidates at once."""
+        found = self.moments(row_weights)
+        ends = found.least, found.most
+        yield 0, spread(found.sums, found.squares, ends, row_weights, centred=centred)
+
+    def moments(self, row_weights: Floats) -> Moments:
+        """Return what spreads follow from."""
         q = row_weights.astype(self.X.dtype, copy=False)
-        sums = self.X.T @ q
         ends = _line(self.X.min(axis=0)), _line(self.X.max(axis=0))
-        yield 0, spread(sums, self._weighted_squares(q), ends, row_weights, centred=centred)
+        return Moments(self.X.T @ q, self._weighted_squares(q), *ends)
 
     def _weighted_squares(self, q: Floats) -> Floats:
         """Return sum_i q_i x_ij^2, a block of rows at a time where they are dense."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -154,3 +155,42 @@ def spread(
     reach = np.maximum(np.abs(ends[0] - means), np.abs(ends[1] - means))
     rounding = float(np.finfo(squares.dtype).eps) ** 0.75
     return np.sqrt(np.where(left > rounding * squares, left + RARE * total * reach**2, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows that spreads follow from, and that add up.
+
+    Parameters
+    ----------
+    sums, squares : arrays of shape (n_candidates,)
+        Of the columns and of their squares, by what rows count.
+    least, most : arrays
+        The smallest and the largest value of each feature.
+    """
+
+    sums: Floats
+    squares: Floats
+    least: Floats
+    most: Floats
+
+    def __add__(self, other: Moments) -> Moments:
+        """Return those of the rows of both."""
+        return Moments(
+            self.sums + other.sums,
+            self.squares + other.squares,
+            np.minimum(self.least, other.least),
+            np.maximum(self.most, other.most),
+        )
+
+
+class SummablePool(Pool, ABC):
+    """Training rows of which others may stand elsewhere: what they say of candidates adds up."""
+
+    @abstractmethod
+    def gradients(self, residuals: Floats) -> Floats:
+        """Return the sums of all candidates times residuals, of shape (n_classes, n_candidates)."""
+
+    @abstractmethod
+    def moments(self, row_weights: Floats) -> Moments:
+        """Return what spreads follow from."""

@@ -7,7 +7,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kesler.dictionaries.dictionary import BLOCK_BYTES, Dictionary, Floats, Ints, Pool, spread
+from kesler.dictionaries.dictionary import (
+    BLOCK_BYTES,
+    Dictionary,
+    Floats,
+    Ints,
+    Moments,
+    SummablePool,
+    spread,
+)
 from kesler.dictionaries.options import check_dense
 from kesler.dictionaries.steps import Product, Step
 from kesler.errors import KeslerError
@@ -98,13 +106,20 @@ class Products(Dictionary):
         """Return the training rows, whose products with residuals meet all their features."""
         return ProductsPool(self, X)
 
+    def ends(self, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """Return what no product is below, or above, by the ends of the features."""
+        a, b = self.pairs(np.arange(self.n_candidates_))
+        ends = np.array([least, most])
+        found = _corners(ends[:, a], ends[:, b])
+        return found.min(axis=(0, 1)), found.max(axis=(0, 1))
+
     def step(self, candidate: int) -> Step:
         """Return the pair."""
         a, b = self.pairs(np.array([candidate], dtype=np.int64))
         return Product(int(a[0]), int(b[0]))
 
 
-class ProductsPool(Pool):
+class ProductsPool(SummablePool):
     """Training rows whose candidates are products of two features."""
 
     dictionary: Products
@@ -126,10 +141,31 @@ class ProductsPool(Pool):
             spreads = spread(sums, squares, ends, row_weights, centred=centred)
             yield self._of_pairs(some, spreads)
 
+    def gradients(self, residuals: Floats) -> Floats:
+        """Return the sums of all products times residuals, of shape (n_classes, n_candidates)."""
+        found = []
+        for some in self._some_features(residuals.shape[1]):
+            sums = self._sums(some, residuals).transpose(1, 0, 2)
+            found.append(np.stack([self._of_pairs(some, each)[1] for each in sums]))
+        return np.concatenate(found, axis=1)
+
+    def moments(self, row_weights: Floats) -> Moments:
+        """Return what spreads follow from."""
+        sums, squares = (
+            np.concatenate(
+                [
+                    self._of_pairs(some, self._sums(some, row_weights[:, None], of)[:, 0])[1]
+                    for some in self._some_features(1)
+                ]
+            ).astype(self.X.dtype)
+            for of in (np.asarray, np.square)
+        )
+        return Moments(sums, squares, self.X.min(axis=0), self.X.max(axis=0))
+
     def _ends(self, some: slice) -> tuple[Floats, Floats]:
         """Return what no product of these features and those from there is below, or above."""
         ends = np.array([self.X.min(axis=0), self.X.max(axis=0)])
-        corners = ends[:, None, some, None] * ends[None, :, None, some.start :]
+        corners = _corners(ends[:, some, None], ends[:, None, some.start :])
         return corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
 
     def _some_features(self, n_classes: int) -> Iterator[slice]:
@@ -157,3 +193,8 @@ class ProductsPool(Pool):
         """Return the first pair's number, and the values of those whose second feature is later."""
         kept = np.triu(np.ones(values.shape, dtype=bool), 1 - self.dictionary.squares)
         return int(self.dictionary.first_of(some.start)), values[kept]
+
+
+def _corners(ends: Floats, others: Floats) -> Floats:
+    """Return the four products of the least and the largest values of features."""
+    return ends[:, None] * others[None]

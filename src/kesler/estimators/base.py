@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from kesler.answers import Kind
 from kesler.bank_machine import BankMachine
@@ -22,16 +19,18 @@ from kesler.conditioning import Conditioning, resolve_conditioning
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.estimators import files, inputs
+from kesler.estimators.contract import Estimator
 from kesler.estimators.defaults import resolve_open
-from kesler.estimators.features import FeatureReader
+from kesler.estimators.events import EventLearner
 from kesler.estimators.told import Told
+from kesler.events import NO_PROBABILITIES, NO_SCORES
 from kesler.forgetting import require_half_life
 from kesler.geometry import resolve_metric
 from kesler.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.kernel_machine import KernelMachine, goes_by_distance, require_budget
 from kesler.kernels import MercerKernel, resolve_kernel
 from kesler.links import resolve_link
-from kesler.machine import NO_PROBABILITIES, NO_SCORES, Machine
+from kesler.machine import Machine
 from kesler.maps import FeatureMap, resolve_map
 from kesler.rows import Rows, Vocabulary
 from kesler.updates import resolve_rule
@@ -106,7 +105,7 @@ class Trials:
         )
 
 
-class OnlineLearner(FeatureReader, BaseEstimator):
+class OnlineLearner(EventLearner, Estimator):
     """A learner that meets its classes as it learns, one row after the other.
 
     A face says what its answers look like (`_tell`) and what it predicts.
@@ -122,10 +121,6 @@ class OnlineLearner(FeatureReader, BaseEstimator):
 
     hypotheses: str | Part | list[Part]
     feature_map: str | FeatureMap
-
-    @abstractmethod
-    def _tell(self, y: Any, classes: Any = None) -> Told:
-        """Return what answers in any form that a user may give them say."""
 
     # ---- batches ----------------------------------------------------------------------------
 
@@ -198,24 +193,15 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     # ---- events -----------------------------------------------------------------------------
 
     @unchanged_on_error
-    def learn_one(self: Self, x: Any, y: Any) -> Self:
-        """Learn one row, without scikit-learn's validation.
-
-        Parameters
-        ----------
-        x : mapping of feature names to values, or array of shape (n_features,); of learners with
-            sub-experts a mapping {label: ratings}, or :class:`~kesler.Ratings` of one row.
-        y : its answer.
-
-        Returns
-        -------
-        The estimator itself.
-        """
-        told = self._tell([y])
+    def _first_trial(
+        self, x: Any, y: Any, *, keep_scores: bool
+    ) -> tuple[int, npt.NDArray[np.float32]]:
+        told, n_known = self._tell([y]), self._n_met()
         self._known_classes().require_admissible(told.names)
         with self._names_forgotten_on_error():
-            self._learn(self._row(x, learn=True), told)
-        return self
+            trials = self._learn(self._row(x, learn=True), told, keep_scores=keep_scores)
+        scores = trials.scores[0, :n_known] if keep_scores else trials.scores
+        return int(trials.predictions[0]), scores
 
     # ---- what was seen ----------------------------------------------------------------------
 
@@ -282,6 +268,15 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         return machine.n_support_vectors if isinstance(machine, KernelMachine) else []
 
     @property
+    def keeps_sparse_rows_(self) -> bool:
+        """Whether of each feature only the weights that are not 0 are kept, since those are few.
+
+        That is chosen as the stream runs, and changes no score.
+        """
+        machine = self._fitted()
+        return isinstance(machine, Machine) and machine.sparse is not None
+
+    @property
     def sigma_(self) -> float | None:
         """What sigma="auto" has led to, None if there is no such kernel or no distance yet."""
         machine = self._fitted()
@@ -342,12 +337,13 @@ class OnlineLearner(FeatureReader, BaseEstimator):
         inputs.require_lengths(n_rows, told)
         inputs.require_rated(n_rows, ratings)
         weights = inputs.row_weights(sample_weight, n_rows)
-        self._known_classes().require_admissible(told.names)
+        distinct = told.distinct
+        self._known_classes().require_admissible(distinct)
         if named:
             data = self._named_rows(X, learn=True)
         ratings = self._numbered(ratings, learn=True)
         machine = self._prepared(dense=inputs.is_dense(data))
-        machine.require_admissible(told.names)
+        machine.require_admissible(distinct)
         machine.make_room(0 if classes is None else len(classes), 0)
         start = 0
         for rows in inputs.blocks(data, ratings):
@@ -426,6 +422,11 @@ class OnlineLearner(FeatureReader, BaseEstimator):
             )
         self._vocabulary = vocabulary
         return self
+
+    def _n_met(self) -> int:
+        """Return how many classes have been met, virtual ones included."""
+        machine = getattr(self, "_machine", None)
+        return 0 if machine is None else int(machine.n_known)
 
     def _known_classes(self) -> ClassTable:
         machine = getattr(self, "_machine", None)
@@ -529,6 +530,8 @@ class OnlineLearner(FeatureReader, BaseEstimator):
     def _fitted(self) -> AnyMachine:
         machine: AnyMachine | None = getattr(self, "_machine", None)
         if machine is None or not machine.classes.labels:
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: no class is known before "
                 "the first row is learnt, by fit, partial_fit or learn_one"

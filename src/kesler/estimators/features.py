@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from kesler.errors import KeslerError
 from kesler.estimators import inputs
+from kesler.events import DICTIONARIES
 from kesler.ratings import Ratings
+from kesler.readers.tokens import presence
 from kesler.rows import Rows, Vocabulary
 
 
@@ -136,9 +140,34 @@ class FeatureReader:
         return replace(rows, ratings=self._numbered(ratings, learn=learn))
 
     def _features_of(self, x: Any, *, learn: bool) -> Rows:
+        if isinstance(x, str):
+            x = presence([x])
         if isinstance(x, Mapping):
             return self._named_rows(x, learn=learn)
         if isinstance(x, Rows):
             return self._array_rows(x, learn=learn)
         self._require_positions()
-        return inputs.positional_row(x, getattr(self, "n_features_in_", None))
+        width = getattr(self, "n_features_in_", None)
+        listed = inputs.listed_features(x)
+        if listed is not None:
+            return inputs.listed_row(*listed, width)
+        return inputs.positional_row(x, width)
+
+    def _read(self, x: Any, machine: Any, *, learn: bool) -> bool:
+        """Read one row into the machine's event; return whether it could be read that way.
+
+        New names of features join if `learn`, even if it could not.
+        """
+        if machine.takes_ratings:
+            return False
+        own, event = self.__dict__, machine.event
+        if type(x) is str:
+            x = presence([x])
+        if type(x) in DICTIONARIES:
+            names = None if "n_features_in_" in own else own.get("_names")
+            return names is not None and event.read_mapping(x, names.indices, joins=learn)
+        width = own.get("n_features_in_")
+        if type(x) is np.ndarray:
+            return x.shape == (width,) and event.read_array(x)
+        listed = None if own.get("_names") is not None else inputs.listed_features(x)
+        return listed is not None and event.read_pair(*listed, width)

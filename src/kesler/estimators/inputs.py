@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import column_or_1d
-from sklearn.utils.validation import validate_data
 
-from kesler.entries import as_float32
+from kesler.entries import as_float32, is_sparse
 from kesler.errors import KeslerError
 from kesler.ratings import Ratings
-from kesler.rows import Rows, Vocabulary
+from kesler.rows import MAX_FEATURES, Rows, Vocabulary
 
 MOST_WEIGHT = 1 << 20
 BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 MB
@@ -25,16 +21,40 @@ BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 
 
 def holds_names(X: Any) -> bool:
     """Return whether X is one mapping of feature names to values, or a list of them."""
-    if sparse.issparse(X):  # one of scipy's formats is a dict
+    if is_sparse(X):  # one of scipy's formats is a dict
         return False
     return isinstance(X, Mapping) or (
         isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
     )
 
 
-def array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
+def array_rows(estimator: Any, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
     """Validate an array, a sparse matrix or a data frame: rows if sparse, else a float32 array."""
-    checked = validate_data(
+    checked = X if _is_plain(X, estimator, reset=reset) else _validated(X, estimator, reset=reset)
+    if is_sparse(checked):
+        rows = Rows.from_sparse(checked)
+        rows.require_finite()
+        return rows
+    array = as_float32(checked)
+    _require_finite(array)
+    return array
+
+
+def _is_plain(X: Any, estimator: Any, *, reset: bool) -> bool:
+    """Whether scikit-learn, which takes long to import, would let a table pass as it is."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+        return False
+    if hasattr(estimator, "feature_names_in_"):
+        return False
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    return bool(X.shape[1] == getattr(estimator, "n_features_in_", None))
+
+
+def _validated(X: Any, estimator: Any, *, reset: bool) -> Any:
+    from sklearn.utils.validation import validate_data
+
+    return validate_data(
         estimator,
         X,
         accept_sparse="csr",
@@ -42,13 +62,6 @@ def array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Rows | npt.N
         ensure_all_finite=False,
         reset=reset,
     )
-    if sparse.issparse(checked):
-        rows = Rows.from_sparse(checked)
-        rows.require_finite()
-        return rows
-    array = as_float32(checked)
-    _require_finite(array)
-    return array
 
 
 def is_dense(data: Rows | npt.NDArray[np.float32]) -> bool:
@@ -170,6 +183,64 @@ def positional_row(x: Any, width: int | None) -> Rows:
     return Rows.from_dense(array[None])
 
 
+def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Return indices and values if x is a pair of arrays or one sparse row, None if it is neither.
+
+    Raises
+    ------
+    KeslerError
+        If x is a sparse matrix of several rows.
+    """
+    if type(x) is tuple and len(x) == 2 and all(isinstance(part, np.ndarray) for part in x):
+        return x
+    if not is_sparse(x):
+        return None
+    from scipy import sparse
+
+    row = sparse.csr_array(x if x.ndim == 2 else x.reshape(1, -1))
+    if row.shape[0] != 1:
+        raise KeslerError(
+            f"one sparse row must be of shape (1, n_features), not {row.shape}: for several rows "
+            "use partial_fit and predict"
+        )
+    row.sum_duplicates()
+    return row.indices, row.data
+
+
+def listed_row(indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int | None) -> Rows:
+    """Return one row from the features that are not zero, whose number is known unless None."""
+    if indices.ndim != 1 or indices.shape != values.shape:
+        raise KeslerError(
+            f"a row (indices, values) has arrays of the shapes {indices.shape} and "
+            f"{values.shape}: give as many of each, of shape (n_non_zeros,)"
+        )
+    if indices.dtype.kind not in "iu" or values.dtype.kind not in "biuf":
+        raise KeslerError(
+            f"a row (indices, values) has arrays of {indices.dtype} and {values.dtype}: give whole "
+            "numbers for the indices, and numbers for the values"
+        )
+    order = np.argsort(indices, kind="stable")
+    indices, values = indices[order], as_float32(values[order])
+    least, most = (int(indices[0]), int(indices[-1])) if len(indices) else (0, -1)
+    limit = MAX_FEATURES if width is None else width
+    if least < 0 or most >= limit:
+        raise KeslerError(
+            f"the row lists feature {least if least < 0 else most}, but this model expects "
+            f"{limit} features as input, numbered from 0"
+        )
+    twice = np.flatnonzero(np.diff(indices) == 0)
+    if len(twice):
+        raise KeslerError(
+            f"the row lists feature {indices[twice[0]]} twice: give each once, with the sum of its "
+            "values if that is what they mean"
+        )
+    indptr = np.array([0, len(indices)], dtype=np.int64)
+    n_features = most + 1 if width is None else width
+    rows = Rows(indptr, indices.astype(np.int32), values, n_features, dense=False)
+    rows.require_finite()
+    return rows
+
+
 def count_rows(X: Any) -> int:
     """Return how many rows X holds: one mapping is one row."""
     if holds_names(X):
@@ -188,8 +259,15 @@ def label_list(y: Any) -> list[Any]:
         )
     if isinstance(y, (list, tuple)):
         return list(y)
-    array = column_or_1d(y, warn=True)
+    array = y if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c" else _column(y)
     return list(array) if array.dtype.kind in "mM" else array.tolist()
+
+
+def _column(y: Any) -> npt.NDArray[Any]:
+    from sklearn.utils import column_or_1d
+
+    column: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    return column
 
 
 def require_lengths(n_rows: int, labels: Sized) -> None:

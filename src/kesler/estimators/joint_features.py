@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from kesler.entries import is_sparse
 from kesler.errors import KeslerError
 
 Names = dict[Hashable, float]
@@ -237,8 +237,10 @@ def bordered(
 
 def _entries(phi: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]:
     """Return where an array or a sparse row is not zero, the values there, and its width."""
-    if sparse.issparse(phi):
-        row: Any = sparse.coo_array(phi)  # type: ignore[call-overload]
+    if is_sparse(phi):
+        from scipy import sparse
+
+        row: Any = sparse.coo_array(phi)
         if row.ndim == 2 and row.shape[0] != 1:
             raise _another_kind("one row", phi)
         row.sum_duplicates()

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 
 from kesler.classes import Newcomers
 from kesler.conditioning import Conditioning
 from kesler.estimators.base import OnlineLearner, unchanged_on_error
+from kesler.estimators.contract import Classifier
 from kesler.estimators.label_sets import RELEVANT, require_contrast, told_of_sets
 from kesler.estimators.tables import is_table
 from kesler.estimators.told import Told
@@ -24,7 +24,7 @@ from kesler.updates import UpdateRule
 Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
 
 
-class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
+class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     r"""A classifier of rows with several labels, which it meets as it learns.
 
     Labels are scored as by :class:`~kesler.OnlineClassifier`, and so is a virtual label 0, the
@@ -184,12 +184,9 @@ class OnlineMultilabelClassifier(ClassifierMixin, OnlineLearner):
         labels: list[Any] = self.classes_.tolist()
         return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(X)]
 
-    def predict_one(self, x: Any) -> set[Any]:
-        """Return the set of relevant labels of one row, as in `learn_one`."""
-        machine = self._fitted()
-        scores = machine.scores(self._row(x, learn=False))[0]
-        relevant = np.flatnonzero(scores[self.n_virtual :] > scores[0])
-        return {machine.classes.labels[i] for i in relevant}
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> set[Any]:
+        relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
+        return {self._machine.classes.labels[i] for i in relevant}
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return by how much each label's score exceeds the threshold's.

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 
-from kesler.answers import Kind
+from kesler.answers import Answers, Kind
 from kesler.bank_machine import BankMachine
 from kesler.classes import Label, Newcomers
 from kesler.conditioning import Conditioning
 from kesler.errors import KeslerError
 from kesler.estimators import inputs
 from kesler.estimators.base import AnyMachine, OnlineLearner
+from kesler.estimators.contract import Classifier
 from kesler.estimators.members import bank_of, require_only, resolve_members
 from kesler.estimators.told import Told
 from kesler.geometry import Metric
@@ -30,7 +30,7 @@ from kesler.updates import UpdateRule
 Self = TypeVar("Self", bound="OnlineClassifier")
 
 
-class OnlineClassifier(ClassifierMixin, OnlineLearner):
+class OnlineClassifier(Classifier, OnlineLearner):
     r"""A classifier that meets its classes as it learns, one row after the other.
 
     The score of class r is the sum over the hypotheses t that it belongs to,
@@ -188,6 +188,7 @@ or None, default "default"
     """
 
     answer: ClassVar[Kind] = "class"
+    by_scores: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -273,39 +274,22 @@ or None, default "default"
 
     # ---- events -----------------------------------------------------------------------------
 
-    def learn_one(self: Self, x: Any, y: Label) -> Self:
-        """Learn one row of label y, without scikit-learn's validation.
-
-        Parameters
-        ----------
-        x : mapping of feature names to values, or array of shape (n_features,); of learners with
-            sub-experts a mapping {label: ratings}, or :class:`~kesler.Ratings` of one row.
-        y : its label.
-
-        Returns
-        -------
-        The estimator itself.
-        """
-        # Streams are made of such events: once there is a machine, they take the short way to it.
-        machine = getattr(self, "_machine", None)
-        if machine is None:
-            return super().learn_one(x, y)
-        if y not in machine.classes:
-            machine.classes.require_admissible([y])
-        with self._names_forgotten_on_error():
-            machine.learn(self._row(x, learn=True), [y])
-        return self
-
-    def predict_one(self, x: Any) -> Any:
-        """Return the label of highest score for one row, as in `learn_one`."""
-        machine = self._fitted()
-        return machine.classes.labels[machine.predict(self._row(x, learn=False))[0]]
-
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return the probability of each label for one row, as in `learn_one`."""
         machine = self._fitted()
-        found = machine.probabilities(self._row(x, learn=False))[0].tolist()
+        with machine.lock:
+            event = machine.event
+            row = event if self._read(x, machine, learn=False) else self._row(x, learn=False)
+            found = machine.probabilities(row)[0].tolist()
         return dict(zip(machine.classes.labels, found, strict=True))
+
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
+        return None if highest < 0 else self._machine.classes.labels[highest]
+
+    def _told_one(
+        self, y: Label
+    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
+        return (y,), Answers.of_classes
 
     # ---- blocks of rows ---------------------------------------------------------------------
 
@@ -349,6 +333,11 @@ or None, default "default"
         return machine.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
 
     # ---- banks ------------------------------------------------------------------------------
+
+    @property
+    def seconds_in_threads_(self) -> float:
+        """Processor time spent in threads of its own, which a bank starts for large blocks."""
+        return getattr(getattr(self, "_machine", None), "seconds_in_threads", 0.0)
 
     def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
         """Return the learners of the bank that this one is, None if it is none."""

@@ -151,11 +151,8 @@ class OnlineLabelRanker(OnlineLearner):
         ranks: npt.NDArray[np.int64] = ranks_by_score(self._scores(X))
         return ranks[:, self._known_classes().order]
 
-    def predict_one(self, x: Any) -> list[Any]:
-        """Return the labels in order, the best first, for one row as in `learn_one`."""
-        machine = self._fitted()
-        scores = machine.scores(self._row(x, learn=False))[0]
-        return [machine.classes.labels[i] for i in np.argsort(-scores, kind="stable")]
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> list[Any]:
+        return [self._machine.classes.labels[i] for i in np.argsort(-scores, kind="stable")]
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the score of each label.

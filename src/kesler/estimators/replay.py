@@ -90,7 +90,7 @@ class Replay:
     def machine(self, rule: UpdateRule, link: Link = LINEAR) -> Machine:
         """Return a machine of the same parts that has met no class, with another rule or link."""
         classes = ClassTable(n_virtual=self._n_virtual, declared=self._order)
-        return Machine(
+        machine = Machine(
             self.parts,
             rule,
             classes,
@@ -99,6 +99,8 @@ class Replay:
             link=link,
             conditioning=self._conditioning,
         )
+        machine.stays_dense = True  # theorems ask for every weight
+        return machine
 
     def learn(self, machine: Machine, n_pieces: int = 1) -> Iterator[None]:
         """Let a machine go through the trials, from its weights on, and stop after each piece."""

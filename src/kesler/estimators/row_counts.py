@@ -41,13 +41,36 @@ def row_counts(
     ValueError
         If a weight is below 0.
     """
-    if len(classes) < 2:
-        raise KeslerError(
-            f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
-        )
+    _require_two(classes)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     per_class = compute_class_weight(class_weight, classes=classes, y=y)
     counts = np.asarray(weights * per_class[labels])
     if not counts.any():
         raise KeslerError("every sample_weight is zero, so there is no row to learn from")
     return counts
+
+
+def class_weights(
+    classes: npt.NDArray[Any], n_rows: npt.NDArray[np.int64], class_weight: Any
+) -> Doubles:
+    """Return what a row of each class counts, where it is known how many rows each has.
+
+    Raises
+    ------
+    KeslerError
+        If there is one class only, or no row counts.
+    """
+    _require_two(classes)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(n_rows.sum() / (len(classes) * n_rows))
+    weights = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes))
+    if not weights.any():
+        raise KeslerError("class_weight is zero for every class, so there is no row to learn from")
+    return weights
+
+
+def _require_two(classes: npt.NDArray[Any]) -> None:
+    if len(classes) < 2:
+        raise KeslerError(
+            f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
+        )

@@ -37,8 +37,9 @@ from kesler.solvers.column_penalties import (
     SmoothLargest,
     SmoothLength,
 )
-from kesler.solvers.corrective import Task
 from kesler.solvers.greedy import RULES, Greedy
+from kesler.solvers.row_sums import Task
+from kesler.solvers.training_rows import LocalRows, TrainingRows
 
 Self = TypeVar("Self", bound="ShareBoostClassifier")
 Floats = npt.NDArray[Any]
@@ -255,23 +256,31 @@ class ShareBoostClassifier(FewFeatures):
         if goes_on:
             self._require_same(classes)
         else:
-            self.dictionary_ = resolve_dictionary(self.dictionary).fit(X, y)
-            self.classes_, self.path_, self._chosen = classes, Path(), np.empty(0, dtype=np.int64)
-            self.n_iter_, self.converged_ = 0, True
+            self._begin(resolve_dictionary(self.dictionary).fit(X, y), classes)
+        task = Task(labels.astype(np.int64), counts, len(classes), MARGINS[self.loss])
+        rows = LocalRows(self.dictionary_.pool(X), task)
+        return self._choose(rows, eval_set, goes_on=goes_on)
+
+    def _begin(self, dictionary: Dictionary, classes: npt.NDArray[Any]) -> None:
+        """Forget what was chosen."""
+        self.dictionary_, self.classes_ = dictionary, classes
+        self.path_, self._chosen = Path(), np.empty(0, dtype=np.int64)
+        self.n_iter_, self.converged_ = 0, True
+
+    def _choose(self: Self, rows: TrainingRows, eval_set: Any, *, goes_on: bool) -> Self:
+        """Choose among the candidates of rows, wherever these are."""
         names, groups = self._numbered_groups()
-        greedy = self._greedy(X, labels, counts, groups)
+        greedy = self._greedy(rows, groups)
         aside = None if eval_set is None else self._put_aside(eval_set)
         self._run(greedy, names, aside, goes_on=goes_on)
         self._warn(greedy)
         return self
 
-    def _greedy(self, X: Any, labels: Ints, counts: Floats, groups: Ints | None) -> Greedy:
-        penalty = PENALTIES[self.penalty](float(self.alpha), float(self.beta))
-        margin = MARGINS[self.loss]
-        task = Task(labels.astype(np.int64), counts, len(self.classes_), margin, penalty)
+    def _greedy(self, rows: TrainingRows, groups: Ints | None) -> Greedy:
         return Greedy(
-            self.dictionary_.pool(X),
-            task,
+            rows,
+            len(self.classes_),
+            PENALTIES[self.penalty](float(self.alpha), float(self.beta)),
             rule=self.choice,
             shortlist=None if self.shortlist is None else int(self.shortlist),
             scaled=self.scale is not None,
@@ -385,9 +394,7 @@ class ShareBoostClassifier(FewFeatures):
         counts = row_counts(
             rows, np.asarray(y), self.classes_, labels, sample_weight, self.class_weight
         )
-        task = Task(
-            labels, counts / counts.sum(), len(self.classes_), MARGINS[self.loss], NoPenalty()
-        )
+        task = Task(labels, counts / counts.sum(), len(self.classes_), MARGINS[self.loss])
         return certified(self, task, rows, W, delta)
 
     # ---- what is given --------------------------------------------------------------------------

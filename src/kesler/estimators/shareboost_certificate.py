@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kesler.dictionaries import Dictionary
 from kesler.errors import KeslerError
 from kesler.solvers.certificates import Certificate
-from kesler.solvers.corrective import Task
+from kesler.solvers.row_sums import Task
 
 Floats = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from kesler.hypotheses import Part
 from kesler.maps import FeatureMap
 from kesler.solvers.design import DensePerClass, Design, PerClassDesign, SparsePerClass
 from kesler.solvers.joint_design import JointDesign
-from kesler.solvers.softmax import SoftmaxObjective, flat_share, minimise
+from kesler.solvers.softmax import SmoothObjective, SoftmaxObjective, flat_share, minimise
 from kesler.solvers.softmax_ascent import approach
 
 Self = TypeVar("Self", bound="SoftmaxClassifier")
@@ -193,29 +193,33 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
         counts = self.C * row_counts(X, y, classes, labels, sample_weight, self.class_weight)
-        _require_moderate(X, counts)
+        require_moderate(largest_in(X), float(counts.sum()))
         design = self._design(X, classes, labels, sample_weight)
         objective = SoftmaxObjective(
             design,
             labels.astype(np.int64),
             counts,
             len(classes),
-            self._ridge(design),
+            self._ridge(design.weights_shape(1)[0], 0 if isinstance(design, JointDesign) else -1),
             MARGINS[self.loss],
         )
         if start is None:
             first, n_passes = self._begin(objective, classes)
         else:
             first, n_passes = self._from(start, X, objective, classes), 0
-        solution = minimise(objective, first, self.tol, self.max_iter)
         self.classes_ = classes
-        self._keep(design, self.sigma * solution.weights)
+        return self._solve(objective, first, n_passes)
+
+    def _solve(self: Self, objective: SmoothObjective, first: Floats, n_passes: int) -> Self:
+        """Minimise an objective of these classes, wherever its rows are."""
+        solution = minimise(objective, first, self.tol, self.max_iter)
+        self._keep(getattr(objective, "design", None), self.sigma * solution.weights)
         self.n_iter_, self.objective_ = n_passes + solution.n_iter, solution.value
         self.gradient_norm_, self.converged_ = solution.gradient_norm, solution.converged
         self._warn_if_not_converged()
         return self
 
-    def _keep(self, design: Design, weights: Floats) -> None:
+    def _keep(self, design: Design | None, weights: Floats) -> None:
         """Keep the weights as the hypotheses have them, and no others."""
         for name in ("coef_", "intercept_", "weights_", "_scorer"):
             self.__dict__.pop(name, None)
@@ -263,12 +267,11 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             return DensePerClass(X, self.fit_intercept)
         return SparsePerClass(X, self.fit_intercept)
 
-    def _ridge(self, design: Design) -> Floats:
-        """Return what the weights of scores / sigma are held to zero by: sigma^2."""
-        n_features = design.weights_shape(1)[0]
+    def _ridge(self, n_features: int, constant: int) -> Floats:
+        """Return what the weights of scores / sigma are held to zero by: sigma^2, not the bias."""
         ridge = np.full((n_features, 1), float(self.sigma) ** 2 if self.penalty else 0.0)
         if self.fit_intercept:
-            ridge[0 if isinstance(design, JointDesign) else -1] = 0
+            ridge[constant] = 0
         return ridge
 
     def _begin(self, objective: SoftmaxObjective, classes: npt.NDArray[Any]) -> tuple[Floats, int]:
@@ -342,11 +345,16 @@ def summed(X: Any) -> Any:
     return rows
 
 
-def _require_moderate(X: Any, counts: Floats) -> None:
+def largest_in(X: Any) -> float:
+    """Return the largest absolute value of a feature."""
     stored: Any = X
     values = stored.data if sparse.issparse(X) else stored
-    largest = float(max(values.max(), -values.min())) if values.size else 0.0
-    if largest * largest * float(counts.sum()) > MOST_CURVATURE:
+    return float(max(values.max(), -values.min())) if values.size else 0.0
+
+
+def require_moderate(largest: float, total: float) -> None:
+    """Raise if features are so large, in rows that count so much in all, as float32 cannot hold."""
+    if largest * largest * total > MOST_CURVATURE:
         raise KeslerError(
             f"features as large as {largest:.1e}, squared and summed over the rows times C, leave "
             "no room in float32: scale features to about 1, or lower C"

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from kesler.constraints import VS_REST
 from kesler.errors import KeslerError
 from kesler.estimators.base import unchanged_on_error
+from kesler.estimators.contract import Estimator
 from kesler.estimators.joint_features import Space, bordered, gram, space_for
 from kesler.updates import UpdateRule, resolve_rule
 
@@ -59,7 +58,7 @@ class _Constraints:
         )
 
 
-class StructuredLearner(BaseEstimator):
+class StructuredLearner(Estimator):
     r"""An online learner of outputs with structure: sequences, trees, alignments.
 
     The user says what a pair of an instance and an output looks like, phi(x, y), and how the best
@@ -327,6 +326,8 @@ class StructuredLearner(BaseEstimator):
     def _predicting(self) -> Space:
         space: Space | None = getattr(self, "_space", None)
         if space is None:
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: it has no weights before "
                 "the first pair is learnt, by fit, partial_fit or learn_one"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from kesler.classes import ClassTable, Label
+from kesler.entries import is_sparse
 from kesler.errors import KeslerError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def require_answers(y: Any, kind: str) -> Any:
@@ -18,18 +21,20 @@ def require_answers(y: Any, kind: str) -> Any:
         raise KeslerError(
             f"requires y to be passed, but the target y is None: give one {kind} for each row"
         )
-    return y if isinstance(y, Iterable) or sparse.issparse(y) else np.asarray(y)
+    return y if isinstance(y, Iterable) or is_sparse(y) else np.asarray(y)
 
 
 def is_table(y: Any) -> bool:
     """Return whether answers are a table: a matrix, an array or a data frame, but no lists."""
-    return sparse.issparse(y) or getattr(y, "ndim", 1) == 2
+    return is_sparse(y) or getattr(y, "ndim", 1) == 2
 
 
 def as_matrix(y: Any) -> sparse.csr_array:
     """Return a table as a sparse matrix of float64, without zeros; None in it becomes NaN."""
+    from scipy import sparse
+
     try:
-        table: Any = y if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
+        table: Any = y if is_sparse(y) else np.asarray(y, dtype=np.float64)
         matrix = sparse.csr_array(table, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
         raise KeslerError(

@@ -84,6 +84,14 @@ class Told:
         """Every label named, those of the columns first."""
         return [*self.columns, *self.labels]
 
+    @property
+    def distinct(self) -> list[Any]:
+        """The same, each once; all of them if one cannot be hashed, for others to say so."""
+        try:
+            return list(dict.fromkeys(self.names))
+        except TypeError:
+            return self.names
+
     def table(self, labels: list[Any]) -> npt.NDArray[np.int32]:
         """Return the level of each of these labels in each row, (n_rows, n_labels)."""
         table = np.full((len(self), len(labels)), self.rest, dtype=np.int32)

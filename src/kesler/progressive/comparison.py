@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from kesler.errors import KeslerError
 from kesler.estimators.online import OnlineClassifier
 from kesler.progressive.curve import Curve
+from kesler.progressive.lanes import Lanes
 from kesler.progressive.validation import mistakes
 from kesler.readers import Block
 
@@ -32,8 +34,8 @@ class Line:
     recent_errors : dict of str to float
         The same over the trials since the last line.
     rows_per_second : float or None
-        Trials since the last line over the time that all methods together took to learn them,
-        reading not counted; None in the first line.
+        Trials since the last line over the processor time that all methods together took to learn
+        them, reading not counted; None in the first line.
     """
 
     n_trials: int
@@ -65,7 +67,9 @@ class MethodResult:
         Trials, and mistakes so far after each of them: at most 2,001 points, the last of which is
         the end of the run.
     seconds : float
-        Time spent in learning all trials but the first, which loads the compiled code.
+        Processor time spent in learning all trials but the first, which loads the compiled code:
+        that of the method alone, whatever ran beside it. Methods that wait for the same memory
+        still slow each other down.
     """
 
     n_trials: int
@@ -104,6 +108,9 @@ class Comparison:
     ----------
     learners : mapping of str to OnlineClassifier
         The methods by name. They learn in place, and go on from what they know already.
+    n_threads : int or None, default None
+        The most methods that learn at the same time; None for one a core. What they learn is the
+        same.
 
     Attributes
     ----------
@@ -117,10 +124,15 @@ class Comparison:
     Raises
     ------
     KeslerError
-        If there is no learner; while running, if a learner refuses the rows.
+        If there is no learner, or no thread; while running, if a learner refuses the rows.
 
     Notes
     -----
+    The rows are read once. The methods learn them in a thread each, since compiled loops run
+    without Python's lock; they wait for each other at every line, and where one is 16
+    blocks ahead. Of those that refuse rows, the first says why. A method alone, or with one thread,
+    has learnt a block when the next is asked for.
+
     Memory does not grow with the stream: curves are thinned to at most 2,000 points. Rows of
     weight 0 are left out and count for nothing.
 
@@ -141,11 +153,17 @@ class Comparison:
     1
     """
 
-    def __init__(self, learners: Mapping[str, OnlineClassifier]) -> None:
+    def __init__(
+        self, learners: Mapping[str, OnlineClassifier], n_threads: int | None = None
+    ) -> None:
         if not learners:
             raise KeslerError("there is no method to compare: give one learner at least")
+        if n_threads is not None and n_threads < 1:
+            raise KeslerError(f"n_threads={n_threads!r} must be 1 or more, or None: one a core")
+        self._n_threads = min(len(learners), n_threads or os.cpu_count() or 1)
         self._runs = {name: _Run(learner) for name, learner in learners.items()}
         self.n_features = 0
+        self._n_put = 0
         self._next_line = 1
 
     @property
@@ -160,23 +178,31 @@ class Comparison:
 
     def run(self, blocks: Iterable[Block]) -> Iterator[Line]:
         """Learn the blocks as the lines are asked for: one at each power of two."""
-        for block in blocks:
-            start = 0
-            while start < len(block):
-                piece = block[start : start + self._next_line - self.n_trials]
-                self._learn(piece)
-                start += len(piece)
-                if self.n_trials == self._next_line:
-                    yield self._line()
+        with Lanes([run.learn for run in self._runs.values()], self._n_threads) as lanes:
+            for block in blocks:
+                start = 0
+                while start < len(block):
+                    piece = block[start : start + self._next_line - self._n_put]
+                    self._put(piece, lanes)
+                    start += len(piece)
+                    if self._n_put == self._next_line:
+                        lanes.finish()
+                        yield self._line()
+            lanes.finish()
 
     def results(self) -> dict[str, MethodResult]:
         """Return the record of each method so far."""
         return {name: run.result() for name, run in self._runs.items()}
 
-    def _learn(self, piece: Block) -> None:
+    def _put(self, piece: Block, lanes: Lanes) -> None:
         self.n_features = piece.rows.n_features
-        for run in self._runs.values():
-            run.learn(piece)
+        # The first trial loads the compiled loops: here, where Ctrl-C is heard.
+        if self._n_threads > 1 and self._n_put:
+            lanes.put(piece)
+        else:
+            for run in self._runs.values():
+                run.learn(piece)
+        self._n_put += _n_trials(piece)
 
     def _line(self) -> Line:
         n_recent = self.n_trials - self._next_line // 2
@@ -192,6 +218,11 @@ class Comparison:
         )
 
 
+def _n_trials(piece: Block) -> int:
+    """Return how many rows count."""
+    return len(piece) if piece.weights is None else int(np.count_nonzero(piece.weights))
+
+
 class _Run:
     """One learner of a comparison and its account."""
 
@@ -205,11 +236,14 @@ class _Run:
     def learn(self, piece: Block) -> None:
         """Learn rows; the clock does not run in the first trial, which loads the compiled code."""
         n_known = self.learner.n_known_
-        start = time.perf_counter()
+        start = self._processor_time()
         predicted, answers = self.learner.learn_rows(piece.rows, piece.labels, piece.weights)
-        self._seconds += time.perf_counter() - start if self.curve.n_trials else 0.0
+        self._seconds += self._processor_time() - start if self.curve.n_trials else 0.0
         self.curve.extend(mistakes(predicted, answers, n_known))
         self._n_first_seen += self.learner.n_known_ - n_known
+
+    def _processor_time(self) -> float:
+        return time.thread_time() + self.learner.seconds_in_threads_
 
     def since_last_line(self) -> tuple[int, float]:
         """Return the mistakes and seconds since this was last asked."""

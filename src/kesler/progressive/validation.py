@@ -206,6 +206,8 @@ def mistakes(
 def first_seen(answers: npt.NDArray[np.int32], n_known: int) -> npt.NDArray[np.bool_]:
     """Return which trials brought a class that was not among the first `n_known`."""
     is_first = np.zeros(len(answers), dtype=np.bool_)
-    classes, first = np.unique(answers, return_index=True)
-    is_first[first[classes >= n_known]] = True
+    first = np.full(answers.max(initial=-1) + 1, -1)
+    first[answers[::-1]] = np.arange(len(answers))[::-1]  # the last to be written is the first row
+    new = first[n_known:]
+    is_first[new[new >= 0]] = True
     return is_first

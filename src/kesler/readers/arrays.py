@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from kesler.entries import as_float32
+from kesler.entries import as_float32, is_sparse
 from kesler.errors import KeslerError
 from kesler.readers.faults import BadRow, readable
 from kesler.readers.reader import Example, Reader
@@ -42,17 +41,17 @@ def npz_reader(path: str, require_labels: bool) -> Reader:
 
 def array_reader(X: Any, labels: Sequence[Any]) -> Reader:
     """Read the rows of an array or a scipy CSR array, each with its label."""
-    is_sparse = sparse.issparse(X)
+    in_sparse_rows = is_sparse(X)
 
     def parse(row: int) -> Example:
-        values = X.data[X.indptr[row] : X.indptr[row + 1]] if is_sparse else X[row]
+        values = X.data[X.indptr[row] : X.indptr[row + 1]] if in_sparse_rows else X[row]
         if not np.isfinite(as_float32(values)).all():
             raise BadRow("a value is not a finite number that float32 can hold")
         return Example(labels[row], row)
 
     def gather(entries: Sequence[int]) -> Rows:
         picked = X[list(entries)]
-        return Rows.from_sparse(picked) if is_sparse else Rows.from_dense(picked)
+        return Rows.from_sparse(picked) if in_sparse_rows else Rows.from_dense(picked)
 
     return Reader("row", ((row + 1, row) for row in range(X.shape[0])), parse, gather)
 
@@ -82,6 +81,8 @@ def _matrix(path: str, name: str, arrays: Mapping[str, Any]) -> Any:
 
 
 def _csr(name: str, arrays: Mapping[str, Any]) -> Any:
+    from scipy import sparse
+
     data, indices, indptr = (arrays[f"{name}_{piece}"] for piece in ("data", "indices", "indptr"))
     X = sparse.csr_array((data, indices, indptr), shape=arrays[f"{name}_shape"].tolist())
     X.check_format(full_check=True)

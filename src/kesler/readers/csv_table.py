@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from kesler.errors import KeslerError
+from kesler.readers.cells import Row, csv_label, csv_rows, next_row
+from kesler.readers.columns import Columns
+from kesler.readers.csv_scanner import CsvScanner
 from kesler.readers.faults import BadRow
 from kesler.readers.features import Names
 from kesler.readers.labels import parse_number
 from kesler.readers.lines import Lines, require_text
-from kesler.readers.reader import Example, Reader
+from kesler.readers.reader import Example, Reader, Scanning
 from kesler.readers.records import Fields, Records
 
 DELIMITERS = ",;\t"
-Row = list[str] | csv.Error
 QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -27,13 +29,14 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     delimiter. A cell is a number if it reads as one, absent if it is empty, else a string; a label
     stays the text that it is, so that 007 and 7 are two classes.
     """
-    rows = _csv_rows(lines, _delimiter(lines.first()))
+    delimiter = _delimiter(lines.first())
+    rows = _numbered_rows(lines, delimiter)
     header = _header(rows, fields)
     records = Records(fields, names)
 
     def value(column: str, cell: str) -> Any:
         if column == fields.label:
-            return cell.strip() or None
+            return csv_label(cell)
         return cell if fields.text else _value(cell)
 
     def parse(row: Row) -> Example:
@@ -42,29 +45,27 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
             raise BadRow(f"it has {len(cells)} fields and the header {len(header)}")
         return records.example(dict(zip(header, map(value, header, cells), strict=True)))
 
-    return Reader("line", rows, parse, records.gather, names.vocabulary)
+    def scanner() -> CsvScanner:
+        return CsvScanner(Columns(names, records, header, fields.label), delimiter)
+
+    # Where text is read, most of the time goes into its tokens.
+    scanning = None if fields.text else Scanning(lines, scanner)
+    return Reader("line", rows, parse, records.gather, names.vocabulary, scanning)
 
 
 def _delimiter(header: bytes) -> str:
     return max(DELIMITERS, key=QUOTED.sub("", header.decode(errors="replace")).count)
 
 
-def _csv_rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, Row]]:
-    """Each row with the number of its first line, or what the csv module says is wrong with it."""
+def _numbered_rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, Row]]:
+    """Each row that is not empty, with the number of its first line."""
     # Bytes that are not UTF-8 pass as surrogates, so that only the row they stand in is bad.
-    texts = (line.decode(errors="surrogateescape") for _, line in lines)
-    reader = csv.reader(texts, delimiter=delimiter, strict=True)
-    while True:
+    reader = csv_rows((line.decode(errors="surrogateescape") for _, line in lines), delimiter)
+    first_line = 1
+    while (row := next_row(reader)) is not None:
+        if row:
+            yield first_line, row
         first_line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield first_line, error
-        else:
-            if row:
-                yield first_line, row
 
 
 def _cells(row: Row) -> list[str]:

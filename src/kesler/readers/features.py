@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from kesler.entries import Entries
 from kesler.readers.faults import BadRow
 from kesler.rows import Rows, Vocabulary
 
 LARGEST = float(np.finfo(np.float32).max)
+MOST_UNKNOWN = 1 << 20  # names that a scanner keeps though they join no vocabulary
 
 
 @dataclass(slots=True)
@@ -43,6 +46,85 @@ class Names:
         numbered = [number(entry) for entry in entries]
         return Rows.from_entries(numbered, len(self.vocabulary), dense=dense)
 
+    def gather_table(self, columns: Sequence[str], values: npt.NDArray[np.float32]) -> Rows:
+        """Rows of a dense table (n_rows, n_columns), what `gather` makes of its entries."""
+        number = self.vocabulary.learnt if self.grow else self.vocabulary.known
+        numbered = number({column: place for place, column in enumerate(columns)})
+        n_rows, n_kept = len(values), len(numbered)
+        indices = np.array(list(numbered), dtype=np.int32)
+        kept = values if n_kept == len(columns) else values[:, [int(i) for i in numbered.values()]]
+        return Rows(
+            np.arange(n_rows + 1, dtype=np.int64) * n_kept,
+            np.tile(indices, n_rows),
+            kept.reshape(-1),
+            max(len(self.vocabulary), 1 + int(indices.max(initial=-1))),
+            dense=True,
+        )
+
+
+class Renumbering:
+    """From the numbers that a scanner gives names to those of a vocabulary.
+
+    A scanner may be ahead of whoever learns, and of the vocabulary, which grows as rows are taken.
+
+    Parameters
+    ----------
+    names : Names
+        The vocabulary, and whether it grows.
+
+    Examples
+    --------
+    >>> names = Names(Vocabulary.of(["price"]), grow=True)
+    >>> indptr, indices = np.array([0, 2]), np.array([1, 0], dtype=np.int32)
+    >>> entries = Entries(indptr, indices, np.ones(2, dtype=np.float32))
+    >>> Renumbering(names).rows(entries, ["price", "free"]).indices.tolist()
+    [1, 0]
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._numbered = list[str]()
+        self._numbers = np.empty(0, dtype=np.int32)
+        self._n_forgettings = 0
+
+    def rows(self, entries: Entries, names: list[str]) -> Rows:
+        """Rows of consecutive entries, numbered by their place in a list of names, which may grow.
+
+        Of names that do not join, each in a row has a number of its own, beyond the vocabulary.
+        """
+        vocabulary = self._names.vocabulary
+        self._prepare(names)
+        found = self._numbers[entries.indices]
+        if (found < 0).any():
+            self._find(names, entries.indices[found < 0])
+            found = self._numbers[entries.indices]
+        unseen = found < 0
+        if unseen.any():
+            counts = np.concatenate([[0], np.cumsum(unseen)])
+            before = np.repeat(counts[entries.indptr[:-1]], np.diff(entries.indptr))
+            found[unseen] = (len(vocabulary) + counts[:-1] - before)[unseen]
+        n_features = max(len(vocabulary), 1 + int(found.max(initial=-1)))
+        return Rows(entries.indptr, found, entries.values, n_features, dense=False)
+
+    def _prepare(self, names: list[str]) -> None:
+        """Forget numbers that may no longer hold, and make room for those of new names."""
+        n_forgettings = self._names.vocabulary.n_forgettings
+        if names is not self._numbered or n_forgettings != self._n_forgettings:
+            self._numbered, self._n_forgettings = names, n_forgettings
+            self._numbers = np.empty(0, dtype=np.int32)
+        if len(names) > len(self._numbers):
+            room = np.full(len(names) + len(self._numbers), -1, dtype=np.int32)
+            room[: len(self._numbers)] = self._numbers
+            self._numbers = room
+
+    def _find(self, names: list[str], wanted: npt.NDArray[np.int32]) -> None:
+        """Look names up in the vocabulary, in the order in which they are wanted."""
+        vocabulary = self._names.vocabulary
+        for number in dict.fromkeys(wanted.tolist()):
+            name = names[number]
+            known = vocabulary.add(name) if self._names.grow else vocabulary.indices.get(name, -1)
+            self._numbers[number] = known
+
 
 @dataclass(slots=True)
 class Positions:
@@ -61,6 +143,11 @@ class Positions:
         largest = max((max(entry) for entry in entries if entry), default=-1)
         self.n_features = max(self.n_features, largest + 1)
         return Rows.from_entries(entries, self.n_features)
+
+    def rows(self, entries: Entries) -> Rows:
+        """Rows of consecutive entries."""
+        self.n_features = max(self.n_features, 1 + int(entries.indices.max(initial=-1)))
+        return Rows(entries.indptr, entries.indices, entries.values, self.n_features, dense=False)
 
 
 def finite(entry: dict[Any, float]) -> dict[Any, float]:

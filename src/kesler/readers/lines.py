@@ -21,6 +21,10 @@ COMPRESSED: dict[str, Callable[[str], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+CHUNK = 1 << 20
+# Compiled code is loaded when so many bytes have been read: fewer are read in Python in less time
+# than it takes to compile, once on a machine.
+SMALL = 1 << 20
 
 
 class Lines:
@@ -31,6 +35,13 @@ class Lines:
     source : str
         A path, its suffix saying how it is compressed, or ``-`` for standard input.
 
+    Attributes
+    ----------
+    is_piped : bool
+        Whether the source is standard input, which may have more to say at any time.
+    n_bytes : int
+        How much has been read line by line.
+
     Raises
     ------
     KeslerError
@@ -38,12 +49,28 @@ class Lines:
     """
 
     def __init__(self, source: str) -> None:
+        self.is_piped = source == STANDARD_INPUT
+        self.n_bytes = 0
         self._peeked: list[tuple[int, bytes]] = []
-        self._rest = _numbered(source)
+        self._in_chunks: list[bool] = []
+        self._rest = _numbered(source, self._in_chunks)
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """All lines, empty ones too."""
-        yield from self._peeked
+        while self._peeked:
+            yield self._counted(self._peeked.pop(0))
+        yield from map(self._counted, self._rest)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so much has been read line by line that compiled code is worth its start."""
+        return self.n_bytes > SMALL
+
+    def chunks(self) -> Iterator[tuple[int, bytes]]:
+        """All lines in runs, each with the number of its first; the last line is ended too."""
+        for number, line in self._peeked:
+            yield number, line if line.endswith(b"\n") else line + b"\n"
+        self._in_chunks.append(True)
         yield from self._rest
 
     def filled(self) -> Iterator[tuple[int, bytes]]:
@@ -60,6 +87,10 @@ class Lines:
             if line.strip() and not line.startswith(b"#"):
                 return line
         return b""
+
+    def _counted(self, numbered: tuple[int, bytes]) -> tuple[int, bytes]:
+        self.n_bytes += len(numbered[1])
+        return numbered
 
 
 def decode(line: bytes) -> str:
@@ -83,11 +114,36 @@ def source_name(source: str) -> str:
     return "standard input" if source == STANDARD_INPUT else source
 
 
-def _numbered(source: str) -> Iterator[tuple[int, bytes]]:
+def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, bytes]]:
+    """Yield lines, and whole runs of them once `in_chunks` says so."""
     errors = (EOFError, OSError, zlib.error, lzma.LZMAError)
     with readable(source_name(source), "text", *errors), _opened(source) as file:
-        for number, line in enumerate(file, start=1):
+        number = 1
+        while line := file.readline():
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            number += 1
+            if in_chunks:
+                break
+        else:
+            return
+        # A pipe may have no more to give for a while: what is there is taken.
+        for chunk in _whole_lines(file.read1 if source == STANDARD_INPUT else file.read):
+            yield number, chunk
+            number += chunk.count(b"\n")
+
+
+def _whole_lines(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Yield what is read up to the end of a line, and end the last one."""
+    begun = list[bytes]()
+    while piece := read(CHUNK):
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*begun, piece[:end]])
+            begun = [piece[end:]]
+        else:
+            begun.append(piece)
+    if rest := b"".join(begun):
+        yield rest + b"\n"
 
 
 def _opened(source: str) -> AbstractContextManager[Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from kesler.rows import Rows, Vocabulary
 
@@ -44,6 +47,8 @@ class Reader:
         Puts the entries of consecutive rows together.
     vocabulary : Vocabulary or None
         The names of the features; None if they are positions.
+    scanning : Scanning or None
+        The same way for many rows at once, if there is one.
     """
 
     unit: str
@@ -51,3 +56,86 @@ class Reader:
     parse: Callable[[Any], Example]
     gather: Callable[[Sequence[Any]], Rows]
     vocabulary: Vocabulary | None = None
+    scanning: Scanning | None = None
+
+
+class Scanning(NamedTuple):
+    """How rows are read many at once.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Where the rows of the reader come from.
+    scanner : callable () -> Scanner
+        Makes what reads them; loads what that needs.
+    """
+
+    pieces: Pieces
+    scanner: Callable[[], Scanner]
+
+
+class Pieces(Protocol):
+    """A source that is read row by row, and from any row on in pieces."""
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether the source may have more to say at any time."""
+        ...
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so much has been read row by row that reading many at once is worth its start."""
+        ...
+
+    def chunks(self) -> Iterator[tuple[int, Any]]:
+        """All that has not been read yet, each piece with the place of its first row."""
+        ...
+
+
+class Refused(NamedTuple):
+    """A row that is not plain.
+
+    Parameters
+    ----------
+    place : int
+        Where it stands in the source.
+    row : Any
+        The row as the parser of its format takes it.
+    """
+
+    place: int
+    row: Any
+
+
+class Scanner(Protocol):
+    """A way through pieces of a source, one run of rows after the other."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all pieces have been read."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are in the run so far."""
+        ...
+
+    def expect(self, kind: str) -> None:
+        """Say what labels are, as `Admission` has it; rows whose label is not are refused."""
+        ...
+
+    def open(self, pieces: Iterator[tuple[int, Any]]) -> None:
+        """Read these pieces, as `Pieces` yields them."""
+        ...
+
+    def scan(self, n_rows: int) -> Refused | None:
+        """Read until the run has so many rows or the pieces end; stop at a row that is refused."""
+        ...
+
+    def extend(self, examples: Sequence[Example]) -> None:
+        """Append rows that were read in Python."""
+        ...
+
+    def taken(self) -> tuple[list[Any], npt.NDArray[np.float64] | None, Callable[[], Rows]]:
+        """Return the run, its labels, weights and what makes rows of it, and begin another."""
+        ...

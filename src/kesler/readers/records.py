@@ -78,6 +78,12 @@ class Records:
         If True, the fields of the first record are those of all, as in a table with a header; if
         False, each record has its own, and what it leaves out is zero.
 
+    Attributes
+    ----------
+    columns : dict of str to None, or None
+        The columns of a dense table in the order of their numbers; None if it is not dense, or no
+        record has been read yet.
+
     Examples
     --------
     >>> from kesler.rows import Vocabulary
@@ -100,7 +106,7 @@ class Records:
         self._default_text = default_text
         self._same_fields = same_fields
         self._entry: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
-        self._dense = False
+        self.columns: dict[str, None] | None = None
 
     def example(self, record: dict[str, Any]) -> Example:
         """Take the label out of a record and make the rest features; the first settles how."""
@@ -111,14 +117,16 @@ class Records:
 
     def gather(self, entries: Sequence[Mapping[str, float]]) -> Rows:
         """Rows of consecutive entries."""
-        return self._names.gather(entries, dense=self._dense)
+        return self._names.gather(entries, dense=self.columns is not None)
 
     def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
         text = self._fields.text or [name for name in first if name == self._default_text]
         if text:
             return partial(_text_entry, fields=text)
-        self._dense = self._same_fields and self._is_dense(first)
-        return partial(_dense_entry, columns=self._columns(first)) if self._dense else _sparse_entry
+        if not (self._same_fields and self._is_dense(first)):
+            return _sparse_entry
+        self.columns = self._in_order(first)
+        return partial(_dense_entry, columns=self.columns)
 
     def _is_dense(self, first: Mapping[str, Any]) -> bool:
         # A vocabulary with indicators comes from a sparse table: this is more of it.
@@ -127,7 +135,7 @@ class Records:
         is_numeric = all(isinstance(value, int | float) for value in first.values())
         return bool(first) and is_numeric and not goes_on_sparse
 
-    def _columns(self, first: Mapping[str, Any]) -> dict[str, None]:
+    def _in_order(self, first: Mapping[str, Any]) -> dict[str, None]:
         """Return the columns of a dense table in the order of their numbers."""
         known = self._names.vocabulary.indices
         missing = [name for name in known if name not in first]

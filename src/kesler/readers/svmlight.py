@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from kesler.entries import Entries
 from kesler.readers.faults import BadRow
 from kesler.readers.features import Positions, finite
 from kesler.readers.labels import parse_label
 from kesler.readers.lines import Lines, decode
-from kesler.readers.reader import Example, Reader
-from kesler.rows import MAX_FEATURES
+from kesler.readers.reader import Example, Reader, Scanning
+from kesler.readers.scanner import LineScanner
+from kesler.rows import MAX_FEATURES, Rows
 
 FEATURE = re.compile(r"-?[0-9]+:")
 
@@ -21,7 +29,41 @@ def svmlight_reader(lines: Lines) -> Reader:
     ``index:value`` is a row without a label.
     """
     rows = ((number, line) for number, line in lines if line.partition(b"#")[0].strip())
-    return Reader("line", rows, parse_row, Positions().gather)
+    positions = Positions()
+    scanning = Scanning(lines, partial(SvmlightScanner, positions))
+    return Reader("line", rows, parse_row, positions.gather, scanning=scanning)
+
+
+class SvmlightScanner(LineScanner):
+    """A scanner of svmlight lines.
+
+    Parameters
+    ----------
+    positions : Positions
+        Counts the features.
+    """
+
+    def __init__(self, positions: Positions) -> None:
+        super().__init__()
+        from kesler.compiled.svmlight import scan_svmlight
+
+        self._scan = scan_svmlight
+        self._positions = positions
+        self._met = np.empty(0, dtype=np.int64)
+
+    def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
+        if len(self._met) < 2 * len(self._indices):
+            self._met = np.zeros(2 * len(self._indices), dtype=np.int64)
+        stop: int = self._scan(
+            text, self._is_utf8, n_rows, self._kind, self._at, self._draft, self._met
+        )
+        return stop
+
+    def _numbers(self, features: list[Any]) -> list[Any]:
+        return features
+
+    def _gathering(self, entries: Entries) -> Callable[[], Rows]:
+        return partial(self._positions.rows, entries)
 
 
 def parse_row(line: bytes) -> Example:

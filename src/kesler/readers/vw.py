@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from kesler.entries import Entries
 from kesler.readers.faults import BadRow
-from kesler.readers.features import LARGEST, Names, finite
+from kesler.readers.features import LARGEST, MOST_UNKNOWN, Names, Renumbering, finite
 from kesler.readers.labels import parse_label, parse_number
 from kesler.readers.lines import Lines, decode
-from kesler.readers.reader import Example, Reader
+from kesler.readers.name_table import NameTable
+from kesler.readers.reader import Example, Reader, Scanning
+from kesler.readers.scanner import LineScanner
+from kesler.rows import Rows
 
 
 def vw_reader(lines: Lines, names: Names) -> Reader:
@@ -18,7 +27,47 @@ def vw_reader(lines: Lines, names: Names) -> Reader:
     A feature that stands twice counts twice. As in Vowpal Wabbit, a token that touches the first
     ``|`` is a tag, not a label.
     """
-    return Reader("line", lines.filled(), parse_row, names.gather, names.vocabulary)
+    scanning = Scanning(lines, partial(VwScanner, names))
+    return Reader("line", lines.filled(), parse_row, names.gather, names.vocabulary, scanning)
+
+
+class VwScanner(LineScanner):
+    """A scanner of Vowpal Wabbit lines.
+
+    Parameters
+    ----------
+    names : Names
+        Numbers the features.
+    """
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        from kesler.compiled.vw import scan_vw
+
+        self._scan = scan_vw
+        self._names = names
+        self._table = NameTable()
+        self._tokens = np.empty((0, 5), dtype=np.int64)
+        self._renumbering = Renumbering(names)
+
+    def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
+        if len(self._tokens) < len(self._indices):
+            self._tokens = np.empty((len(self._indices), 5), dtype=np.int64)
+        while True:
+            arguments = text, self._is_utf8, n_rows, self._kind, self._at, self._draft
+            stop: int = self._scan(*arguments, self._tokens, self._table.arrays)
+            if stop != self._lexing.NAMELESS:
+                return stop
+            self._table.grow()
+
+    def _numbers(self, features: list[Any]) -> npt.NDArray[np.int32]:
+        return self._table.numbers(features)
+
+    def _gathering(self, entries: Entries) -> Callable[[], Rows]:
+        names = self._table.names()
+        if len(names) > MOST_UNKNOWN and not self._names.grow:
+            self._table = NameTable()
+        return partial(self._renumbering.rows, entries, names)
 
 
 def parse_row(line: bytes) -> Example:

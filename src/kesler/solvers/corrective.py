@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 
 from kesler.solvers.column_penalties import Penalty
 from kesler.solvers.preconditioners import ClassBlocks, Preconditioner
+from kesler.solvers.row_sums import RowSums, RowValues, pairs_of
 from kesler.solvers.softmax import flat_share
 
 Floats = npt.NDArray[Any]
@@ -46,67 +47,20 @@ LEAST, TINY = 1e-7, 1e-150
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    r"""What is minimised over weights W for the columns of chosen candidates.
-
-    .. math:: \sum_i c_i \ln \sum_r e^{h_r(x_i) + \mu [r \ne y_i] - h_{y_i}(x_i)} + \Omega(W)
-
-    Parameters
-    ----------
-    labels : int64 array of shape (n_rows,)
-        Classes by number.
-    counts : float64 array of shape (n_rows,)
-        What each row counts, c; their sum is 1.
-    n_classes : int
-    margin : float
-        mu: 1 for the loss of ShareBoost, 0 for the logistic loss.
-    penalty : Penalty
-        Omega.
-    """
-
-    labels: npt.NDArray[np.int64]
-    counts: Floats
-    n_classes: int
-    margin: float
-    penalty: Penalty
-
-    def loss(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the loss at some scores, and its gradient with respect to them."""
-        from kesler.compiled.softmax_loss import take_losses
-
-        residuals, unused = scores.copy(), np.empty(scores.shape, dtype=np.float32)
-        value = take_losses(residuals, self.labels, self.counts, self.margin, unused)
-        return float(value), residuals
-
-    def chances(self, residuals: Floats) -> Floats:
-        """Return the probabilities of the classes, without loss near 0."""
-        counts = np.where(self.counts > 0, self.counts, 1.0)[:, None]
-        chances = residuals / counts
-        chances[np.arange(len(chances)), self.labels] += 1
-        return np.maximum(chances, 0)
-
-    def curvatures(self, residuals: Floats) -> Floats:
-        """Return the second derivatives c p (1 - p) of each row, without loss near p = 1."""
-        counts = np.where(self.counts > 0, self.counts, 1.0)[:, None]
-        apart = np.abs(residuals)
-        return apart * np.maximum(1 - apart / counts, 0)
-
-
-@dataclass(frozen=True, eq=False)
 class State:
     """Weights, and what follows from them.
 
     Parameters
     ----------
     weights : float64 array of shape (n_columns, n_classes)
-    scores, residuals : float64 arrays of shape (n_rows, n_classes)
+    scores, residuals : values of rows
         The residuals are the gradient of the loss with respect to the scores.
     loss, penalty : float
     """
 
     weights: Floats
-    scores: Floats
-    residuals: Floats
+    scores: RowValues
+    residuals: RowValues
     loss: float
     penalty: float
 
@@ -128,38 +82,28 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class Corrective:
-    """The task over some columns, of which the first `n_free` bear no penalty.
+    """The loss over some columns and a penalty, which the first `n_free` of them do not bear.
 
     Parameters
     ----------
-    task : Task
-    rows_of_columns : array of shape (n_columns, n_rows), float32 or float64
-        A column in each row, so that one more does not move the others.
+    sums : RowSums
+    penalty : Penalty
     n_free : int
     """
 
-    task: Task
-    rows_of_columns: Floats
+    sums: RowSums
+    penalty: Penalty
     n_free: int
 
-    def at(self, weights: Floats, scores: Floats) -> State:
+    def at(self, weights: Floats, scores: RowValues) -> State:
         """Return the state at weights whose scores are known."""
-        loss, residuals = self.task.loss(scores)
-        return State(
-            weights, scores, residuals, loss, self.task.penalty.value(weights[self.n_free :])
-        )
-
-    def forward(self, weights: Floats) -> Floats:
-        """Return what weights add to the scores."""
-        A = self.rows_of_columns
-        return np.asarray(A.T @ weights.astype(A.dtype, copy=False), dtype=np.float64)
+        loss, residuals = self.sums.loss(scores)
+        return State(weights, scores, residuals, loss, self.penalty.value(weights[self.n_free :]))
 
     def gradient(self, state: State) -> Floats:
         """Return the gradient of the objective."""
-        A = self.rows_of_columns
-        products = A @ state.residuals.astype(A.dtype, copy=False)
-        gradient = np.asarray(products, dtype=np.float64)
-        gradient[self.n_free :] += self.task.penalty.gradient(state.weights[self.n_free :])
+        gradient = self.sums.gradient(state.residuals)
+        gradient[self.n_free :] += self.penalty.gradient(state.weights[self.n_free :])
         return gradient
 
     def minimise(self, state: State, tol: float, floor: float, max_iter: int) -> Correction:
@@ -194,17 +138,36 @@ class Corrective:
 
     def _guess(self, state: State) -> tuple[Preconditioner, int]:
         """Return about the inverse of the Hessian, and for how many steps it is good."""
-        A, ridge = self.rows_of_columns, np.zeros_like(state.weights)
-        ridge[self.n_free :] = self.task.penalty.curvature(state.weights[self.n_free :])
-        curvatures = self.task.curvatures(state.residuals)
+        sums, ridge = self.sums, np.zeros_like(state.weights)
+        n_columns, n_classes = ridge.shape
+        ridge[self.n_free :] = self.penalty.curvature(state.weights[self.n_free :])
+        curvatures = sums.curvatures(state.residuals)
         # Columns that vary in rows alone that are long decided would otherwise take any step.
-        squares = np.einsum("ji,ji->j", A, A) / A.shape[1]
-        ridge += LEAST * curvatures.mean(axis=1).sum() * squares[:, None] + TINY
-        if ridge.size <= MOST_WEIGHTS and ridge.shape[1] <= MOST_CLASSES:
-            chances = self.task.chances(state.residuals)
-            whole = PairBlocks.estimate(A, chances, self.task.counts, ridge)
-            return whole, MEMORY_OF_WHOLE
-        return ChunkedBlocks.estimate(A, curvatures, ridge), MEMORY_OF_BLOCKS
+        squares = sums.squares() / sums.n_rows
+        ridge += LEAST * (curvatures.sum() / n_classes) * squares[:, None] + TINY
+        if ridge.size <= MOST_WEIGHTS and n_classes <= MOST_CLASSES:
+            wanted = _fewer(ROWS_PER_PAIR * n_columns, sums.n_rows)
+            return PairBlocks.of(sums.pair_blocks(state.residuals, wanted), ridge), MEMORY_OF_WHOLE
+        chunks = []
+        for chunk in _chunks(n_columns, n_classes):
+            width = len(range(n_columns)[chunk])
+            wanted = _fewer(
+                max(ROWS_PER_COLUMN * width, STEPS_WORTH * sums.n_rows // width), sums.n_rows
+            )
+            blocks = sums.class_blocks(state.residuals, curvatures, chunk, wanted)
+            chunks.append((chunk, ClassBlocks(_factors(blocks, ridge[chunk]))))
+        return ChunkedBlocks(chunks), MEMORY_OF_BLOCKS
+
+
+def _chunks(n_columns: int, n_classes: int) -> list[slice]:
+    """Return runs of columns that are taken for related."""
+    widest = max(1, min(WIDEST_BLOCK, MOST_NUMBERS // (n_columns * n_classes)))
+    return [slice(i, i + widest) for i in range(0, n_columns, widest)]
+
+
+def _fewer(wanted: int, n_rows: int) -> int | None:
+    """Return how many rows to draw, None for all."""
+    return wanted if wanted < n_rows else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,19 +175,6 @@ class ChunkedBlocks:
     """Blocks of columns that follow one another, each with its inverse."""
 
     chunks: list[tuple[slice, ClassBlocks]]
-
-    @classmethod
-    def estimate(cls, rows_of_columns: Floats, curvatures: Floats, ridge: Floats) -> ChunkedBlocks:
-        """Estimate each block from the rows that curve most."""
-        n_columns, n_classes = ridge.shape
-        widest = max(1, min(WIDEST_BLOCK, MOST_NUMBERS // (n_columns * n_classes)))
-        chunks = [slice(i, i + widest) for i in range(0, n_columns, widest)]
-        return cls(
-            [
-                (each, ClassBlocks(_factors(rows_of_columns[each], curvatures, ridge[each])))
-                for each in chunks
-            ]
-        )
 
     def __call__(self, gradient: Floats) -> Floats:
         """Return the inverse times an array of the weights' shape."""
@@ -238,19 +188,14 @@ class PairBlocks:
     factor: tuple[Floats, bool]
 
     @classmethod
-    def estimate(
-        cls, rows_of_columns: Floats, chances: Floats, counts: Floats, ridge: Floats
-    ) -> PairBlocks:
-        """Estimate the block of each pair a, b: sum_i c_i p_ia p_ib x_i x_i'."""
+    def of(cls, blocks: list[Floats], ridge: Floats) -> PairBlocks:
+        """Return the inverse for the blocks of the pairs of classes, and a ridge."""
         n, k = ridge.shape
-        hessian, drawn = np.zeros((k, n, k, n)), np.random.default_rng(0).random(len(counts))
-        for a in range(k):
-            for b in range(a):
-                waver = counts * chances[:, a] * chances[:, b]
-                block = _block(rows_of_columns, waver, drawn, ROWS_PER_PAIR * n)
-                hessian[a, :, b, :] = -(block + np.tril(block, -1).T)
-                hessian[a, :, a, :] += block
-                hessian[b, :, b, :] += block
+        hessian = np.zeros((k, n, k, n))
+        for (a, b), block in zip(pairs_of(k), blocks, strict=True):
+            hessian[a, :, b, :] = -(block + np.tril(block, -1).T)
+            hessian[a, :, a, :] += block
+            hessian[b, :, b, :] += block
         flat = np.asfortranarray(hessian.reshape(k * n, k * n))
         np.fill_diagonal(flat, np.diagonal(flat) + ridge.T.ravel())
         return cls(_factor(flat))
@@ -301,9 +246,9 @@ class _Line:
     step: Floats
 
     @cached_property
-    def change(self) -> Floats:
+    def change(self) -> RowValues:
         """What the whole step adds to the scores."""
-        return self.corrective.forward(self.step)
+        return self.corrective.sums.forward(self.step)
 
     @property
     def first_slope(self) -> float:
@@ -314,18 +259,16 @@ class _Line:
         """Return the derivative at a share of the step."""
         if share == 0:
             return self.first_slope
-        from kesler.compiled.softmax_loss import slope_along
-
-        of, n_free = self.corrective.task, self.corrective.n_free
-        told = of.labels, of.counts, of.margin
-        loss = slope_along(self.start.scores, self.change, share, *told)
+        penalty, n_free = self.corrective.penalty, self.corrective.n_free
+        loss = self.corrective.sums.slope(self.start.scores, self.change, share)
         ahead = self.start.weights[n_free:] + share * self.step[n_free:]
-        return float(loss) + float(np.vdot(of.penalty.gradient(ahead), self.step[n_free:]))
+        return loss + float(np.vdot(penalty.gradient(ahead), self.step[n_free:]))
 
     def at(self, share: float) -> State:
         """Return the state at a share of the step."""
         weights = self.start.weights + share * self.step
-        return self.corrective.at(weights, self.start.scores + share * self.change)
+        scores = self.corrective.sums.shifted(self.start.scores, self.change, share)
+        return self.corrective.at(weights, scores)
 
 
 def lowest_along(corrective: Corrective, state: State, step: Floats) -> State:
@@ -334,29 +277,11 @@ def lowest_along(corrective: Corrective, state: State, step: Floats) -> State:
     return line.at(flat_share(line)) if line.first_slope < 0 else state
 
 
-def _factors(
-    rows_of_columns: Floats, curvatures: Floats, ridge: Floats
-) -> list[tuple[Floats, bool]]:
-    """Return the Cholesky factors of the classes' blocks, from the rows that curve most."""
-    n_rows, n_columns = len(curvatures), len(rows_of_columns)
-    wanted = max(ROWS_PER_COLUMN * n_columns, STEPS_WORTH * n_rows // n_columns)
-    drawn = np.random.default_rng(0).random(n_rows)
-    blocks = [_block(rows_of_columns, q, drawn, wanted) for q in curvatures.T]
+def _factors(blocks: list[Floats], ridge: Floats) -> list[tuple[Floats, bool]]:
+    """Return the Cholesky factors of the classes' blocks."""
     for block, extra in zip(blocks, ridge.T, strict=True):
         np.fill_diagonal(block, np.diagonal(block) + extra)
     return [_factor(block) for block in blocks]
-
-
-def _block(rows_of_columns: Floats, q: Floats, drawn: Floats, wanted: int) -> Floats:
-    """Return sum_i q_i x_i x_i' below its diagonal, of drawn rows if fewer are wanted."""
-    A, total = rows_of_columns, float(q.sum())
-    if wanted < len(q) and total > 0:
-        chances = np.minimum(1, wanted * (q / total))
-        rows = np.flatnonzero(drawn < chances)
-        A, q = A[:, rows], q[rows] / chances[rows]
-    scaled = A * np.sqrt(q).astype(A.dtype)
-    multiply = blas.ssyrk if A.dtype == np.float32 else blas.dsyrk
-    return np.asarray(multiply(1.0, scaled.T, trans=1, lower=1), dtype=np.float64, order="F")
 
 
 def _factor(block: Floats) -> tuple[Floats, bool]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kesler.solvers.preconditioners import ClassBlocks, Diagonal, Preconditioner
+from kesler.solvers.preconditioners import ClassBlocks, Diagonal, Preconditioner, class_blocks
 
 Floats = npt.NDArray[Any]
 Matrix = Floats | sparse.csr_array
@@ -110,8 +110,16 @@ class PerClassDesign(Design):
     def preconditioner(self, curvatures: Floats, ridge: Floats) -> Preconditioner:
         """Return the inverse of the blocks of the classes, or of the diagonal if they are large."""
         if ClassBlocks.fit_in(self.n_features, curvatures.shape[1]):
-            return ClassBlocks.estimate(self.dense_rows, curvatures, ridge)
-        return Diagonal(self._squared().adjoint(curvatures) + ridge)
+            return ClassBlocks.of(self.class_blocks(curvatures), ridge)
+        return Diagonal(self.diagonal(curvatures) + ridge)
+
+    def class_blocks(self, curvatures: Floats) -> list[Floats]:
+        """Return the Hessian's blocks of each class, estimated, below their diagonals."""
+        return class_blocks(self.dense_rows, curvatures, self.n_features)
+
+    def diagonal(self, curvatures: Floats) -> Floats:
+        """Return the Hessian's diagonal."""
+        return self._squared().adjoint(curvatures)
 
     @abstractmethod
     def dense_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:

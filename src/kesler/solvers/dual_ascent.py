@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kesler.errors import KeslerError
+from kesler.room import aligned_zeros
 from kesler.solvers.solution import DualSolution, is_small
 
 Order = Literal["random", "cyclic"]
@@ -39,8 +39,6 @@ STRETCHES = np.array([-1.0, 0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 4.0])
 SLOW = 0.6
 # Where it does the weights of the last passes are averaged, that of number t by t to this power.
 RECENCY = 3
-# In bytes.
-CACHE_LINE = 64
 # Columns of the weights come in whole vectors.
 LANES = 4
 
@@ -135,10 +133,10 @@ class _Ascent:
         compiled.square_rows(self._rows, n_features, self._facts)
         self._costs = np.full((k, width), compiled.FORBIDDEN)
         self._costs[:, :k] = problem.costs
-        self._duals = _aligned_zeros(self._n, width)
+        self._duals = aligned_zeros(self._n, width, dtype=np.float64)
         self._duals[:, :k] = duals
         self._settle(_without_length(self._facts[:, compiled.NORM]))
-        self._weights = _aligned_zeros(n_features, width)
+        self._weights = aligned_zeros(n_features, width, dtype=np.float64)
         moved = problem.idle() - self._duals[:, :k]
         if moved.any():
             self._weights[:, :k] = problem.X.T @ moved
@@ -270,14 +268,6 @@ class _Ascent:
         self._duals[rows] = 0.0
         dearest = self._problem.costs.argmax(axis=1)
         self._duals[rows, dearest[self._problem.y[rows]]] = self._problem.bounds[rows]
-
-
-def _aligned_zeros(*shape: int) -> Doubles:
-    """Return an array that begins at a cache line, so that rows share as few as they can."""
-    size, item = math.prod(shape), np.dtype(np.float64).itemsize
-    room = np.zeros(size + CACHE_LINE // item)
-    first = -room.ctypes.data % CACHE_LINE // item
-    return room[first : first + size].reshape(shape)
 
 
 def _without_length(norms: Doubles) -> npt.NDArray[np.int64]:

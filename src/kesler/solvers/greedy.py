@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.solvers.corrective import Correction, Corrective, State, Task, lowest_along
+from kesler.solvers.column_penalties import Penalty
+from kesler.solvers.corrective import Correction, Corrective, State, lowest_along
+from kesler.solvers.training_rows import SomeColumns, TrainingRows
 
 Floats = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -24,94 +26,6 @@ FLOOR = 0.01
 LEAST_GRADIENT = 1e-12
 # Candidates are compared at this times the tolerance.
 ROUGH = 30.0
-# Columns whose correlation is as near to 1 say the same; those as short beside their largest value,
-# once centred, say nothing.
-ALIKE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
-
-
-class Candidates(Protocol):
-    """Training rows seen through a dictionary."""
-
-    @property
-    def n_candidates(self) -> int:
-        """How many candidates there are."""
-
-    def columns(self, candidates: Ints) -> Floats:
-        """Return the columns of some candidates, side by side."""
-
-    def scores(self, residuals: Floats) -> Iterable[tuple[int, Floats]]:
-        """Yield the L1 norms of the gradients of blocks of candidates."""
-
-    def spreads(self, row_weights: Floats, *, centred: bool) -> Iterable[tuple[int, Floats]]:
-        """Yield how far the columns of blocks of candidates spread."""
-
-
-class Support:
-    """The columns chosen so far, in one growing array, a row of it for each.
-
-    With a bias the first is 1, and the others are taken from their means: that changes the bias
-    alone, and large columns that hardly vary lose no digits.
-
-    Parameters
-    ----------
-    counts : array of shape (n_rows,)
-        What each row counts; their sum is 1.
-    bias : bool
-    """
-
-    def __init__(self, counts: Floats, bias: bool) -> None:
-        self._counts = counts
-        self._bias = bias
-        # Of the precision of the first columns: float64 until then.
-        self._rows: Floats = np.ones((8, len(counts)))
-        self.n_columns = int(bias)
-        self.means: Floats = np.zeros(self.n_columns)
-
-    @property
-    def rows(self) -> Floats:
-        """The columns, of shape (n_columns, n_rows)."""
-        return self._rows[: self.n_columns]
-
-    @property
-    def n_free(self) -> int:
-        """How many of the columns are the bias: 1 or 0."""
-        return int(self._bias)
-
-    def append(self, columns: Floats) -> None:
-        """Add columns of shape (n_rows, width)."""
-        if self._rows.dtype != columns.dtype and self.n_columns == self.n_free:
-            self._rows = self._rows.astype(columns.dtype)
-        end = self.n_columns + columns.shape[1]
-        if end > len(self._rows):
-            larger = np.empty((max(end, 2 * len(self._rows)), len(self._counts)), self._rows.dtype)
-            larger[: self.n_columns] = self.rows
-            self._rows = larger
-        means = self._means(columns)
-        np.subtract(columns.T, means[:, None], out=self._rows[self.n_columns : end])
-        self.means, self.n_columns = np.concatenate([self.means, means]), end
-
-    def shorten(self, n_columns: int) -> None:
-        """Take the last columns away."""
-        self.n_columns, self.means = n_columns, self.means[:n_columns]
-
-    def holds(self, columns: Floats) -> bool:
-        """Whether each of some columns is constant, or a multiple of one that was chosen."""
-        near = ALIKE[columns.dtype]
-        centred = (columns - self._means(columns)).T.astype(np.float64)
-        lengths = np.sqrt((centred**2 * self._counts).sum(axis=1))
-        constant = lengths <= near * np.abs(columns).max(axis=0, initial=0.0)
-        if constant.all() or self.n_columns == self.n_free:
-            return bool(constant.all())
-        chosen = self.rows[self.n_free :]
-        products = chosen @ (centred * self._counts).T.astype(chosen.dtype)
-        own = np.sqrt(np.maximum(np.einsum("ji,ji,i->j", chosen, chosen, self._counts), 0))
-        scale = own[:, None] * np.where(constant, 1.0, lengths)
-        return bool((constant | (np.abs(products) >= (1 - near) * scale).any(axis=0)).all())
-
-    def _means(self, columns: Floats) -> Floats:
-        if not self._bias:
-            return np.zeros(columns.shape[1])
-        return np.asarray(self._counts @ columns, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -152,7 +66,7 @@ class Choice:
 
     unit: int
     members: Ints
-    columns: Floats
+    columns: SomeColumns
     gradient_norm: float
 
 
@@ -161,8 +75,9 @@ class Greedy:
 
     Parameters
     ----------
-    pool : Candidates
-    task : Task
+    rows : TrainingRows
+    n_classes : int
+    penalty : Penalty
     rule : str
         A key of `RULES`.
     shortlist : int or None
@@ -179,8 +94,9 @@ class Greedy:
 
     def __init__(
         self,
-        pool: Candidates,
-        task: Task,
+        rows: TrainingRows,
+        n_classes: int,
+        penalty: Penalty,
         *,
         rule: str,
         shortlist: int | None,
@@ -190,22 +106,21 @@ class Greedy:
         tol: float,
         max_iter: int,
     ) -> None:
-        self.pool, self.task = pool, task
+        self.rows, self.n_classes, self.penalty = rows, n_classes, penalty
         self._better, self._shortlist = RULES[rule], shortlist
         self._scaled, self._bias = scaled, bias
         self._groups = groups
         self.tol, self.max_iter = tol, max_iter
-        n_units = pool.n_candidates if groups is None else int(groups.max()) + 1
+        n_units = rows.n_candidates if groups is None else int(groups.max()) + 1
         self._open = np.ones(n_units, dtype=bool)
         self._first_norm = 0.0
-        self.support = Support(task.counts, bias)
+        self.support = rows.support(bias)
         self.chosen: Ints = np.empty(0, dtype=np.int64)
-        nothing = np.zeros((len(task.counts), task.n_classes))
-        self.state = self._state(np.zeros((0, task.n_classes)), nothing)
+        self.state = self._state_at(np.zeros((self.support.n_columns, n_classes)))
         self._floor = FLOOR * self.state.loss
         self.all_converged = True
         if bias:
-            self.state = self._correct(self._with_room(1)).state
+            self.state = self._correct(self.state).state
 
     @property
     def n_units(self) -> int:
@@ -227,19 +142,17 @@ class Greedy:
     def resume(self, units: Iterable[int], weights: Floats) -> None:
         """Take up what was chosen before, and its weights as `weights` gave them."""
         for unit in units:
-            self._take(unit, self.pool.columns(self._members(unit)))
+            self._take(unit, self.rows.columns(self._members(unit)))
         own, n_free = weights[1:], self.support.n_free
         bias = weights[:1] + self.support.means[n_free:] @ own
-        full = np.vstack([bias[:n_free], own])
-        corrective = self._corrective()
-        self.state = corrective.at(full, corrective.forward(full))
+        self.state = self._state_at(np.vstack([bias[:n_free], own]))
 
     def rounds(self) -> Iterator[Round]:
         """Choose until nothing is gained; yields after each choice."""
         begun = time.perf_counter()
         while (choice := self.choose()) is not None:
             self._take(choice.unit, choice.columns)
-            correction = self._correct(self._with_room(choice.columns.shape[1]))
+            correction = self._correct(self._with_room())
             self.state = correction.state
             yield Round(
                 choice.unit,
@@ -263,7 +176,7 @@ class Greedy:
 
     def gradient_norms(self) -> Floats:
         """Return what each candidate or group is chosen by."""
-        norms = _joined(self.pool.scores(self.state.residuals))
+        norms = self.rows.scores(self.state.residuals)
         if self._scaled:
             spreads = self._spreads
             norms = np.divide(norms, spreads, out=np.zeros_like(norms), where=spreads > 0)
@@ -271,14 +184,14 @@ class Greedy:
 
     @cached_property
     def _spreads(self) -> Floats:
-        return _joined(self.pool.spreads(self.task.counts, centred=self._bias))
+        return self.rows.spreads(centred=self._bias)
 
     def _worthwhile(self, norms: Floats) -> Iterator[Choice]:
         """Yield what may be chosen, steepest first; what says nothing new is closed for good."""
         while norms.max(initial=0.0) > LEAST_GRADIENT * self._first_norm:
             unit = int(norms.argmax())
             members = self._members(unit)
-            columns = self.pool.columns(members)
+            columns = self.rows.columns(members)
             if self.support.holds(columns):
                 self._open[unit] = False
             else:
@@ -295,7 +208,7 @@ class Greedy:
                 best, lowest = choice, value
         return best
 
-    def _take(self, unit: int, columns: Floats) -> None:
+    def _take(self, unit: int, columns: SomeColumns) -> None:
         self._open[unit] = False
         self.support.append(columns)
         self.chosen = np.concatenate([self.chosen, self._members(unit)])
@@ -312,35 +225,36 @@ class Greedy:
         return correction
 
     def _corrective(self) -> Corrective:
-        return Corrective(self.task, self.support.rows, self.support.n_free)
+        return Corrective(self.support.sums(), self.penalty, self.support.n_free)
 
-    def _with_room(self, width: int) -> State:
-        """Return the state with weights 0 for new columns."""
+    def _with_room(self) -> State:
+        """Return the state with weights 0 for columns that have none."""
         now = self.state
-        weights = np.vstack([now.weights, np.zeros((width, self.task.n_classes))])
+        width = self.support.n_columns - len(now.weights)
+        weights = np.vstack([now.weights, np.zeros((width, self.n_classes))])
         return State(weights, now.scores, now.residuals, now.loss, now.penalty)
 
-    def _state(self, weights: Floats, scores: Floats) -> State:
-        loss, residuals = self.task.loss(scores)
-        return State(weights, scores, residuals, loss, 0.0)
+    def _state_at(self, weights: Floats) -> State:
+        corrective = self._corrective()
+        return corrective.at(weights, corrective.sums.forward(weights))
 
     # ---- what may come of a choice --------------------------------------------------------------
 
-    def along_gradient(self, columns: Floats) -> float:
+    def along_gradient(self, columns: SomeColumns) -> float:
         """Return the lowest objective over W + a g e_j', g the gradient for the columns."""
         alone, start = self._alone(columns)
         return lowest_along(alone, start, -alone.gradient(start)).value
 
-    def along_columns(self, columns: Floats) -> float:
+    def along_columns(self, columns: SomeColumns) -> float:
         """Return the lowest objective over W + u e_j'."""
         alone, start = self._alone(columns)
         return self._promise(alone, start)
 
-    def over_support(self, columns: Floats) -> float:
+    def over_support(self, columns: SomeColumns) -> float:
         """Return the lowest objective over all weights for the chosen columns and these."""
         n_columns = self.support.n_columns
         self.support.append(columns)
-        start = self._with_room(columns.shape[1])
+        start = self._with_room()
         value = self._promise(self._corrective(), start)
         self.support.shorten(n_columns)
         return value
@@ -350,23 +264,18 @@ class Greedy:
         found = corrective.minimise(start, ROUGH * self.tol, self._floor, self.max_iter)
         return found.state.value - found.excess
 
-    def _alone(self, columns: Floats) -> tuple[Corrective, State]:
+    def _alone(self, columns: SomeColumns) -> tuple[Corrective, State]:
         """Return the task over some columns alone, on top of the scores so far."""
-        now = self.state
-        zeros = np.zeros((columns.shape[1], self.task.n_classes))
+        now, sums = self.state, self.rows.sums(columns)
+        zeros = np.zeros((sums.n_columns, self.n_classes))
         start = State(zeros, now.scores, now.residuals, now.loss, 0.0)
-        return Corrective(self.task, np.ascontiguousarray(columns.T), 0), start
+        return Corrective(sums, self.penalty, 0), start
 
 
 # What a choice is judged by: nothing but its gradient, or the objective that it could lead to.
-RULES: dict[str, Callable[[Greedy, Floats], float] | None] = {
+RULES: dict[str, Callable[[Greedy, SomeColumns], float] | None] = {
     "gradient": None,
     "line": Greedy.along_gradient,
     "column": Greedy.along_columns,
     "full": Greedy.over_support,
 }
-
-
-def _joined(blocks: Iterable[tuple[int, Floats]]) -> Floats:
-    """Return blocks of numbers, each with its first index, as one array."""
-    return np.concatenate([block for _, block in sorted(blocks, key=lambda each: each[0])])

@@ -65,19 +65,9 @@ class ClassBlocks:
         return n_features <= MOST_COLUMNS and n_features**2 * n_classes <= MOST_NUMBERS
 
     @classmethod
-    def estimate(
-        cls,
-        dense_rows: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]],
-        curvatures: Floats,
-        ridge: Floats,
-    ) -> ClassBlocks:
-        """Estimate sum_i q_ik x_i x_i' for each class k from the rows that curve most.
-
-        Row i is drawn with probability min(1, m q_ik / sum_i q_ik), and counts for its inverse.
-        """
-        generator = np.random.default_rng(0)
-        drawn = generator.random(len(curvatures))
-        return cls([_factor(dense_rows, q, drawn, ridge) for q in curvatures.T])
+    def of(cls, blocks: list[Floats], ridge: Floats) -> ClassBlocks:
+        """Return the inverse of blocks, given below their diagonals, plus a ridge."""
+        return cls([_factor(block, ridge) for block in blocks])
 
     def __call__(self, residual: Floats) -> Floats:
         """Solve for one class after the other."""
@@ -88,19 +78,36 @@ class ClassBlocks:
         return np.stack(columns, axis=1)
 
 
-def _factor(
+def class_blocks(
+    dense_rows: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]],
+    curvatures: Floats,
+    n_columns: int,
+) -> list[Floats]:
+    """Estimate sum_i q_ik x_i x_i' for each class k from the rows that curve most.
+
+    Row i is drawn with probability min(1, m q_ik / sum_i q_ik), and counts for its inverse.
+    """
+    drawn = np.random.default_rng(0).random(len(curvatures))
+    return [_block(dense_rows, q, drawn, ROWS_PER_COLUMN * n_columns) for q in curvatures.T]
+
+
+def _block(
     dense_rows: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]],
     curvatures: Floats,
     drawn: Floats,
-    ridge: Floats,
-) -> tuple[Floats, bool]:
-    n_rows = ROWS_PER_COLUMN * len(ridge)
+    n_rows: int,
+) -> Floats:
     wanted = n_rows / max(float(curvatures.sum()), 1e-30) * curvatures
     chances = np.minimum(1, wanted) if len(curvatures) > n_rows else np.ones_like(curvatures)
     rows = np.flatnonzero(drawn < chances)
     scale = np.sqrt(curvatures[rows] / chances[rows])
     scaled = dense_rows(rows) * scale[:, None].astype(np.float32)
-    block = blas.ssyrk(1.0, scaled.T, lower=1)
+    if not len(rows):  # BLAS takes no empty arrays
+        return np.zeros((scaled.shape[1], scaled.shape[1]), dtype=np.float32, order="F")
+    return np.asarray(blas.ssyrk(1.0, scaled.T, lower=1))
+
+
+def _factor(block: Floats, ridge: Floats) -> tuple[Floats, bool]:
     diagonal = np.diagonal(block) + ridge[:, 0]
     np.fill_diagonal(block, diagonal + JITTER * diagonal.mean() + np.finfo(np.float32).tiny)
     return cho_factor(block, lower=True, overwrite_a=True, check_finite=False)

@@ -143,9 +143,13 @@ class SoftmaxPoint:
 
     def preconditioner(self) -> Preconditioner:
         """Return what the design makes of the Hessian's blocks or diagonal."""
+        return self.objective.design.single.preconditioner(self.curvatures, self.objective.ridge)
+
+    @property
+    def curvatures(self) -> npt.NDArray[np.float32]:
+        """The second derivatives of the rows' losses with respect to their scores."""
         p = self.probabilities
-        curvatures = self.objective.single_counts[:, None] * p * (1 - p)
-        return self.objective.design.single.preconditioner(curvatures, self.objective.ridge)
+        return np.asarray(self.objective.single_counts[:, None] * p * (1 - p))
 
     def along(self, direction: Floats) -> SoftmaxLine:
         """Return the objective along a direction: one pass over the rows, none for each slope."""

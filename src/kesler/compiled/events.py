@@ -1,0 +1,199 @@
+"""Events: one row in any of the forms in which programs hold it, read without a step of Python.
+
+A mapping is read through Python's own functions for C, under its lock. What is not as expected (a
+key that is no text, a value that is no plain number, NaN) is left to Python, whose words for it
+are better.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import config, types
+
+from kesler.compiled.borrowed import borrower, put
+from kesler.compiled.jit import DOUBLES, FLOATS, INDICES, INT, INTS, inlined, kernel
+from kesler.compiled.tasks import task_at
+
+# What is returned instead of a number of entries.
+NOT_READ = -1
+# The first of `kinds`, types of Python by their address: of names, and of most values.
+TEXT, FLOAT = range(2)
+# Python keeps dictionaries by other rules where it has no lock: there it reads them itself.
+READS_MAPPINGS = not config.DISABLE_JIT and getattr(sys, "_is_gil_enabled", lambda: True)()
+# Up to here all whole numbers are numbers of float64, so that float32 is rounded to but once.
+EXACT = 2.0**53
+
+
+class Event(NamedTuple):
+    """Room for the entries of one row.
+
+    indices, values : (room,); names, objects : (room,), addresses of what a mapping holds;
+    cursor : (3,), where in a mapping the reader is; kinds : (types,), as named above.
+    """
+
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    names: npt.NDArray[np.int64]
+    objects: npt.NDArray[np.int64]
+    cursor: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+
+
+EVENT = types.NamedTuple((INDICES, FLOATS, INTS, INTS, INTS, INTS), Event)
+
+event_at = borrower(EVENT)
+
+_VOID = types.void
+size_of = types.ExternalFunction("PyDict_Size", INT(INT))
+next_item = types.ExternalFunction("PyDict_Next", types.int32(INT, INT, INT, INT))
+look_up = types.ExternalFunction("PyDict_GetItemWithError", INT(INT, INT))
+set_item = types.ExternalFunction("PyDict_SetItem", types.int32(INT, INT, INT))
+kind_of = types.ExternalFunction("PyObject_Type", INT(INT))
+new_number = types.ExternalFunction("PyLong_FromLongLong", INT(INT))
+as_index = types.ExternalFunction("PyLong_AsLongLong", INT(INT))
+as_double = types.ExternalFunction("PyFloat_AsDouble", types.float64(INT))
+release = types.ExternalFunction("Py_DecRef", _VOID(INT))
+has_failed = types.ExternalFunction("PyErr_Occurred", INT())
+forget_failure = types.ExternalFunction("PyErr_Clear", _VOID())
+
+
+@kernel(types.void(EVENT, INT))
+def lend(event, address):
+    """Write an event to an address, where other kernels borrow it."""
+    put(event, address)
+
+
+@inlined
+def list_entries(read, entry):
+    """List the objects of a dictionary; return how many entries it has."""
+    cursor, n = read.cursor, 0
+    place = cursor.ctypes.data
+    cursor[0] = 0
+    while next_item(entry, place, place + 8, place + 16):
+        read.names[n] = cursor[1]
+        read.objects[n] = cursor[2]
+        n += 1
+    return n
+
+
+@inlined
+def is_of(kind, something):
+    """Whether an object is of a type itself."""
+    found = kind_of(something)
+    release(found)
+    return found == kind
+
+
+@inlined
+def find_numbers(read, n, numbers, joins):
+    """Look up n names; return whether all are text."""
+    n_names, text = size_of(numbers), read.kinds[TEXT]
+    for i in range(n):
+        if not is_of(text, read.names[i]):
+            return False
+    for i in range(n):
+        found = look_up(numbers, read.names[i])
+        if found == 0 and joins:
+            found = new_number(n_names)
+            failed = set_item(numbers, read.names[i], found)
+            release(found)  # the dictionary holds it
+            n_names += 1
+            if failed:
+                forget_failure()
+                return False
+        read.names[i] = found
+    for i in range(n):
+        read.indices[i] = as_index(read.names[i]) if read.names[i] else n_names
+    return True
+
+
+@inlined
+def take_values(read, n):
+    """Read n values; return whether all are numbers that float32 can hold."""
+    for i in range(n):
+        kind = kind_of(read.objects[i])
+        release(kind)
+        place = FLOAT
+        while place < read.kinds.shape[0] and kind != read.kinds[place]:
+            place += 1
+        if place == read.kinds.shape[0]:
+            return False
+        number = as_double(read.objects[i])
+        if number == -1.0 and has_failed() != 0:
+            forget_failure()
+            return False
+        short = np.float32(number)
+        if not np.isfinite(short) or (place != FLOAT and abs(number) > EXACT):
+            return False
+        read.values[i] = short
+    return True
+
+
+@kernel(INT(INT, INT, INT, INT), nogil=False)
+def read_mapping(event, entry, numbers, joins):
+    """Read a dictionary {name: value}, given by its address; return how many entries it has.
+
+    Names are looked up in the dictionary of their numbers at an address; new ones join it if
+    `joins`, else they have the number that the next one would have.
+    """
+    read = event_at(event)
+    n = list_entries(read, entry)
+    # Objects lie all over memory: the shorter a loop, the more of them the processor waits for at
+    # the same time. In one loop this took twice as long.
+    if find_numbers(read, n, numbers, joins) and take_values(read, n):
+        return n
+    return NOT_READ
+
+
+@kernel([INT(INT, DOUBLES), INT(INT, FLOATS)])
+def read_array(event, x):
+    """Read a row that lists every feature; return how many there are."""
+    read = event_at(event)
+    for i in range(x.shape[0]):
+        short = np.float32(x[i])
+        if not np.isfinite(short):
+            return NOT_READ
+        read.indices[i] = i
+        read.values[i] = short
+    return x.shape[0]
+
+
+@kernel(INT(INT, INTS, DOUBLES, INT))
+def read_pair(event, indices, values, limit):
+    """Read a row of indices, which must rise below a limit, and values; return their number."""
+    read, before = event_at(event), -1
+    for i in range(indices.shape[0]):
+        index, short = indices[i], np.float32(values[i])
+        if index <= before or index >= limit or not np.isfinite(short):
+            return NOT_READ
+        read.indices[i] = index
+        read.values[i] = short
+        before = index
+    return indices.shape[0]
+
+
+@kernel(types.void(INT, INT, INT, types.float64, INT, INT))
+def lay_out(event, task, n, constant, keeps_zeros, unseen):
+    """Write the n entries of an event into the rows of a task, as trials read them.
+
+    A constant feature, unless it is 0, comes first and moves the others up; zeros are left out
+    unless they are kept; features from number `unseen` on become that one.
+    """
+    read, rows = event_at(event), task_at(task).rows
+    n_before = 0
+    if constant != 0:
+        rows.indices[0] = 0
+        rows.values[0] = constant
+        n_before = 1
+    n_written = n_before
+    for i in range(n):
+        if keeps_zeros or read.values[i] != 0:
+            rows.indices[n_written] = min(read.indices[i] + n_before, unseen)
+            rows.values[n_written] = read.values[i]
+            n_written += 1
+    rows.indptr[1] = n_written

@@ -1,0 +1,259 @@
+"""Events: single rows, and answers, on their way to a trial, through arrays that are used anew."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.answers import Answers
+from kesler.rows import MAX_FEATURES
+
+NO_SCORES = np.empty((0, 0), dtype=np.float32)
+NO_PROBABILITIES = np.empty((0, 2))
+
+# Mappings whose entries stand where Python's C functions look for them.
+DICTIONARIES = (dict, Counter, defaultdict)
+# What a value may be for them to read it: the types of numbers that float32 rounds as `Rows` do.
+_NUMBERS = (float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_)
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_FIRST_ROOM = 64
+
+
+class Event:
+    """One row as it was given, in room that the next one will have.
+
+    Attributes
+    ----------
+    n_entries : int
+        How many features it lists.
+    n_features : int
+        Number of features known; every index is below it, but those of names never met.
+    dense : bool
+        Whether it lists every feature.
+    address : int
+        Where its arrays are lent from.
+
+    Examples
+    --------
+    >>> event, numbers = Event(), {"cash": 0}
+    >>> event.read_mapping({"win": 1.0, "cash": 2}, numbers, joins=True), numbers
+    (True, {'cash': 0, 'win': 1})
+    >>> event.read_mapping({"win": "much"}, numbers, joins=True)
+    False
+    """
+
+    ratings = None
+
+    def __init__(self) -> None:
+        from kesler.compiled import events
+
+        self._kernels = events
+        self._kinds = np.array([id(kind) for kind in (str, *_NUMBERS)], dtype=np.int64)
+        self.n_entries = self.n_features = self._room = 0
+        self.dense = False
+        self._make_room(_FIRST_ROOM)
+
+    def __len__(self) -> int:
+        return 1
+
+    def read_mapping(self, entry: dict[Any, Any], numbers: dict[str, int], *, joins: bool) -> bool:
+        """Read a mapping {name: value}; return whether it was one of text to finite numbers.
+
+        Parameters
+        ----------
+        entry : of a type of `DICTIONARIES`.
+        numbers : of each name; new ones join if `joins`, even if the rest cannot be read.
+        """
+        if not self._kernels.READS_MAPPINGS:
+            return False
+        if len(entry) > self._room:
+            self._make_room(len(entry))
+        n = self._kernels.read_mapping(self.address, id(entry), id(numbers), joins)
+        return self._has_read(n, len(numbers), dense=False)
+
+    def read_array(self, x: npt.NDArray[Any]) -> bool:
+        """Read an array of every feature; return whether it was one of finite floats in a row."""
+        if x.dtype not in _FLOATS or x.ndim != 1 or not x.flags.carray:
+            return False
+        if len(x) > self._room:
+            self._make_room(len(x))
+        return self._has_read(self._kernels.read_array(self.address, x), len(x), dense=True)
+
+    def read_pair(
+        self, indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int | None
+    ) -> bool:
+        """Read indices and values; return whether these are finite, and those rise below width."""
+        if values.dtype not in _FLOATS or indices.dtype.kind not in "iu" or indices.ndim != 1:
+            return False
+        if len(indices) > self._room:
+            self._make_room(len(indices))
+        n = -1
+        if indices.shape == values.shape:
+            numbers = np.ascontiguousarray(indices, dtype=np.int64)
+            doubles = np.ascontiguousarray(values, dtype=np.float64)
+            limit = MAX_FEATURES if width is None else width
+            n = self._kernels.read_pair(self.address, numbers, doubles, limit)
+        n_features = int(indices[-1]) + 1 if n > 0 else 0
+        return self._has_read(n, width or n_features, dense=False)
+
+    def _has_read(self, n_entries: int, n_features: int, *, dense: bool) -> bool:
+        self.n_entries, self.n_features, self.dense = n_entries, n_features, dense
+        return n_entries >= 0
+
+    def _make_room(self, n_entries: int) -> None:
+        from kesler.compiled.borrowed import Lent
+
+        self._room = max(n_entries, 2 * self._room)
+        self._lent = Lent(
+            self._kernels.lend,
+            self._kernels.Event(
+                np.empty(self._room, dtype=np.int32),
+                np.empty(self._room, dtype=np.float32),
+                np.empty(self._room, dtype=np.int64),
+                np.empty(self._room, dtype=np.int64),
+                np.zeros(3, dtype=np.int64),
+                self._kinds,
+            ),
+        )
+        self.address = self._lent.address
+
+
+class Desk:
+    """Where an event and its answer lie for the trials of one machine.
+
+    It is in place of the rows of a block: see :class:`~kesler.rows.Rows`.
+
+    Parameters
+    ----------
+    constant : the value of a feature that every row is given before its own, 0 for none.
+    keeps_zeros : whether the machine looks at features of value 0.
+    """
+
+    ratings = None
+    n_sub_experts = 0
+
+    def __init__(self, constant: float, *, keeps_zeros: bool) -> None:
+        from kesler.compiled import events
+
+        self._kernels = events
+        self._constant, self._keeps_zeros = constant, keeps_zeros
+        self.n_features = self._room = self._class_room = 0
+        self._task: Any = None
+        self._make_room(_FIRST_ROOM)
+
+    def __len__(self) -> int:
+        return 1
+
+    def put(self, event: Event, unseen: int) -> None:
+        """Lay an event out as trials read it; features from number `unseen` on become that one."""
+        if event.n_entries >= self._room:
+            self._make_room(event.n_entries + 1)
+        self.n_features = event.n_features + bool(self._constant)
+        self._kernels.lay_out(
+            event.address,
+            self._task.address,
+            event.n_entries,
+            self._constant,
+            self._keeps_zeros,
+            unseen,
+        )
+
+    @property
+    def rows(self) -> Any:
+        """The event as kernels take rows."""
+        return self._task.arrays.rows
+
+    def trial(
+        self,
+        codes: npt.NDArray[np.int32],
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        class_room: int,
+        scores: npt.NDArray[np.float32],
+        chances: npt.NDArray[np.float64],
+    ) -> Any:
+        """Return the task of learning from the answer that is made of the numbers of its labels."""
+        if answers is not Answers.of_classes or scores.size or chances.size:
+            heard = heard_of(answers(codes), None, class_room)
+            return task_of(self.rows, heard, 1, scores, chances)
+        heard = self._task.arrays.heard
+        heard.codes[0] = codes[0]
+        if class_room != self._class_room:
+            self._class_room = class_room
+            heard.shape[:] = _shape_of(answers(codes), class_room)
+        return self._task
+
+    def scoring(self, scores: npt.NDArray[np.float32]) -> Any:
+        """Return the task of scoring."""
+        return task_of(self.rows, nothing_heard(), 1, scores) if scores.size else self._task
+
+    def _make_room(self, n_entries: int) -> None:
+        from kesler.compiled.learner import Blocks
+
+        self._room, self._class_room = max(n_entries, 2 * self._room), 0
+        indices = np.empty(self._room, dtype=np.int32)
+        values = np.empty(self._room, dtype=np.float32)
+        rows = Blocks(np.zeros(2, dtype=np.int64), indices, values, no_ratings())
+        heard = heard_of(Answers.of_classes(np.zeros(1, dtype=np.int32)), None, 1)
+        self._task = task_of(rows, heard, 1)
+
+
+def no_ratings() -> Any:
+    """Return the ratings of rows that bring none, as kernels take them."""
+    from kesler.compiled.learner import Ratings
+
+    none = np.empty(0, dtype=np.int64)
+    short = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+    return Ratings(none, none, none, *short)
+
+
+def heard_of(answers: Answers, weights: npt.NDArray[np.float64] | None, class_room: int) -> Any:
+    """Return answers, and weights of rows, as kernels take them for so many classes."""
+    from kesler.compiled.learner import Heard
+
+    shape = np.array(_shape_of(answers, class_room), dtype=np.int64)
+    weights = np.empty(0) if weights is None else weights
+    return Heard(answers.indptr, answers.codes, answers.levels, shape, weights)
+
+
+def _shape_of(answers: Answers, class_room: int) -> tuple[int, int, int]:
+    return answers.rest, answers.most_pairs(class_room), answers.n_levels
+
+
+def nothing_heard() -> Any:
+    """Return the answers of rows that are only scored."""
+    return heard_of(Answers.of_classes(np.empty(0, dtype=np.int32)), None, 1)
+
+
+def task_of(
+    rows: Any,
+    heard: Any,
+    n_rows: int,
+    scores: npt.NDArray[np.float32] = NO_SCORES,
+    chances: npt.NDArray[np.float64] = NO_PROBABILITIES,
+) -> Any:
+    """Lend rows and answers, and room for what is found, to the kernels."""
+    predictions = np.empty(n_rows, dtype=np.int32)
+    return lent_task(rows, heard, predictions, scores, chances)
+
+
+def lent_task(*arrays: Any) -> Any:
+    """Lend all that a task is made of to the kernels."""
+    from kesler.compiled import tasks
+    from kesler.compiled.borrowed import Lent
+
+    return Lent(tasks.lend, tasks.Task(*arrays))
+
+
+def task_of_rows(task: Any, rows: slice) -> Any:
+    """Lend some of the rows of a task, and what is told and found of them, to the kernels."""
+    blocks, heard, *found = task.arrays
+    ends = slice(rows.start, None if rows.stop is None else rows.stop + 1)
+    return lent_task(
+        blocks._replace(indptr=blocks.indptr[ends]),
+        heard._replace(indptr=heard.indptr[ends], row_weights=heard.row_weights[rows]),
+        *(each[rows] for each in found),
+    )

@@ -1,0 +1,307 @@
+"""Rows that come one at a time: in every form, the short way to a trial is that of a batch."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections import Counter, OrderedDict, defaultdict
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from kesler import (
+    Bank,
+    KeslerError,
+    LinearMax,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
+)
+from kesler.events import Event
+
+NAMES = [f"w{number}" for number in range(12)]
+MAKERS = {
+    "default": OnlineClassifier,
+    "PA-I": lambda: OnlineClassifier("multi", update="pa1"),
+    "with an intercept": lambda: OnlineClassifier("multi", update="pa1", intercept=2.0),
+    "by distance": lambda: OnlineClassifier("hybrid", "product-mean", update="perceptron"),
+    "over a kernel": lambda: OnlineClassifier("multi", update="pa1", kernel="rbf", sigma=1.0),
+    "fading": lambda: OnlineClassifier(half_life=5.0),
+    "averaged": lambda: OnlineClassifier("multi", update="pa1", averaged=True),
+    "winnow": LinearMax,
+    "ordinal": OnlineOrdinalClassifier,
+    "a bank": Bank,
+    "votes": lambda: Bank(
+        [OnlineClassifier(), OnlineClassifier("multi", update="pa1")], "majority"
+    ),
+}
+every_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+values = st.one_of(
+    st.floats(-9, 9, width=32), st.integers(-5, 5), st.booleans(), st.just(np.float64(0.1))
+)
+entries = st.dictionaries(st.sampled_from(NAMES), values, max_size=8)
+labels = st.integers(0, 3)
+event_lists = st.lists(st.tuples(entries, labels), min_size=1, max_size=12)
+
+
+def in_batches(model: Any, events: list[tuple[Any, Any]]) -> Any:
+    for x, y in events:
+        model.partial_fit([x], [y])
+    return model
+
+
+def by_events(model: Any, events: list[tuple[Any, Any]]) -> Any:
+    for x, y in events:
+        model.learn_one(x, y)
+    return model
+
+
+def kept(model: Any) -> dict[str, bytes]:
+    """Return all that a learner, or each of a bank, has learnt."""
+    machine = model._machine
+    found = {name: array.tobytes() for name, array in machine.arrays().items()}
+    return found | {"labels": repr(machine.classes.labels).encode()}
+
+
+def assert_same(one: Any, other: Any, probes: Any) -> None:
+    """Two learners learnt the same, bit for bit, and say so."""
+    assert kept(one) == kept(other)
+    assert one.n_mistakes_ == other.n_mistakes_
+    assert np.array_equal(one.predict(probes), other.predict(probes))
+
+
+# ---- the same as batches ------------------------------------------------------------------------
+
+
+@every_maker
+@settings(max_examples=25)
+@given(events=event_lists)
+def test_named_events_are_learnt_and_predicted_as_batches_are(make, events):
+    batches, singles = in_batches(make(), events), by_events(make(), events)
+    rows = [x for x, _ in events] + [{"never met": 1.5, "w0": 1.0}, {}]
+    assert_same(batches, singles, rows)
+    assert singles.vocabulary_.names == batches.vocabulary_.names
+    assert [singles.predict_one(x) for x in rows] == batches.predict(rows).tolist()
+
+
+@every_maker
+@settings(max_examples=15)
+@given(events=event_lists)
+def test_a_trial_predicts_then_learns(make, events):
+    apart, at_once = make(), make()
+    for x, y in events:
+        expected = apart.predict_one(x) if apart.n_known_ else None
+        apart.learn_one(x, y)
+        said = at_once.learn_predict_one(x, y)
+        assert said == expected or make is MAKERS["averaged"]
+    assert_same(apart, at_once, [x for x, _ in events])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize("name", ["default", "with an intercept", "over a kernel", "by distance"])
+def test_arrays_are_learnt_as_batches_are(name, dtype):
+    X = np.random.default_rng(0).integers(-3, 4, (40, 6)).astype(dtype)
+    y = np.arange(40) % 3
+    singles = by_events(MAKERS[name](), list(zip(X, y, strict=True)))
+    assert_same(MAKERS[name]().partial_fit(X, y), singles, X)
+    strided = np.repeat(X, 2, axis=1)[:, ::2]
+    assert [singles.predict_one(x) for x in strided] == singles.predict(X).tolist()
+
+
+def pairs_of(matrix: Any) -> list[tuple[Any, Any]]:
+    rows = [matrix[[row]] for row in range(matrix.shape[0])]
+    return [(row.indices, row.data) for row in rows]
+
+
+@pytest.mark.parametrize("name", ["default", "with an intercept", "over a kernel", "a bank"])
+def test_pairs_and_sparse_rows_are_learnt_as_sparse_matrices_are(name):
+    X = sparse.random_array((40, 15), density=0.3, rng=np.random.default_rng(0), format="csr")
+    y = np.arange(40) % 3
+    X[0, 14] = 1.0  # so that a pair tells how many features there are
+    X = X.tocsr()
+    X.sort_indices()
+    whole = MAKERS[name]().partial_fit(X, y)
+    singles = by_events(MAKERS[name](), list(zip(pairs_of(X), y, strict=True)))
+    assert kept(singles) == kept(whole)
+    assert [singles.predict_one(x) for x in pairs_of(X)] == whole.predict(X).tolist()
+    assert [whole.predict_one(X[[row]]) for row in range(40)] == whole.predict(X).tolist()
+    shuffled = [(i[::-1].copy(), v[::-1].copy()) for i, v in pairs_of(X)]
+    assert [whole.predict_one(x) for x in shuffled] == whole.predict(X).tolist()
+
+
+def test_a_text_stands_for_its_tokens():
+    texts = [("Win CASH, win!", "spam"), ("Lunch at one?", "work"), ("cash prize", "spam")]
+    tokens = [({"win": 1.0, "cash": 1.0}, "spam"), ({"lunch": 1, "at": 1, "one": 1}, "work")]
+    tokens += [({"cash": 1, "prize": 1}, "spam")]
+    named, told = by_events(OnlineClassifier(), tokens), by_events(OnlineClassifier(), texts)
+    assert_same(named, told, [x for x, _ in tokens])
+    assert told.predict_one("the CASH") == named.predict_one({"the": 1, "cash": 1}) == "spam"
+    assert told.predict_proba_one("lunch") == named.predict_proba_one({"lunch": 1})
+
+
+@pytest.mark.parametrize(
+    ("make", "answers"),
+    [(OnlineMultilabelClassifier, [{"a"}, {"a", "b"}, set(), {"c"}]),
+     (OnlineLabelRanker, [["a", "b"], ["b", "a"], ["c", "a", "b"], ["a", "b"]])],
+    ids=["multilabel", "ranking"],
+)  # fmt: skip
+def test_answers_of_many_labels_take_the_same_way(make, answers):
+    generator = np.random.default_rng(1)
+    rows = [dict.fromkeys(generator.choice(NAMES, 4, replace=False), 1.0) for _ in range(24)]
+    events = list(zip(rows, answers * 6, strict=True))
+    apart, at_once = make(), make()
+    for x, y in events:
+        expected = apart.predict_one(x) if apart.n_known_ else type(y)()
+        apart.partial_fit([x], [y])
+        assert at_once.learn_predict_one(x, y) == expected
+    assert_same(apart, at_once, rows)
+
+
+# ---- in whatever mapping and number -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Counter, OrderedDict, lambda x: defaultdict(float, x)],
+    ids=["Counter", "ordered", "default"],
+)
+def test_every_mapping_is_read_alike(kind):
+    events = [({"a": 1, "b": 2}, 0), ({"b": 1, "c": 3}, 1), ({"a": 2, "c": 1}, 0)]
+    other = by_events(OnlineClassifier(), [(kind(x), y) for x, y in events])
+    assert_same(by_events(OnlineClassifier(), events), other, [x for x, _ in events])
+
+
+@pytest.mark.parametrize(
+    "number",
+    [2**60 + 1, True, np.int8(3), np.float16(0.1), np.float32(0.1), np.int64(2**62 + 7), -0.0],
+)
+def test_every_number_is_rounded_as_in_a_batch(number):
+    events = [({"a": 1.0}, 0), ({"a": number, "b": 1}, 1), ({"a": number}, 0)]
+    assert_same(
+        in_batches(MAKERS["PA-I"](), events),
+        by_events(MAKERS["PA-I"](), events),
+        [{"a": 1.0}],
+    )
+
+
+def test_a_long_event_makes_room():
+    long = {f"n{number}": float(number % 7) for number in range(5000)}
+    events = [({"n1": 1.0}, 0), (long, 1), ({"n1": 2.0}, 0), (long, 0)]
+    assert_same(
+        in_batches(OnlineClassifier(), events), by_events(OnlineClassifier(), events), [long]
+    )
+
+
+# ---- refused alike ------------------------------------------------------------------------------
+
+REFUSED = [
+    {"new": "1.5"},
+    {"new": None},
+    {"new": [1.0]},
+    {"new": float("nan")},
+    {"new": float("inf")},
+    {"new": 1e39},
+    {"new": 10**400},
+    {"new": Decimal("1.5")},
+    {"new": 1j},
+    {"new": 1.0, 3: 1.0},
+    {"new": 1.0, ("a",): 1.0},
+]
+
+
+@pytest.mark.parametrize("x", REFUSED, ids=repr)
+def test_a_named_event_is_refused_as_in_a_batch_and_leaves_no_trace(x):
+    events = [({"a": 1.0}, 0), ({"b": 1.0}, 1)]
+    model = by_events(OnlineClassifier(), events)
+    with pytest.raises(KeslerError) as batch:
+        model.partial_fit([x], [0])
+    for refused in (model.learn_one, model.learn_predict_one):
+        with pytest.raises(KeslerError) as event:
+            refused(x, 0)
+        assert str(event.value) == str(batch.value)
+    assert_same(by_events(OnlineClassifier(), events), model, [{"a": 1.0}])
+    assert model.vocabulary_.names == ["a", "b"]
+
+
+@pytest.mark.parametrize("label", [float("nan"), None, [1], 0.5], ids=repr)
+def test_a_refused_label_leaves_no_name(label):
+    model = by_events(OnlineClassifier(), [({"a": 1.0}, 0), ({"b": 1.0}, 1)])
+    with pytest.raises(KeslerError, match="label"):
+        model.learn_one({"new": 1.0}, label)
+    assert model.vocabulary_.names == ["a", "b"] and model.n_trials_ == 2
+
+
+def array_of(*numbers: Any) -> Any:
+    return np.array(numbers)
+
+
+@pytest.mark.parametrize(
+    ("x", "why"),
+    [
+        (array_of(1.0, 2.0), "expects 3 features"),
+        (array_of(1.0, np.nan, 2.0), "NaN, infinity or too large"),
+        (array_of(1.0, 1e39, 2.0), "NaN, infinity or too large"),
+        ((array_of(0, 3), array_of(1.0, 1.0)), "lists feature 3, but this model expects 3"),
+        ((array_of(-1, 2), array_of(1.0, 1.0)), "lists feature -1"),
+        ((array_of(1, 1), array_of(1.0, 1.0)), "lists feature 1 twice"),
+        ((array_of(0, 1), array_of(1.0, np.inf)), "NaN, infinity or too large"),
+        ((array_of(0, 1), array_of(1.0)), "as many of each"),
+        ((array_of(0.5, 1), array_of(1.0, 2.0)), "whole numbers for the indices"),
+        ((array_of(0, 1), array_of("1", "2")), "numbers for the values"),
+        (sparse.csr_array(np.eye(3)), "one sparse row"),
+        ({"a": 1.0}, "cannot tell what named features are"),
+        ("text", "cannot tell what named features are"),
+    ],
+    ids=str,
+)
+def test_a_row_by_position_is_refused_with_a_reason(x, why):
+    X, y = np.eye(3), [0, 1, 2]
+    model = OnlineClassifier("multi", update="pa1").fit(X, y)
+    for refused in (lambda: model.learn_one(x, 0), lambda: model.predict_one(x)):
+        with pytest.raises(KeslerError, match=why):
+            refused()
+    assert_same(OnlineClassifier("multi", update="pa1").fit(X, y), model, X)
+
+
+def test_positions_mean_nothing_to_a_learner_of_names():
+    model = OnlineClassifier().learn_one({"a": 1.0}, 0)
+    for x in (np.ones(1), (np.array([0]), np.ones(1)), sparse.csr_array([[1.0]])):
+        with pytest.raises(KeslerError, match="learns from named features"):
+            model.learn_one(x, 0)
+
+
+# ---- what it leaves alone -----------------------------------------------------------------------
+
+
+@every_maker
+def test_predicting_changes_nothing_and_an_event_is_not_kept(make):
+    events = [({"a": 1.0}, 0), ({"b": 1.0, "c": 2.0}, 1), ({"c": 1.0}, 0)]
+    model, x = by_events(make(), events), {"a": 1.0, "unmet": 3.0}
+    before = kept(model)
+    first = model.predict_one(x)
+    model.predict_one({"b": 1.0})
+    assert model.predict_one(x) == first
+    assert x == {"a": 1.0, "unmet": 3.0}
+    assert kept(model) == before
+    assert model.vocabulary_.names == ["a", "b", "c"]
+    copied = pickle.loads(pickle.dumps(model))
+    assert_same(by_events(copied, events), by_events(model, events), [x])
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="Python reads mappings")
+def test_what_cannot_be_read_is_left_to_python():
+    event, numbers = Event(), {"a": 0}
+    assert event.read_mapping({"b": 2, "a": 1.5}, numbers, joins=True)
+    assert (event.n_entries, event.n_features, numbers) == (2, 2, {"a": 0, "b": 1})
+    assert not event.read_mapping({"c": "1"}, numbers, joins=False)
+    assert not event.read_mapping({1: 1.0}, numbers, joins=True)
+    assert not event.read_array(np.array([[1.0]]))
+    assert not event.read_pair(np.array([2, 1]), np.ones(2), None)
+    assert numbers == {"a": 0, "b": 1}

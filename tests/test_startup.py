@@ -1,0 +1,227 @@
+"""What a new process does before its first answer: what it imports, and what it compiles."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core import ccallback, codegen, compiler, dispatcher
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kesler import Bank, OnlineClassifier, OnlineLabelRanker, OnlineMultilabelClassifier
+
+HEAVY = [
+    "sklearn",
+    "scipy.sparse",
+    "scipy.linalg",
+    "scipy.stats",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+]
+is_compiled = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
+)
+
+
+SOURCE = str(Path(sys.modules["kesler"].__file__ or "").parents[1])
+
+
+def printed(code: str, **environment: str) -> str:
+    """Return what Python prints when it runs code in a new process."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | {"PYTHONPATH": SOURCE} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# ---- modules ------------------------------------------------------------------------------------
+
+LEARNERS = ["OnlineClassifier()", "OnlineClassifier('multi', update='pa1')"]
+EVENTS = (
+    "import sys; from kesler import OnlineClassifier; m = {}; "
+    "m.learn_one({{'a': 1.0}}, 'x'); m.learn_one({{'b': 1.0}}, 'y'); m.predict_one({{'b': 1.0}}); "
+)
+TABLE = (
+    "import sys, numpy as np; from kesler import OnlineClassifier; m = {}; X = np.eye(2); "
+    "m.fit(X, [0, 1]).predict(X); m.partial_fit(X, np.array([0, 1])).predict_proba(X); "
+)
+LOADED = f"print([name for name in {HEAVY!r} if name in sys.modules])"
+
+
+@is_compiled
+@pytest.mark.parametrize("rows", [EVENTS, TABLE])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_first_answer_imports_neither_scikit_learn_nor_scipy(learner, rows):
+    code = rows.format(learner)
+    printed(code)  # leaves nothing to compile, for which Numba would import SciPy
+    assert printed(code + LOADED) == "[]"
+
+
+@is_compiled
+def test_a_command_imports_neither_scikit_learn_nor_scipy(tmp_path):
+    file = tmp_path / "rows.vw"
+    file.write_text("x | a:1 b:2\ny | c:1\n" * 20)
+    models = iter(["first", "second"])
+    for command in ("compare {0}", "learn {0} --model {1}/{2}"):
+        code = "import sys; from kesler.cli import main; assert main({!r}.split()) == 0; "
+        for end in ("", LOADED):
+            words = command.format(file, tmp_path, next(models) if "{2}" in command else "")
+            said = printed(code.format(words) + end)
+        assert said.splitlines()[-1] == "[]"
+
+
+# ---- kernels that a wheel carries ---------------------------------------------------------------
+
+MODULE = """
+import numpy as np
+from numba import types
+from kesler.compiled.jit import DOUBLES, inlined, kernel
+
+@inlined
+def doubled(value):
+    return 2 * value
+
+@kernel(types.void(DOUBLES))
+def add_up(values):
+    sums = np.zeros(values.shape[0])
+    for i in range(values.shape[0]):
+        sums[i] = doubled(values[i]) + (sums[i - 1] if i else 0.0)
+    values[:] = sums
+"""
+RUN = """
+import numpy as np
+from pathlib import Path
+from numba.core import event
+from kesler.compiled import kernel_cache
+from kesler.compiled.rules import rule_address
+from kesler.updates import resolve_rule
+
+def run():
+    from small_kernels import add_up
+    values = np.arange(4.0)
+    add_up(values)
+    assert rule_address(resolve_rule("pa1").steps)
+    return values.tolist(), add_up
+
+folder = Path({folder!r})
+"""
+SHIP = RUN + "with kernel_cache.shipping(folder): print(run()[0])"
+LOAD = """
+kernel_cache.SHIPPED = folder
+with event.install_recorder("numba:run_pass") as passes:
+    values, add_up = run()
+print(values, len(passes.buffer), sum(add_up.stats.cache_hits.values()))
+"""
+LOAD = RUN + LOAD
+
+
+@is_compiled
+def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
+    (tmp_path / "small_kernels.py").write_text(MODULE)
+    ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
+    there = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
+    assert printed(ship, **there) == "[0.0, 2.0, 6.0, 12.0]"
+    assert len(list((tmp_path / "shipped").iterdir())) == 2
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
+    for _ in range(2):  # translated from bitcode; then found in the cache
+        assert printed(load, **there) == "[0.0, 2.0, 6.0, 12.0] 0 1"
+    for each in (tmp_path / "shipped").iterdir():
+        each.unlink()
+    assert printed(load, **there) == "[0.0, 2.0, 6.0, 12.0] 0 1"
+
+
+def test_what_we_rely_on_inside_numba_is_there():
+    """Names that Numba does not promise to keep: a version without them is found out here."""
+    relied_on = {
+        FunctionCache: ["_load_overload", "_guard_against_spurious_io_errors", "_index_key"],
+        compiler.CompileResult: ["_reduce", "_rebuild"],
+        codegen.JITCodeLibrary: [
+            "_ensure_finalized",
+            "_finalize_dynamic_globals",
+            "_finalize_final_module",
+            "_get_compiled_object",
+            "_raise_if_finalized",
+        ],
+        dispatcher.Dispatcher: ["compile", "disable_compile", "enable_caching"],
+        ccallback.CFunc: ["compile", "enable_caching"],
+        rtsys: ["initialize"],
+    }
+    missing = [
+        (home, name)
+        for home, names in relied_on.items()
+        for name in names
+        if not hasattr(home, name)
+    ]
+    assert missing == []
+
+
+# ---- scikit-learn's contract --------------------------------------------------------------------
+
+FACES = [
+    OnlineClassifier("multi", update="pa1", averaged=True),
+    OnlineLabelRanker(),
+    Bank(),
+    OnlineMultilabelClassifier("hybrid"),
+]
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: type(face).__name__)
+def test_parameters_are_those_that_scikit_learn_would_find(face):
+    """The oracle is its own base class, run on our estimators."""
+    assert face.get_params() == BaseEstimator.get_params(face)
+    assert sorted(face.get_params(deep=False)) == face._get_param_names()
+    assert clone(face).get_params() == face.get_params() and type(clone(face)) is type(face)
+
+
+def test_parameters_within_parameters():
+    face = make_pipeline(StandardScaler(), OnlineClassifier())
+    face.set_params(onlineclassifier__update="pa1")
+    assert face.get_params()["onlineclassifier__update"] == "pa1"
+    assert "OnlineClassifier(update='pa1')" in repr(face)
+    bank = OnlineClassifier(hypotheses=OnlineClassifier())
+    bank.set_params(hypotheses__update="perceptron")
+    assert bank.get_params() == BaseEstimator.get_params(bank)
+    with pytest.raises(ValueError, match="Invalid parameter 'up' for estimator OnlineClassifier"):
+        bank.set_params(up="pa1")
+
+
+def test_what_scikit_learn_adds_to_estimators_is_there():
+    face = OnlineClassifier(update="pa1")
+    assert "OnlineClassifier" in face._repr_mimebundle_()["text/html"]
+    assert face.get_metadata_routing().fit.requests == {"sample_weight": None}
+    assert not hasattr(face, "n_features_in_") and not hasattr(face, "classes_")
+    with pytest.raises(AttributeError, match="nothing_such"):
+        print(face.nothing_such)
+
+
+def test_scores_are_those_of_scikit_learns_classifiers():
+    X, y = np.eye(3), np.array([0, 1, 1])
+    face = OnlineClassifier("multi", update="perceptron").fit(X, y)
+    weights = np.array([1.0, 2.0, 0.5])
+    assert face.score(X, y, weights) == ClassifierMixin.score(face, X, y, weights)
+
+
+@pytest.mark.parametrize("X", [np.array([[1, 0], [0, 1]]), np.eye(2) > 0, np.eye(2)[::-1]])
+def test_tables_pass_as_scikit_learn_lets_them_pass(X):
+    """An array that needs no conversion is what its validation would return."""
+    quick, whole = OnlineClassifier(), OnlineClassifier()
+    rows = [X, X.tolist()]
+    answers = [
+        m.fit(x, [0, 1]).decision_function(x) for m, x in zip((quick, whole), rows, strict=True)
+    ]
+    np.testing.assert_array_equal(*answers)
+    assert quick.n_features_in_ == whole.n_features_in_ == 2
+    with pytest.raises(ValueError, match="3 features, but OnlineClassifier is expecting 2"):
+        quick.predict(np.eye(3))
