@@ -1,0 +1,241 @@
+"""One event at a time: a dictionary of 80 named features is predicted, then learnt from.
+
+    python benchmarks/events.py [--quick] [--events 4000]
+
+Events are texts of about 80 words, as dictionaries {word: 1}, of 20 classes; one in ten has the
+words of another class. Each contestant is handed the dictionary and, then, the label. Of two calls
+one predicts and one learns; of one call (a trial) it learns, and says what it had predicted. Vowpal
+Wabbit's Python is handed the line that it reads, made of the dictionary, or the example parsed of
+it; scikit-learn hashes the dictionary and learns by `partial_fit`; river takes it as it is. All
+learn some events beforehand. Errors are of the events that are timed, no event twice; slow peers
+are given fewer, as the table says, and have learnt from fewer. A second table has the forms in
+which ours takes the same events, a third what an event costs as its features grow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kesler import OnlineClassifier
+from racing import Contestant, Figures, Growth, Race, command_line, times_faster
+from text_stream import make_text_stream
+
+N_CLASSES, N_WORDS = 20, 80
+SIZES = (20, 80, 320, 1280)
+"""Features of an event, at which the cost is measured."""
+PEERS = {"vw": 2, "river": 30, "scikit-learn": 500}
+"""How many times their events per second ours must reach."""
+LINEAR = 1.1
+"""The most that the exponent of the time in the number of features may be."""
+
+Entry = dict[str, float]
+Learner = Callable[[Any, int], Any]
+"""Predicts an event, hears the answer, learns it, and returns the prediction."""
+
+
+def events_of(n_events: int, n_words: int = N_WORDS) -> list[tuple[Entry, int]]:
+    """Return events; each has strings of its own for its words, as if they came from a parser."""
+    n_texts = -(-n_words // N_WORDS)
+    X, y = make_text_stream(n_events * n_texts, N_CLASSES)
+    ends = X.indptr[::n_texts].tolist()
+    found = []
+    for (start, end), label in zip(pairwise(ends), y[::n_texts].tolist(), strict=True):
+        words = list(dict.fromkeys(X.indices[start:end].tolist()))[:n_words]
+        found.append(({f"word{word}": 1.0 for word in words}, label))
+    return found
+
+
+# ---- contestants ----------------------------------------------------------------------------
+
+
+def in_two_calls(model: Any) -> Learner:
+    """Return what predicts, then learns, in the manner of river, which is ours."""
+
+    def step(x: Any, y: int) -> Any:
+        predicted = model.predict_one(x) if getattr(model, "n_known_", 1) else None
+        model.learn_one(x, y)
+        return predicted
+
+    return step
+
+
+def default() -> OnlineClassifier:
+    """Return our default learner."""
+    return OnlineClassifier()
+
+
+def pa1() -> OnlineClassifier:
+    """Return our PA-I."""
+    return OnlineClassifier("multi", update="pa1")
+
+
+def river() -> Learner:
+    """Return river's one-vs-rest passive-aggressive learner."""
+    from river.linear_model import PAClassifier
+    from river.multiclass import OneVsRestClassifier
+
+    return in_two_calls(OneVsRestClassifier(PAClassifier(C=1.0, mode=1)))
+
+
+def river_softmax() -> Learner:
+    """Return river's softmax regression."""
+    from river.linear_model import SoftmaxRegression
+
+    return in_two_calls(SoftmaxRegression())
+
+
+class VowpalWabbit:
+    """Vowpal Wabbit's one-against-all, handed lines that are made of dictionaries."""
+
+    def __init__(self) -> None:
+        from vowpalwabbit import Workspace
+
+        self.workspace = Workspace(f"--oaa {N_CLASSES} -b 22 --quiet")
+
+    def line(self, x: Entry) -> str:
+        """Return the features as it reads them."""
+        return "| " + " ".join([f"{name}:{value}" for name, value in x.items()])
+
+    def in_two_calls(self, x: Entry, y: int) -> int:
+        """Predict a line, then learn it with its label."""
+        line = self.line(x)
+        predicted = self.workspace.predict(line)
+        self.workspace.learn(f"{y + 1} {line}")
+        return int(predicted) - 1
+
+    def in_one(self, x: Entry, y: int) -> int:
+        """Learn an example that is parsed once, and ask what was predicted of it."""
+        example = self.workspace.example(f"{y + 1} {self.line(x)}")
+        self.workspace.learn(example)
+        predicted = example.get_prediction()
+        self.workspace.finish_example(example)
+        return int(predicted) - 1
+
+
+class Hashed:
+    """scikit-learn's PA-I over hashed names."""
+
+    def __init__(self) -> None:
+        from sklearn.feature_extraction import FeatureHasher
+        from sklearn.linear_model import SGDClassifier
+
+        self.hasher = FeatureHasher(2**18)
+        self.model = SGDClassifier(loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0)
+        self.is_fitted = False
+
+    def __call__(self, x: Entry, y: int) -> Any:
+        """Predict an event, then learn it."""
+        row = self.hasher.transform([x])
+        predicted = self.model.predict(row)[0] if self.is_fitted else None
+        self.model.partial_fit(row, [y], classes=range(N_CLASSES))
+        self.is_fitted = True
+        return predicted
+
+
+class Stream:
+    """Events for one learner, some a run and none twice.
+
+    Parameters
+    ----------
+    make : what makes the learner.
+    events : all of them.
+    n_timed : how many events a run takes.
+    """
+
+    def __init__(self, make: Callable[[], Learner], events: Sequence[Any], n_timed: int) -> None:
+        self.make, self.events, self.n_timed = make, events, n_timed
+        self.n_seen = self.n_wrong = 0
+
+    def prepare(self) -> None:
+        """Make the learner, and let it learn as many events as a run takes."""
+        self.learner = self.make()
+        self._next_wrong()
+
+    def run(self) -> Figures:
+        """Go through the next events."""
+        self.n_wrong += self._next_wrong()
+        return {"error %": 100 * self.n_wrong / (self.n_seen - self.n_timed)}
+
+    def _next_wrong(self) -> int:
+        start = self.n_seen % len(self.events)
+        events, learner = self.events[start : start + self.n_timed], self.learner
+        self.n_seen += len(events)
+        return sum([learner(x, y) != y for x, y in events])
+
+    def contestant(self, name: str, package: str = "") -> Contestant:
+        """Return the contestant of this name."""
+        return Contestant(name, self.run, self.n_timed, package, prepare=self.prepare)
+
+
+def contestants(events: Sequence[Any], n_timed: int) -> Iterator[Contestant]:
+    """Yield ours and the peers, slow ones with few events a run."""
+    for name, make in {"kesler PA-I": pa1, "kesler default": default}.items():
+        yield Stream(lambda make=make: in_two_calls(make()), events, n_timed).contestant(name)
+        one_call = f"{name}, one call"
+        yield Stream(lambda make=make: make().learn_predict_one, events, n_timed).contestant(
+            one_call
+        )
+    slow, slowest = max(20, n_timed // 20), max(5, n_timed // 200)
+    for name, of_peer, n, package in (
+        ("vw", lambda: VowpalWabbit().in_two_calls, n_timed, "vowpalwabbit"),
+        ("vw, one call", lambda: VowpalWabbit().in_one, n_timed, "vowpalwabbit"),
+        ("river, one-vs-rest PA", river, slow, "river"),
+        ("river, softmax", river_softmax, slow, "river"),
+        ("scikit-learn", Hashed, slowest, "scikit-learn"),
+    ):
+        yield Stream(of_peer, events, n).contestant(name, package)
+
+
+def forms(events: Sequence[tuple[Entry, int]], n_timed: int) -> Iterator[Contestant]:
+    """Yield PA-I, in one call, on the same events in each form that it takes."""
+    numbers: dict[str, int] = {}
+    for x, _ in events:
+        for name in x:
+            numbers.setdefault(name, len(numbers))
+    pairs = []
+    for x, y in events:
+        indices = np.sort([numbers[name] for name in x])
+        pairs.append(((indices, np.ones(len(x))), y))
+    texts = [(" ".join(x), y) for x, y in events]
+    for name, given in {"dictionaries": events, "(indices, values)": pairs, "texts": texts}.items():
+        yield Stream(lambda: pa1().learn_predict_one, given, n_timed).contestant(name)
+
+
+def growth(n_timed: int) -> Growth:
+    """Return what events cost as their features grow."""
+
+    def prepare(size: int) -> Callable[[], Figures]:
+        stream = Stream(lambda: in_two_calls(pa1()), events_of(8 * n_timed, size), n_timed)
+        stream.prepare()
+        return stream.run
+
+    return Growth("features of an event", SIZES, prepare, LINEAR)
+
+
+def main() -> int:
+    """Run the race."""
+    parser = command_line(__doc__)
+    parser.add_argument("--events", type=int, default=4000, help="events of a run (default 4,000)")
+    arguments = parser.parse_args()
+    race = Race("events", "From event to answer", __doc__, arguments)
+    n_timed = 1000 if race.is_quick else arguments.events
+    events = events_of(n_timed * (1 + race.repeats))
+    laps = race.run("Learn and predict one dictionary", contestants(events, n_timed), "events")
+    for peer, target in PEERS.items():
+        named = [name for name in laps if name.startswith(peer)]
+        fastest = min(named, key=lambda name: laps[name].each(race.clock), default=peer)
+        for ours in ("kesler PA-I", "kesler default"):
+            faster = times_faster(laps, ours, fastest, race.clock)
+            race.at_least(f"{ours}, times the events per second of {fastest}", faster, target)
+    race.run("Forms of the same events, by PA-I in one call", forms(events, n_timed), "events")
+    race.grow("What an event costs", [growth(max(100, n_timed // 10))])
+    return race.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,257 @@
+"""Whole commands, from a text file to a model, beside Vowpal Wabbit's in the same run.
+
+    python benchmarks/files.py [--quick] [--rows 1000000]
+
+`kesler learn` and `vw --oaa 20` as processes of their own, from their start to their end, on the
+same file: rows of about 80 words out of 2^18 in 20 classes, one row in ten with the words of
+another class. Kesler runs PassiveAggressive (PA-I) on one hypothesis a class, told neither the
+classes nor their number, and its default learner; Vowpal Wabbit reads without a cache, with a table
+large enough that weights do not collide. Both predict rows before they learn them, and both errors
+count every row. Then the rows alone, as arrays, beside scikit-learn's reader of svmlight, and those
+of a table, beside pandas'; how the time of the command grows with the file; and the most memory of
+the process, which should not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from kesler.readers import open_stream
+from racing import Contestant, Figures, Growth, Race, command_line, times_faster
+from text_stream import make_text_stream
+
+N_CLASSES, BITS = 20, 23
+N_COLUMNS = 20
+"""Columns of a table, besides that of the class."""
+TARGET = 4
+"""How many times Vowpal Wabbit's rows per second the whole command must reach."""
+MOST_MEMORY = 1.15
+"""The most times the memory for a tenth of the rows that all of them may take."""
+PIECE = 100_000
+"""Rows that are drawn at a time."""
+PA1 = ("--hypotheses", "multi", "--update", "pa1")
+OURS, THEIRS = "kesler learn, PA-I, VW text", "vw --oaa, VW text"
+
+VOWPAL_WABBIT = f"""
+import sys
+from vowpalwabbit import Workspace
+workspace = Workspace(f"--oaa {N_CLASSES} -b {BITS} -d {{sys.argv[1]}} --quiet")
+print(workspace.get_sum_loss())
+workspace.finish()
+"""
+
+
+class Files:
+    """The same rows as files of two formats, plain and compressed."""
+
+    def __init__(self, folder: Path, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.vw, self.svmlight = folder / f"{n_rows}.vw", folder / f"{n_rows}.svm"
+        # In a process of its own: what this one holds counts as memory of the commands it starts.
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            pool.submit(write_rows, self.vw, self.svmlight, n_rows).result()
+
+    @staticmethod
+    def compressed(path: Path) -> Path:
+        """Return a compressed copy of a file."""
+        packed = path.with_name(path.name + ".gz")
+        with path.open("rb") as plain, gzip.open(packed, "wb", compresslevel=6) as file:
+            shutil.copyfileobj(plain, file, 1 << 20)
+        return packed
+
+
+def write_rows(vw: Path, svmlight: Path, n_rows: int) -> None:
+    """Write rows in both formats."""
+    with vw.open("w") as vw_file, svmlight.open("w") as svmlight_file:
+        for start in range(0, n_rows, PIECE):
+            X, y = make_text_stream(min(PIECE, n_rows - start), N_CLASSES, start)
+            words = X.indices.astype(str).tolist()
+            for row, label in enumerate(y.tolist()):
+                own = words[X.indptr[row] : X.indptr[row + 1]]
+                vw_file.write(f"{label + 1} | {' '.join(own)}\n")
+                svmlight_file.write(f"{label + 1} {':1 '.join(own)}:1\n")
+
+
+def finished(command: list[str]) -> tuple[str, float]:
+    """Run a process to its end; return what it printed and its most memory in megabytes."""
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(command, stdout=printed)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+        printed.seek(0)
+        return printed.read(), usage.ru_maxrss / 1024
+
+
+def kesler(path: Path, *options: str) -> Figures:
+    """Learn a file by the command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, account = Path(folder) / "model", Path(folder) / "account.json"
+        command = [sys.executable, "-m", "kesler.cli", "learn", str(path), *options]
+        _, megabytes = finished([*command, "--model", str(model), "--json", str(account)])
+        (result,) = json.loads(account.read_text())["methods"].values()
+    wrong = result["mistakes"] + result["first_seen"]
+    return {"error %": 100 * wrong / result["trials"], "most MB": megabytes}
+
+
+def vowpal_wabbit(path: Path, n_rows: int) -> Figures:
+    """Learn a file with Vowpal Wabbit."""
+    loss, megabytes = finished([sys.executable, "-c", VOWPAL_WABBIT, str(path)])
+    return {"error %": 100 * float(loss) / n_rows, "most MB": megabytes}
+
+
+def commands(files: Files) -> list[Contestant]:
+    """Return the commands of the race."""
+    packed = {path: files.compressed(path) for path in (files.vw, files.svmlight)}
+    ours = {
+        OURS: (files.vw, *PA1),
+        "kesler learn, PA-I, svmlight": (files.svmlight, *PA1),
+        "kesler learn, PA-I, VW text.gz": (packed[files.vw], *PA1),
+        "kesler learn, PA-I, svmlight.gz": (packed[files.svmlight], *PA1),
+        "kesler learn, default, VW text": (files.vw,),
+    }
+    theirs = {THEIRS: files.vw, "vw --oaa, VW text.gz": packed[files.vw]}
+    kesler(files.vw, *PA1)  # compiles what is not compiled yet
+    return [
+        *(Contestant(name, partial(kesler, *each), files.n_rows) for name, each in ours.items()),
+        *(
+            Contestant(
+                name, partial(vowpal_wabbit, path, files.n_rows), files.n_rows, "vowpalwabbit"
+            )
+            for name, path in theirs.items()
+        ),
+    ]
+
+
+def read(path: Path) -> Figures:
+    """Read a file as arrays, a block at a time."""
+    for _ in open_stream(path):
+        pass
+    return {"MB": path.stat().st_size / 1e6}
+
+
+def read_by_scikit_learn(path: Path) -> Figures:
+    """Read a file as one sparse matrix."""
+    from sklearn.datasets import load_svmlight_file
+
+    load_svmlight_file(path)
+    return {"MB": path.stat().st_size / 1e6}
+
+
+def main() -> int:
+    """Run the races; return the exit code."""
+    parser = command_line(__doc__)
+    parser.add_argument("--rows", type=int, help="rows of the file (default 1,000,000)")
+    arguments = parser.parse_args()
+    n_rows = arguments.rows or (50_000 if arguments.quick else 1_000_000)
+    race = Race("files", "From a file to a model", __doc__, arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        files = Files(Path(folder), n_rows)
+        laps = race.run(f"{n_rows:,} rows, {N_CLASSES} classes, whole commands", commands(files))
+        claim = "times the rows per second of vw --oaa without a cache, whole command, VW text"
+        if race.is_quick:  # most of a short run is the start of the process
+            race.check(f"{claim}: at least {TARGET}", None)
+        else:
+            race.at_least(claim, times_faster(laps, OURS, THEIRS, race.clock), TARGET)
+        tenth = Files(Path(folder), n_rows // 10)
+        memory = kesler(tenth.vw, *PA1)["most MB"]
+        found = laps[OURS].figures["most MB"] / memory
+        race.at_most("times the memory for a tenth of the rows", found, MOST_MEMORY)
+        run_reading(race, files if race.is_quick else tenth)
+        run_tables(race, Path(folder), n_rows // 4)
+        sizes = [n_rows // 10 * times for times in (1, 2, 4, 8)]
+        race.grow("What a longer file costs", [Growth("rows", sizes, partial(longer, files))])
+    return race.write()
+
+
+def run_reading(race: Race, files: Files) -> None:
+    """Time readers on their own."""
+    race.run(
+        f"Reading {files.n_rows:,} rows as arrays",
+        [
+            Contestant("kesler, svmlight", partial(read, files.svmlight), files.n_rows),
+            Contestant("kesler, VW text", partial(read, files.vw), files.n_rows),
+            Contestant(
+                "scikit-learn, svmlight",
+                partial(read_by_scikit_learn, files.svmlight),
+                files.n_rows,
+                "scikit-learn",
+            ),
+        ],
+    )
+
+
+def write_tables(folder: Path, n_rows: int) -> tuple[Path, Path]:
+    """Write a table of numbers and a class of text as CSV and, if pyarrow is there, as Parquet."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(n_rows, N_COLUMNS)).round(4)
+    y = [f"class {k}" for k in generator.integers(0, N_CLASSES, n_rows)]
+    names = [f"x{column}" for column in range(N_COLUMNS)]
+    with (folder / "table.csv").open("w") as file:
+        file.write(",".join(["y", *names]) + "\n")
+        for label, row in zip(y, X.tolist(), strict=True):
+            file.write(",".join([label, *map(str, row)]) + "\n")
+    try:
+        from pyarrow import parquet, table
+    except ImportError:
+        pass
+    else:
+        columns = dict(zip(names, X.T, strict=True))
+        parquet.write_table(table({"y": y, **columns}), folder / "table.parquet")
+    return folder / "table.csv", folder / "table.parquet"
+
+
+def read_table(path: Path) -> Figures:
+    """Read a table as arrays, a block at a time."""
+    for _ in open_stream(path, label="y"):
+        pass
+    return {"MB": path.stat().st_size / 1e6}
+
+
+def read_by_pandas(path: Path) -> Figures:
+    """Read a table as frames of as many rows as our blocks have."""
+    import pandas
+
+    with pandas.read_csv(path, chunksize=1024) as frames:
+        for _ in frames:
+            pass
+    return {"MB": path.stat().st_size / 1e6}
+
+
+def run_tables(race: Race, folder: Path, n_rows: int) -> None:
+    """Time readers of tables on their own."""
+    csv, parquet = write_tables(folder, n_rows)
+    race.run(
+        f"Reading {n_rows:,} rows of {N_COLUMNS} columns as arrays",
+        [
+            Contestant("kesler, CSV", partial(read_table, csv), n_rows),
+            Contestant("kesler, Parquet", partial(read_table, parquet), n_rows, "pyarrow"),
+            Contestant("pandas, CSV", partial(read_by_pandas, csv), n_rows, "pandas"),
+        ],
+    )
+
+
+def longer(files: Files, n_rows: int) -> Callable[[], Figures]:
+    """Return the command on the first so many rows."""
+    path = files.vw.with_name(f"first-{n_rows}.vw")
+    with files.vw.open() as all_rows, path.open("w") as first:
+        first.writelines(row for row, _ in zip(all_rows, range(n_rows), strict=False))
+    return partial(kesler, path, *PA1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,414 @@
+"""What all races share: contestants in turn, medians and ratios, checks, and one page of them all.
+
+A race is one file here and one command. It writes what it found to benchmarks/results/<name>.json,
+and makes benchmarks/RESULTS.md anew from all such files.
+
+    def main() -> int:
+        race = Race("stream", "Rows per second", __doc__, command_line(__doc__).parse_args())
+        laps = race.run("20 classes", [Contestant("kesler", run_ours, 1000), Contestant(...)])
+        race.at_least("times the peer's rows per second", times_faster(laps, "kesler", "vw"), 8)
+        return race.write()
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from report import circumstances, table
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = "RESULTS.md"
+INTRODUCTION = """Each race is one command, `python benchmarks/<race>.py`; `make races` runs them
+all, and `make bench` a shorter form of each. Contestants run in turn, in one process unless a race
+says otherwise; medians are shown. This page is written by the races; their figures, run by run,
+stand in [results](results/)."""
+
+Figures = Mapping[str, float]
+"""What stands beside a time, by the title of its column: {"error %": 4.2}."""
+Clock = Callable[[], float]
+
+
+def processor_time() -> float:
+    """Return the seconds that this process and those it waited for have computed."""
+    used = (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "processor": processor_time}
+
+
+# ---- contestants ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One learner or command in a race.
+
+    Parameters
+    ----------
+    name : str
+        In the tables.
+    run : callable without arguments
+        What is timed, as a whole; it returns the figures that stand beside the time, such as its
+        mistakes, or None.
+    work : int
+        Rows (or events) that a run gets through; contestants of different work are compared by
+        the time that each takes for one.
+    package : str
+        The distribution without which it is left out, by name; empty for none.
+    most : int
+        The most runs that it is given: few for one that takes minutes.
+    prepare : callable without arguments, optional
+        Called once before the first run, not timed: writes files, warms caches.
+    """
+
+    name: str
+    run: Callable[[], Figures | None]
+    work: int = 1
+    package: str = ""
+    most: int = 1000
+    prepare: Callable[[], object] | None = None
+
+
+@dataclass
+class Laps:
+    """What the runs of a contestant took, in seconds, and the figures of the last."""
+
+    work: int
+    wall: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def seconds(self, clock: str = "wall") -> float:
+        """Return the median."""
+        return median(getattr(self, clock))
+
+    def each(self, clock: str = "wall") -> float:
+        """Return the seconds that one row (or event) takes, in the median."""
+        return self.seconds(clock) / self.work
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Return the seconds a run took, by the wall's clock and the processor's, and its result."""
+    gc.collect()
+    wall, processor = time.perf_counter(), processor_time()
+    found = run()
+    return time.perf_counter() - wall, processor_time() - processor, found
+
+
+def in_turn(contestants: Sequence[Contestant], repeats: int) -> dict[str, Laps]:
+    """Run each contestant once, then each a second time, and so on, so that all meet the same.
+
+    Examples
+    --------
+    >>> laps = in_turn([Contestant("a", lambda: {"error %": 1.0}), Contestant("b", dict)], 3)
+    >>> len(laps["a"].wall), len(laps["b"].processor), laps["a"].figures
+    (3, 3, {'error %': 1.0})
+    """
+    laps = {each.name: Laps(each.work) for each in contestants}
+    for each in contestants:
+        if each.prepare:
+            each.prepare()
+    for repeat in range(repeats):
+        for each in contestants:
+            if repeat < each.most:
+                wall, processor, figures = timed(each.run)
+                laps[each.name].wall.append(wall)
+                laps[each.name].processor.append(processor)
+                laps[each.name].figures = dict(figures or {})
+    return laps
+
+
+def times_faster(laps: Mapping[str, Laps], ours: str, theirs: str, clock: str = "wall") -> float:
+    """Return how many rows ours gets through while theirs gets through one; NaN if it is left out.
+
+    Examples
+    --------
+    >>> laps = {"a": Laps(100, wall=[1.0]), "b": Laps(10, wall=[0.5])}
+    >>> times_faster(laps, "a", "b")
+    5.0
+    """
+    return laps[theirs].each(clock) / laps[ours].each(clock) if theirs in laps else math.nan
+
+
+def installed_version(package: str) -> str | None:
+    """Return the version of a distribution, None if it is not installed.
+
+    Examples
+    --------
+    >>> installed_version("no such distribution")
+    """
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+# ---- growth ---------------------------------------------------------------------------------
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Return the b of cost = a size^b, by least squares on the logarithms.
+
+    Examples
+    --------
+    >>> round(exponent([1, 2, 4, 8], [3, 12, 48, 192]), 6)
+    2.0
+    """
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Work of one kind at several sizes.
+
+    Parameters
+    ----------
+    of : str
+        What grows.
+    sizes : sequence of int
+    prepare : callable of a size
+        Returns what is timed at that size, without arguments.
+    most : float
+        The largest exponent that is expected.
+    """
+
+    of: str
+    sizes: Sequence[int]
+    prepare: Callable[[int], Callable[[], Any]]
+    most: float = math.inf
+
+    def contestants(self) -> list[Contestant]:
+        """Return one contestant a size."""
+        return [Contestant(str(size), _unmarked(self.prepare(size))) for size in self.sizes]
+
+
+def _unmarked(run: Callable[[], Any]) -> Callable[[], None]:
+    """Return a run without the figures it may return."""
+
+    def without() -> None:
+        run()
+
+    return without
+
+
+# ---- races ----------------------------------------------------------------------------------
+
+
+def command_line(about: str) -> argparse.ArgumentParser:
+    """Return a parser of what every race can be told; `about` is the docstring of its file."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a short form, for `make bench`")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each contestant")
+    parser.add_argument(
+        "--clock",
+        choices=list(CLOCKS),
+        default="wall",
+        help="what ratios are of: processor time where other work runs beside (default wall)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        help="the folder of figures (default benchmarks/results, for --quick a temporary one)",
+    )
+    return parser
+
+
+class Race:
+    """What one race found: tables, checks, and where they are written.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, without a suffix.
+    title : str
+        Its heading on the page.
+    about : str
+        The docstring of the file: what follows its second paragraph, the usage, goes on the page.
+    arguments : argparse.Namespace
+        As `command_line` reads them.
+    """
+
+    def __init__(self, name: str, title: str, about: str, arguments: argparse.Namespace) -> None:
+        self.name, self.title, self.about = name, title, about.split("\n\n", 2)[2].strip()
+        self.is_quick, self.clock = arguments.quick, arguments.clock
+        self.repeats = arguments.repeats
+        temporary = Path(tempfile.gettempdir()) / "kesler-races" / "results"
+        self.folder = arguments.results or (temporary if self.is_quick else RESULTS)
+        self.blocks: list[str] = []
+        self.checks: list[dict[str, Any]] = []
+        self.runs: dict[str, Any] = {}
+        self.peers: dict[str, str] = {}
+        self.start = time.perf_counter()
+
+    def run(
+        self, heading: str, contestants: Iterable[Contestant], unit: str = "rows"
+    ) -> dict[str, Laps]:
+        """Time contestants in turn, and add a table in which the first is the measure."""
+        laps = in_turn(self.present(contestants), self.repeats)
+        self.show(heading, laps, unit)
+        return laps
+
+    def show(self, heading: str, laps: Mapping[str, Laps], unit: str = "rows") -> None:
+        """Add a table of runs, the first contestant its measure, and keep their figures."""
+        self.runs[heading] = {name: asdict(each) for name, each in laps.items()}
+        self.add(f"### {heading}", laps_table(laps, unit, self.clock))
+
+    def present(self, contestants: Iterable[Contestant]) -> list[Contestant]:
+        """Return those contestants that are installed, and tell of the others."""
+        found = []
+        for each in contestants:
+            if each.package:
+                self.peers[each.package] = installed_version(each.package) or "not installed"
+            if self.peers.get(each.package) == "not installed":
+                self.add(f"{each.name} is left out: {each.package} is not installed.")
+            else:
+                found.append(each)
+        return found
+
+    def grow(self, heading: str, growths: Iterable[Growth]) -> dict[str, float]:
+        """Time work at several sizes, in turn; add a table and checks; return the exponents."""
+        lines, found = [], {}
+        for each in growths:
+            laps = in_turn(each.contestants(), self.repeats)
+            seconds = [lap.seconds(self.clock) for lap in laps.values()]
+            found[each.of] = exponent(each.sizes, seconds)
+            self.runs[f"{heading}: {each.of}"] = {n: asdict(lap) for n, lap in laps.items()}
+            pairs = zip(each.sizes, seconds, strict=True)
+            cells = (f"{size:,}: {second:.3g}" for size, second in pairs)
+            lines.append([each.of, *cells, f"{found[each.of]:.2f}"])
+            if each.most < math.inf:
+                claim = f"{heading}: exponent of the time in {each.of}"
+                self.at_most(claim, found[each.of], each.most)
+        sizes = [f"size {i}: s" for i in range(1, max(map(len, lines)) - 1)]
+        self.add(f"### {heading}", table(["what grows", *sizes, "exponent"], lines))
+        return found
+
+    def add(self, *blocks: str) -> None:
+        """Add Markdown to the page, and print it at once."""
+        for block in blocks:
+            print(f"\n{block}", flush=True)
+        self.blocks.extend(blocks)
+
+    def check(self, claim: str, holds: bool | None) -> None:
+        """Add a claim that the race must show; None if what it needs was left out."""
+        self.checks.append({"claim": claim, "holds": None if holds is None else bool(holds)})
+
+    def at_least(self, claim: str, found: float, target: float) -> None:
+        """Check that a figure reaches a target."""
+        holds = None if math.isnan(found) else found >= target
+        self.check(f"{claim}: {figure(found)}at least {target:g}", holds)
+
+    def at_most(self, claim: str, found: float, target: float) -> None:
+        """Check that a figure stays within a target."""
+        holds = None if math.isnan(found) else found <= target
+        self.check(f"{claim}: {figure(found)}at most {target:g}", holds)
+
+    def write(self) -> int:
+        """Write the figures and the page; return the exit code: 1 if a check failed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found = {
+            "race": self.name,
+            "title": self.title,
+            "about": self.about,
+            "circumstances": f"{circumstances()} {processor_name()}.",
+            "peers": self.peers,
+            "seconds": round(time.perf_counter() - self.start),
+            "is_quick": self.is_quick,
+            "clock": self.clock,
+            "blocks": self.blocks,
+            "checks": self.checks,
+            "runs": self.runs,
+        }
+        text = json.dumps(found, indent=1) + "\n"
+        (self.folder / f"{self.name}.json").write_text(text, encoding="utf-8")
+        page = write_page(self.folder)
+        print("", *verdicts(self.checks), f"{page} is written.", sep="\n")
+        return 1 if any(each["holds"] is False for each in self.checks) else 0
+
+
+# ---- the page -------------------------------------------------------------------------------
+
+
+def laps_table(laps: Mapping[str, Laps], unit: str, clock: str) -> str:
+    """Return a table of contestants, the last column by how much longer than the first."""
+    columns = list(dict.fromkeys(name for each in laps.values() for name in each.figures))
+    first = next(iter(laps.values()))
+    lines = []
+    for name, each in laps.items():
+        rate = "-" if each.work == 1 else f"{1 / each.each(clock):,.0f}"
+        figures = [f"{each.figures[c]:.4g}" if c in each.figures else "-" for c in columns]
+        times = [f"{each.seconds(c):.3g}" for c in CLOCKS]
+        longer = f"{each.each(clock) / first.each(clock):.2f}"
+        lines.append([name, f"{each.work:,}", *times, rate, *figures, longer])
+    header = [
+        "contestant",
+        unit,
+        *(f"{c}, s" for c in CLOCKS),
+        f"{unit}/s",
+        *columns,
+        "times the first's",
+    ]
+    return table(header, lines)
+
+
+def figure(found: float) -> str:
+    """Return what was found, to be put before its target; nothing if it was not measured.
+
+    Examples
+    --------
+    >>> figure(9.876), figure(math.nan)
+    ('9.88, ', '')
+    """
+    return "" if math.isnan(found) else f"{found:.3g}, "
+
+
+def write_page(folder: Path) -> Path:
+    """Write the page of all races of which the folder has figures; return its path."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    races = [each for each in found if isinstance(each, dict) and "race" in each]
+    page = folder.parent / PAGE
+    parts = ["# Races", INTRODUCTION, *(section(each) for each in races)]
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return page
+
+
+def section(found: Mapping[str, Any]) -> str:
+    """Return what the page says of one race."""
+    peers = ", ".join(f"{package} {each}" for package, each in found["peers"].items())
+    made = f"`python benchmarks/{found['race']}.py{' --quick' * found['is_quick']}`"
+    told = f"{made}, {found['seconds']} s, by {found['clock']} time; {found['circumstances']}"
+    blocks = [f"## {found['title']}", found["about"], *found["blocks"]]
+    checks = "\n".join(verdicts(found["checks"]))
+    return "\n\n".join(filter(None, [*blocks, checks, f"{told}{' ' + peers if peers else ''}"]))
+
+
+def verdicts(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return one line a check."""
+    words = {True: "yes", False: "NO", None: "not measured"}
+    return [f"- {words[each['holds']]}: {each['claim']}" for each in checks]
+
+
+def processor_name() -> str:
+    """Return what the processor calls itself."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -1,0 +1,267 @@
+"""PA-I beside the same algorithm in C++, and what this machine could do at most.
+
+    python benchmarks/roofline.py [--quick]
+
+The trials of PA-I, one hypothesis a class, on rows that are ready in memory: our kernel, which also
+learns what scores are worth as probabilities, and `benchmarks/pa1.cpp`, built on the spot with g++
+-O3 -march=native, which does not; the same float32 weights by feature, and the same mistakes. A
+row's trial reads the weights of all classes for each of its words, and writes those of two; it
+multiplies and adds once for each weight read. Against that stand what the machine measured in the
+same run: bytes a second of a triad a = b + s c over arrays larger than all caches, bytes a second
+of rows of the same width gathered at random from a table of the same size, and multiplications and
+additions a second on what a core's own cache holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from kesler.classes import ClassTable
+from kesler.hypotheses import PerClass
+from kesler.machine import Machine
+from kesler.memory import aligned_zeros
+from kesler.rows import Rows
+from kesler.updates import PassiveAggressive
+from racing import Laps, Race, command_line, table, timed
+from text_stream import make_text_stream
+
+SOURCE = Path(__file__).with_name("pa1.cpp")
+MOST = 1.15
+"""Of the time in C++."""
+SIZES = {20: 100_000, 200: 50_000, 2000: 10_000}
+"""Rows by the number of classes."""
+OURS, THEIRS = "kesler's kernel", "C++"
+TRIAD = 1 << 25
+"""Numbers in each of its arrays: 128 MiB."""
+GATHERED = 200_000
+"""Words of which rows of weights are read."""
+
+Floats = npt.NDArray[np.float32]
+Predictions = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows ready to be learnt, and their classes, numbered as they appear."""
+
+    rows: Rows
+    y: npt.NDArray[np.int32]
+    n_classes: int
+
+    @staticmethod
+    def of(n_rows: int, n_classes: int) -> Problem:
+        """Make one, of text-like rows."""
+        X, y = make_text_stream(n_rows, n_classes)
+        first, codes = np.unique(y, return_index=True, return_inverse=True)[1:]
+        places = np.argsort(np.argsort(first))
+        return Problem(Rows.from_sparse(X), places[codes].astype(np.int32), len(first))
+
+    @property
+    def words(self) -> float:
+        """Words of a row, on average."""
+        return len(self.rows.indices) / len(self.rows)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row of the table of weights: whole cache lines."""
+        return -(-self.n_classes // 16) * 16
+
+
+class Prepared(Machine):
+    """A learner of which `call` runs the kernel alone, on rows that it was handed to learn."""
+
+    call: Callable[[], None]
+
+    def _run(self, *arguments: Any) -> None:
+        self.call = partial(self._kernels.learn, self._learner, *arguments)
+
+
+def prepare_ours(problem: Problem) -> tuple[Callable[[], None], Predictions]:
+    """Return one pass of our kernel, from nothing, and where it writes what it predicts."""
+    machine = Prepared([PerClass()], PassiveAggressive(), ClassTable())
+    predictions, _ = machine.learn(problem.rows, problem.y.tolist())
+    return machine.call, predictions
+
+
+def prepare_theirs(library: Any, problem: Problem) -> tuple[Callable[[], None], Predictions]:
+    """Return the same in C++."""
+    rows, predictions = problem.rows, np.empty(len(problem.rows), dtype=np.int32)
+    weights = aligned_zeros(rows.n_features + 1, problem.width)
+    scores = np.zeros(problem.width, dtype=np.float32)
+    arrays = [rows.indptr, rows.indices, rows.values, problem.y]
+
+    def run() -> None:
+        library.pa1(
+            *map(address, arrays),
+            ctypes.c_int64(len(rows)),
+            address(weights),
+            ctypes.c_int64(problem.width),
+            ctypes.c_double(1.0),
+            address(scores),
+            address(predictions),
+        )
+
+    return run, predictions
+
+
+def address(array: npt.NDArray[Any]) -> ctypes.c_void_p:
+    """Return where an array begins."""
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def build(folder: Path) -> Any:
+    """Return the algorithm in C++ as a library, None where there is no compiler."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        return None
+    library = folder / "pa1.so"
+    flags = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", library, SOURCE], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def race_of(problem: Problem, library: Any, repeats: int) -> dict[str, Laps]:
+    """Time both in turn, each from nothing, and see that they predict the same."""
+    laps = {OURS: Laps(len(problem.rows)), THEIRS: Laps(len(problem.rows))}
+    for _ in range(repeats):
+        predictions = []
+        for name in laps:
+            run, predicted = (
+                prepare_ours(problem) if name == OURS else prepare_theirs(library, problem)
+            )
+            wall, processor, _ = timed(run)
+            laps[name].wall.append(wall)
+            laps[name].processor.append(processor)
+            laps[name].figures = {"error %": 100 * float(np.mean(predicted != problem.y))}
+            predictions.append(predicted)
+        if not np.array_equal(*predictions):
+            raise AssertionError("the algorithm in C++ predicts other classes")
+    return laps
+
+
+# ---- what the machine can do ---------------------------------------------------------------------
+
+
+@njit(nogil=True)
+def triad(a: Floats, b: Floats, c: Floats) -> None:
+    """Set a to b + 3 c (McCalpin 1995)."""
+    for i in range(a.shape[0]):
+        a[i] = b[i] + np.float32(3) * c[i]
+
+
+@njit(nogil=True)
+def gather(table: Floats, rows: npt.NDArray[np.int32], out: Floats) -> None:
+    """Add rows of a table to `out`, one after the other."""
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for r in range(out.shape[0]):
+            out[r] += table[row, r]
+
+
+@njit(nogil=True)
+def multiply(a: Floats, n: int) -> None:
+    """Set a to 0.5 a + 1, n times: 128 numbers, which a core keeps to itself."""
+    half, one = np.float32(0.5), np.float32(1)
+    for _ in range(n):
+        for i in range(128):
+            a[i] = a[i] * half + one
+
+
+def best_seconds(run: Callable[[], Any], repeats: int = 5) -> float:
+    """Return the shortest time of a run, after one that compiles."""
+    run()
+    return min(timed(run)[1] for _ in range(repeats))
+
+
+def triad_bandwidth() -> float:
+    """Return bytes read and written a second."""
+    a, b, c = (np.ones(TRIAD, dtype=np.float32) for _ in range(3))
+    return 3 * a.nbytes / best_seconds(lambda: triad(a, b, c))
+
+
+def gather_bandwidth(problem: Problem) -> float:
+    """Return bytes read a second of rows of weights, in the order of the words."""
+    weights = aligned_zeros(problem.rows.n_features, problem.width)
+    weights += 1
+    words = problem.rows.indices[:GATHERED]
+    out = np.zeros(problem.width, dtype=np.float32)
+    return len(words) * 4 * problem.width / best_seconds(lambda: gather(weights, words, out))
+
+
+def peak() -> float:
+    """Return multiplications and additions a second."""
+    a = np.ones(128, dtype=np.float32)
+    return 2 * 128 * 200_000 / best_seconds(lambda: multiply(a, 200_000))
+
+
+# ---- the race ------------------------------------------------------------------------------------
+
+
+def roof(problem: Problem, laps: Laps, bandwidth: float, flops: float, clock: str) -> list[str]:
+    """Return a line of the table: what a row moves and computes, and what share of the roof."""
+    n_bytes, n_operations = 4 * problem.words * problem.width, 2 * problem.words * problem.width
+    gathered, seconds = gather_bandwidth(problem), laps.each(clock)
+    least = max(n_bytes / gathered, n_operations / flops)
+    return [
+        f"{problem.n_classes:,}",
+        f"{n_bytes / 1e3:,.1f}",
+        f"{n_operations / 1e3:,.1f}",
+        f"{n_bytes / seconds / 1e9:.1f}",
+        f"{gathered / 1e9:.1f}",
+        f"{bandwidth / 1e9:.1f}",
+        f"{n_operations / seconds / 1e9:.1f}",
+        f"{flops / 1e9:.1f}",
+        f"{least / seconds:.2f}",
+    ]
+
+
+HEADER = [
+    "classes",
+    "kB a row",
+    "1,000 flops a row",
+    "GB/s reached",
+    "of rows at random",
+    "of a triad",
+    "Gflop/s reached",
+    "at most",
+    "least time / ours",
+]
+
+
+def main() -> int:
+    """Run the races and measure the machine."""
+    arguments = command_line(__doc__).parse_args()
+    race = Race("roofline", "The kernel beside C++ and the machine's limits", __doc__, arguments)
+    lines, bandwidth, flops = [], triad_bandwidth(), peak()
+    with tempfile.TemporaryDirectory() as folder:
+        library = build(Path(folder))
+        if library is None:
+            race.add("There is no g++ here: the race is left out.")
+        for n_classes, n_rows in SIZES.items():
+            problem = Problem.of(n_rows // (2 if race.is_quick else 1), n_classes)
+            if library is not None:
+                laps = race_of(problem, library, race.repeats)
+                race.show(f"{n_classes:,} classes", laps)
+                ratio = laps[OURS].seconds(race.clock) / laps[THEIRS].seconds(race.clock)
+                race.at_most(f"the kernel at {n_classes:,} classes, times C++", ratio, MOST)
+                lines.append(roof(problem, laps[OURS], bandwidth, flops, race.clock))
+    if lines:
+        race.add("### The roof", table(HEADER, lines))
+    return race.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The compiled loops one by one, for pytest-benchmark: what a change to one of them costs or gains.
+
+    pytest benchmarks/test_kernels.py --benchmark-autosave --benchmark-compare
+
+Each test is one pass of a learner, or one call, over 1,000 rows that are ready in memory, without
+what reads and checks them. Not part of `make test`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kesler import OnlineClassifier
+from kesler.rows import Rows
+from text_stream import make_text_stream
+
+N_ROWS = 1000
+CLASSES = (20, 200, 2000)
+LEARNERS = {
+    "pa1": {"hypotheses": "multi", "update": "pa1"},
+    "perceptron": {"hypotheses": "multi", "update": "perceptron"},
+    "mira": {"hypotheses": "multi", "update": "mira"},
+    "hybrid": {"hypotheses": "hybrid", "update": "pa1"},
+    "arow": {"hypotheses": "multi", "update": "arow"},
+    "softmax": {"hypotheses": "multi", "update": "softmax", "metric": "adagrad"},
+    "default": {},
+}
+
+
+def taught(settings: dict[str, str], n_classes: int) -> tuple[Any, Rows, list[int]]:
+    """Return a machine that has met all classes, and rows for it to learn."""
+    n_first = max(N_ROWS, n_classes)
+    X, y = make_text_stream(n_first + N_ROWS, n_classes)
+    y[:n_classes] = np.arange(n_classes)
+    model = OnlineClassifier(**settings).fit(X[:n_first], y[:n_first])
+    return model._machine, Rows.from_sparse(X[n_first:]), y[n_first:].tolist()
+
+
+@pytest.mark.parametrize("n_classes", CLASSES[:2])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_trials(benchmark: Any, name: str, n_classes: int) -> None:
+    """Time trials of a learner."""
+    machine, rows, labels = taught(LEARNERS[name], n_classes)
+    benchmark(machine.learn, rows, labels)
+
+
+@pytest.mark.parametrize("n_classes", CLASSES)
+def test_scores(benchmark: Any, n_classes: int) -> None:
+    """Time predictions of PA-I."""
+    machine, rows, _ = taught(LEARNERS["pa1"], n_classes)
+    benchmark(machine.predict, rows)
+
+
+@pytest.mark.parametrize("n_classes", CLASSES[:2])
+def test_room(benchmark: Any, n_classes: int) -> None:
+    """Time how a learner of 2^18 features makes room for twice the classes."""
+    machine, _, _ = taught(LEARNERS["pa1"], n_classes)
+
+    def once_more() -> None:
+        machine.make_room(2 * machine.weights.shape[1], 0)
+
+    benchmark.pedantic(once_more, rounds=1)
