@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numba import config, types
 
 from kesler.compiled.borrowed import borrower, put
+from kesler.compiled.fetch import fetch_at
 from kesler.compiled.jit import DOUBLES, FLOATS, INDICES, INT, INTS, inlined, kernel
 from kesler.compiled.tasks import task_at
 
@@ -77,6 +78,8 @@ def list_entries(read, entry):
     while next_item(entry, place, place + 8, place + 16):
         read.names[n] = cursor[1]
         read.objects[n] = cursor[2]
+        fetch_at(read.names[n])
+        fetch_at(read.objects[n])
         n += 1
     return n
 
@@ -107,6 +110,7 @@ def find_numbers(read, n, numbers, joins):
                 forget_failure()
                 return False
         read.names[i] = found
+        fetch_at(found)
     for i in range(n):
         read.indices[i] = as_index(read.names[i]) if read.names[i] else n_names
     return True
