@@ -1,11 +1,12 @@
 // Multiclass PA-I, one hypothesis a class, written for speed: what the kernels are measured by.
 //
-// Weights are float32 by feature, (feature, class), and every sum is taken in the order in which
-// kesler.compiled takes it, so that both make the same mistakes. Compile with -ffp-contract=off.
+// Weights are float32 by feature, (feature, class). What scores are worth as probabilities is learnt
+// from each row, as in kesler.calibration, or not. Compile with -ffp-contract=off -fopenmp-simd.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 namespace {
 
@@ -36,13 +37,65 @@ void score(const float* __restrict__ weights, int64_t stride, const int32_t* wor
     }
 }
 
+// e^t of -80 <= t <= 0 in float (Cephes), so that eight are computed at a time.
+inline float exponential(float t) {
+    const float n = std::floor(t * 1.44269504f + 0.5f);
+    const float f = t - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * f + 1.3981999507e-3f;
+    p = p * f + 8.3334519073e-3f;
+    p = p * f + 4.1665795894e-2f;
+    p = p * f + 1.6666665459e-1f;
+    p = p * f + 5.0000001201e-1f;
+    p = p * f * f + f + 1.0f;
+    const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, sizeof power);
+    return p * power;
+}
+
+struct Calibration {
+    double inverse, information, lapses, heard;
+};
+
+// One Newton step of the inverse temperature, and of the share of answers that scores do not tell.
+void calibrate(Calibration& kept, const float* __restrict__ scores, int64_t k, int64_t best,
+               int64_t y) {
+    const double top = scores[best];
+    double inverse = kept.inverse, total = 0, first = 0, second = 0;
+    if (kept.information == 0) {
+        const double spread = top - *std::min_element(scores, scores + k);
+        inverse = spread > 0 && spread < HUGE_VAL ? 2 / spread : 0;
+    }
+#pragma omp simd reduction(+ : total, first, second)
+    for (int64_t r = 0; r < k; ++r) {
+        const double z = std::max(inverse * (scores[r] - top), -80.0);
+        const double share = exponential(static_cast<float>(z));
+        total += share;
+        first += share * z;
+        second += share * z * z;
+    }
+    if (k < 2 || y >= k || !(inverse > 0) || !std::isfinite(top)) return;
+    if (kept.information == 0) kept.inverse = inverse, kept.information = 1;
+    const double lapse = kept.lapses / kept.heard, mean = first / total;
+    const double own = std::max(inverse * (scores[y] - top), -80.0);
+    const double chance = (1 - lapse) * exponential(static_cast<float>(own)) / total + lapse / k;
+    const double lapsed = lapse / k / chance, counts = std::max(0.01, 1 - lapsed);
+    const double variance = std::max(0.0, second / total - mean * mean);
+    kept.information = std::max(1e-30, 0.99 * kept.information + counts * variance);
+    const double step = std::clamp(counts * (mean - own) / kept.information, -1.0, 1.0);
+    kept.inverse = std::clamp(kept.inverse * std::exp(-step), 1e-60, 1e60);
+    kept.lapses = 0.99 * kept.lapses + lapsed;
+    kept.heard = 0.99 * kept.heard + 1;
+}
+
 }  // namespace
 
 // One pass over the rows; classes are numbered as they appear. predictions[t] is that of row t
-// before its class is heard, -1 if none is known.
+// before its class is heard, -1 if none is known. Null for no calibration.
 extern "C" void pa1(const int64_t* starts, const int32_t* words, const float* values,
                     const int32_t* classes, int64_t n_rows, float* weights, int64_t stride,
-                    double C, float* scores, int32_t* predictions) {
+                    double C, float* scores, int32_t* predictions, Calibration* calibration) {
     int64_t known = 0;
     for (int64_t t = 0; t < n_rows; ++t) {
         const int32_t* row = words + starts[t];
@@ -57,6 +110,7 @@ extern "C" void pa1(const int64_t* starts, const int32_t* words, const float* va
         for (int64_t r = 1; r < known; ++r)
             if (scores[r] > scores[best]) best = r;
         predictions[t] = static_cast<int32_t>(best);
+        if (calibration && known) calibrate(*calibration, scores, known, best, y);
         if (y >= known) {
             known = y + 1;
             continue;

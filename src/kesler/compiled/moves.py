@@ -22,7 +22,7 @@ from kesler.compiled.learner import (
     THE_REST,
     WIDE,
 )
-from kesler.compiled.links import change
+from kesler.compiled.links import change, change_plainly
 from kesler.compiled.members import groups_of, is_member, n_candidates
 from kesler.compiled.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.rates import begin_walk
@@ -195,5 +195,8 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
         phi_of(learner, part, indices, values, r, scratch, scratch.phi)
         phi = scratch.phi
     coefficient, walk = np.float32(solver.coefficients[r]), begin_walk(learner)
+    if walk.is_plain:
+        change_plainly(learner.weights, column, indices, phi, coefficient)
+        return
     for j in range(indices.shape[0]):
         change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)

@@ -34,9 +34,11 @@ from kesler.compiled.worth import ROOT, WORTH
 class Walk(NamedTuple):
     """What a walk does, and all that its steps go by: the same from the first weight to the last.
 
-    Read once, since each weight that is written might be any of it, for all that LLVM knows.
+    Read once, since each weight that is written might be any of it, for all that LLVM knows. It is
+    plain where weights are what amounts are added to as they are.
     """
 
+    is_plain: bool
     task: int
     kind: int
     unit: int
@@ -49,10 +51,13 @@ class Walk(NamedTuple):
 @always_inlined
 def begin_walk(learner):
     """Return what the next walk over weights goes by."""
+    task, kind, unit = learner.metric[TASK], learner.metric[METRIC], learner.metric[UNIT]
+    as_they_are = task == MOVE and kind == EUCLIDEAN and unit == NO_UNIT
     return Walk(
-        learner.metric[TASK],
-        learner.metric[METRIC],
-        learner.metric[UNIT],
+        as_they_are and learner.states.shape[0] == 0,
+        task,
+        kind,
+        unit,
         learner.metric_numbers[SHARE],
         np.float32(learner.forgetting[WORTH]),
         learner.forgetting[ROOT],
