@@ -4,7 +4,7 @@ Shalev-Shwartz, Wexler and Shashua (2011), Section 7.4: Table 1, Fig. 4, 5 (a) a
 on the way stands on the page too, judged on 10,000 training images that were put aside.
 
     python papers/shareboost_mnist.py              # 60,000 images, and what was tried
-    python papers/shareboost_mnist.py --expanded   # 360,000: five deformed copies of each; half an hour
+    python papers/shareboost_mnist.py --expanded   # 360,000: five deformed copies of each
     python papers/shareboost_mnist.py --quick      # small settings, into a temporary folder
 """
 
