@@ -17,7 +17,8 @@ class Lanes:
     """Functions that are each called with one piece after the other, in threads.
 
     No function runs twice at the same time, and none waits for another unless that one is
-    `MOST_WAITING` pieces behind: three of equal cost keep two cores busy all the time.
+    `MOST_WAITING` pieces behind: three of equal cost keep two cores busy all the time. A free one
+    takes the function with most pieces before it, so that the slowest never rests.
 
     Parameters
     ----------
@@ -40,9 +41,11 @@ class Lanes:
     def __init__(self, runs: Sequence[Callable[[Block], None]], n_threads: int) -> None:
         self._runs = list(runs)
         self._waiting: list[deque[Block]] = [deque() for _ in self._runs]
+        self._is_running = [False] * len(self._runs)
         self._n_done = [0] * len(self._runs)
         self._failures: list[tuple[int, int, BaseException]] = []
         self._changed = Condition()
+        self._n_threads, self._n_at_work = n_threads, 0
         self._pool = ThreadPoolExecutor(n_threads)
 
     def __enter__(self) -> Lanes:
@@ -70,10 +73,11 @@ class Lanes:
         if self._failures:
             self.finish()
         with self._changed:
-            for lane, waiting in enumerate(self._waiting):
+            for waiting in self._waiting:
                 waiting.append(piece)
-                if len(waiting) == 1:
-                    self._pool.submit(self._go_on, lane)
+            for _ in range(self._n_at_work, self._n_threads):
+                self._pool.submit(self._work)
+            self._n_at_work = self._n_threads
 
     def finish(self) -> None:
         """Wait until all runs have had all pieces; raise as `put` does."""
@@ -86,21 +90,40 @@ class Lanes:
     def _may_go_on(self) -> bool:
         return bool(self._failures) or max(map(len, self._waiting)) < MOST_WAITING
 
-    def _go_on(self, lane: int) -> None:
-        """Run one piece; then others have their turn before the next."""
-        waiting = self._waiting[lane]
-        try:
-            self._runs[lane](waiting[0])
-        except BaseException as failure:
+    def _work(self) -> None:
+        """Run what is furthest behind, a piece at a time, until nothing is left to do."""
+        while (lane := self._take()) >= 0:
+            failure = self._failure_of(lane)
             with self._changed:
-                self._failures.append((self._n_done[lane], lane, failure))
-                waiting.clear()
+                self._is_running[lane] = False
+                self._n_done[lane] += 1
+                waiting = self._waiting[lane]
+                if failure is not None:
+                    self._failures.append((self._n_done[lane], lane, failure))
+                    waiting.clear()
+                elif waiting:
+                    waiting.popleft()
                 self._changed.notify()
-            return
+
+    def _take(self) -> int:
+        """Return the lane to go on with, the one with most waiting; -1 to stop working."""
         with self._changed:
-            self._n_done[lane] += 1
-            if waiting:
-                waiting.popleft()
-            if waiting:
-                self._pool.submit(self._go_on, lane)
-            self._changed.notify()
+            free = [
+                (len(waiting), -lane)
+                for lane, waiting in enumerate(self._waiting)
+                if waiting and not self._is_running[lane]
+            ]
+            if not free:
+                self._n_at_work -= 1
+                return -1
+            lane = -max(free)[1]
+            self._is_running[lane] = True
+            return lane
+
+    def _failure_of(self, lane: int) -> BaseException | None:
+        """Run the first piece that waits; return what it raised."""
+        try:
+            self._runs[lane](self._waiting[lane][0])
+        except BaseException as failure:
+            return failure
+        return None
