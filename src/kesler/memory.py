@@ -263,6 +263,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         row of either kind stays unused: it stands for all that have not been met, whose weight is
         the one that all begin with (Mesterharm 2001, Section 6.1).
         """
+        from kesler.compiled.copies import copy_filled
+
         times = 2.0 if self.sparse is None else 1.25  # rows of the table take most of the memory
         class_room = grown(self._class_room, n_classes + self._n_unborn, times)
         feature_room = grown(
@@ -287,9 +289,9 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         self._allocate(class_room, feature_room, group_room)
         self._count(n_features, n_sub_experts)
         self._put_hypotheses(old_hypotheses)
-        _, n_rows, n_columns = old_statistics.shape
-        self._sums[:, :n_rows, :n_columns] = old_statistics
-        self._totals[:, :n_columns] = old_totals
+        for sums, old_sums in zip(self._sums, old_statistics, strict=True):
+            copy_filled(old_sums, sums)
+        self._totals[:, : old_totals.shape[1]] = old_totals
         self._put_pooled(old_pooled)
         self._past[: len(old_past)] = old_past
         self._ranks[:, : old_ranks.shape[1]] = old_ranks
@@ -423,6 +425,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     def _put_hypotheses(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Copy what `_hypotheses` returned to where it belongs by now."""
+        from kesler.compiled.copies import copy_filled
+
         if self.sparse is not None:
             self.sparse.restore(arrays)
             return
@@ -430,14 +434,19 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
             listed = arrays.get("listed", np.arange(self._n_used))
             self._listed[0], self._is_listed[listed] = len(listed), 1
             self._listed[1 : 1 + len(listed)] = listed
+        begun = any(isinstance(part, Shared) and part.begins_at for part in self.parts)
+        begin_at_zero = not begun and self._ask_link(WEIGHT, self._numbers[2]) == 0
         for i, offset in enumerate(self._offsets):
             weights = arrays[f"weights.{i}"]
-            n_rows, columns = len(weights), slice(offset, offset + weights.shape[1])
-            self.weights[:n_rows, columns] = weights
-            if self._n_states:
-                self._states[:, :n_rows, columns] = arrays[f"states.{i}"]
+            columns = slice(offset, offset + weights.shape[1])
+            if begin_at_zero:
+                copy_filled(weights, self.weights[:, columns])
+            else:
+                self.weights[: len(weights), columns] = weights
+            for layer in range(self._n_states):
+                copy_filled(arrays[f"states.{i}"][layer], self._states[layer][:, columns])
             if self.metric.follows != "nothing":
-                self._evidence[:n_rows, columns] = arrays[f"evidence.{i}"]
+                copy_filled(arrays[f"evidence.{i}"], self._evidence[:, columns])
         if self.metric.unit != "none":
             self._scales[: len(arrays["scales"])] = arrays["scales"]
             self._metric_numbers[:] = arrays["metric_numbers"]

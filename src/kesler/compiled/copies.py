@@ -1,0 +1,59 @@
+"""Copies of tables to where there is more room."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from kesler.compiled.jit import INT, kernel
+
+
+def _signature(number: types.Integer) -> Any:
+    source = types.Array(number, 1, "C", readonly=True)
+    return types.void(source, INT, types.Array(number, 1, "C"), INT, INT, INT)
+
+
+@kernel([_signature(types.int32), _signature(types.int64)])
+def copy_rows(source, source_step, target, target_step, n_rows, n_columns):
+    """Copy the rows that are not all 0, so that of the others' memory nothing is touched.
+
+    Rows begin every so many numbers, and are compared and copied as whole numbers of their size.
+    """
+    for i in range(n_rows):
+        start, end, bits = i * source_step, i * target_step, 0
+        for j in range(n_columns):
+            bits |= source[start + j]
+        if bits:
+            for j in range(n_columns):
+                target[end + j] = source[start + j]
+
+
+def copy_filled(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
+    """Copy the rows of a table that are not all 0 to the first ones of another, which are.
+
+    Both may be columns of larger tables. Memory that no row of the other fills stays untouched, and
+    takes none of the machine's: a table most of whose features are yet to be met grows in half the
+    time.
+
+    Examples
+    --------
+    >>> table = np.zeros((3, 4), dtype=np.float32)
+    >>> copy_filled(np.array([[1, 2], [0, 0]], dtype=np.float32), table[:, 1:3])
+    >>> table.tolist()
+    [[0.0, 1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    if source.size:
+        columns = source.shape[1]
+        copy_rows(*_bits(source), *_bits(target), len(source), columns)
+
+
+def _bits(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
+    """Return the bits of a table from its first number to its last, and how far rows are apart."""
+    step = table.strides[0] // table.itemsize
+    length = (len(table) - 1) * step + table.shape[1]
+    flat = np.lib.stride_tricks.as_strided(table, (length,), (table.itemsize,))
+    return flat.view(f"i{table.itemsize}"), step
