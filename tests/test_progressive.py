@@ -146,8 +146,10 @@ class Recorder:
 
     def __init__(self, refuses=(), waits=None):
         self.seen, self.refuses, self.waits = [], refuses, waits
+        self.begun = Event()
 
     def __call__(self, piece):
+        self.begun.set()
         if self.waits is not None:
             assert self.waits.wait(20)
         if piece.labels[0] in self.refuses:
@@ -217,6 +219,7 @@ def test_what_was_read_before_a_fault_of_the_reader_is_learnt_and_what_waits_for
         with pytest.raises(type(fault)), Lanes([recorder], 2) as lanes:
             for piece in pieces(10):
                 lanes.put(piece)
+            assert recorder.begun.wait(20)
             raise fault
         assert len(recorder.seen) == n_seen
 

@@ -92,8 +92,9 @@ class Lanes:
 
     def _work(self) -> None:
         """Run what is furthest behind, a piece at a time, until nothing is left to do."""
-        while (lane := self._take()) >= 0:
-            failure = self._failure_of(lane)
+        while (taken := self._take()) is not None:
+            lane, piece = taken
+            failure = failure_of(self._runs[lane], piece)
             with self._changed:
                 self._is_running[lane] = False
                 self._n_done[lane] += 1
@@ -105,8 +106,8 @@ class Lanes:
                     waiting.popleft()
                 self._changed.notify()
 
-    def _take(self) -> int:
-        """Return the lane to go on with, the one with most waiting; -1 to stop working."""
+    def _take(self) -> tuple[int, Block] | None:
+        """Return the lane to go on with, the one with most waiting, and its piece; or stop."""
         with self._changed:
             free = [
                 (len(waiting), -lane)
@@ -115,15 +116,16 @@ class Lanes:
             ]
             if not free:
                 self._n_at_work -= 1
-                return -1
+                return None
             lane = -max(free)[1]
             self._is_running[lane] = True
-            return lane
+            return lane, self._waiting[lane][0]
 
-    def _failure_of(self, lane: int) -> BaseException | None:
-        """Run the first piece that waits; return what it raised."""
-        try:
-            self._runs[lane](self._waiting[lane][0])
-        except BaseException as failure:
-            return failure
-        return None
+
+def failure_of(run: Callable[[Block], None], piece: Block) -> BaseException | None:
+    """Call a function with a piece; return what it raised."""
+    try:
+        run(piece)
+    except BaseException as failure:
+        return failure
+    return None
