@@ -20,6 +20,7 @@ from kesler import (
     progressive_validate,
     update_rule,
 )
+from kesler.calibration import probabilities
 from kesler.metrics import calibration_error, log_loss
 from streams import make_stream
 
@@ -127,6 +128,17 @@ def test_a_scale_that_jumps_is_found_anew(jump):
     assert log_loss(result.probabilities[4000:, 1]) == pytest.approx(
         log_loss(result.probabilities[1000:2000, 1]), abs=0.1
     )
+
+
+@pytest.mark.parametrize("highest", [-1.0, -1e3, -1e30])
+@pytest.mark.parametrize("n_classes", [2, 17, 40])
+def test_scores_all_below_0_have_the_chances_of_the_same_scores_moved_up(highest, n_classes):
+    # A score of 0 would stand so far above them that float32 has no e^z for it.
+    far, gaps = 128 * math.log(2), np.linspace(0.0, 3.0, n_classes)
+    scores = (highest * (1 + gaps / far)).astype(np.float32)[None]
+    told = probabilities(scores, np.array([far / abs(highest), 5.0, 0.0, 1.0]))
+    expected = np.exp(-gaps) / np.exp(-gaps).sum()
+    np.testing.assert_allclose(told[0], expected, rtol=1e-4)
 
 
 def test_equal_scores_are_equal_chances():
