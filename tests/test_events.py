@@ -24,6 +24,7 @@ from kesler import (
     OnlineOrdinalClassifier,
 )
 from kesler.events import Event
+from kesler.rows import Vocabulary
 
 NAMES = [f"w{number}" for number in range(12)]
 MAKERS = {
@@ -295,13 +296,67 @@ def test_predicting_changes_nothing_and_an_event_is_not_kept(make):
     assert_same(by_events(copied, events), by_events(model, events), [x])
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="Python reads mappings")
+reads_mappings = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="Python reads mappings"
+)
+
+
+@reads_mappings
 def test_what_cannot_be_read_is_left_to_python():
-    event, numbers = Event(), {"a": 0}
-    assert event.read_mapping({"b": 2, "a": 1.5}, numbers, joins=True)
-    assert (event.n_entries, event.n_features, numbers) == (2, 2, {"a": 0, "b": 1})
-    assert not event.read_mapping({"c": "1"}, numbers, joins=False)
-    assert not event.read_mapping({1: 1.0}, numbers, joins=True)
+    event, names = Event(), Vocabulary({"a": 0})
+    assert event.read_mapping({"b": 2, "a": 1.5}, names, joins=True)
+    assert (event.n_entries, event.n_features, names.indices) == (2, 2, {"a": 0, "b": 1})
+    assert not event.read_mapping({"c": "1"}, names, joins=False)
+    assert not event.read_mapping({1: 1.0}, names, joins=True)
+    assert not event.read_mapping({"\ud800": 1.0}, names, joins=True)
     assert not event.read_array(np.array([[1.0]]))
     assert not event.read_pair(np.array([2, 1]), np.ones(2), None)
-    assert numbers == {"a": 0, "b": 1}
+    assert names.indices == {"a": 0, "b": 1}
+
+
+def numbers_read(event, entry, names, *, joins):
+    """Return the numbers that names are read as."""
+    assert event.read_mapping(entry, names, joins=joins)
+    return event._entries[0][: event.n_entries].tolist()
+
+
+@reads_mappings
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(st.text("ab\0\xe9\u20ac", max_size=20), st.just(1.0), max_size=12),
+            st.sampled_from(["learn", "predict", "forget", "another"]),
+        ),
+        max_size=12,
+    )
+)
+def test_names_are_read_as_their_numbers(steps):
+    event, names = Event(), Vocabulary()
+    for entry, what in steps:
+        if what == "forget":
+            names.forget_from(len(names) // 2)
+        elif what == "another":
+            names = Vocabulary.of(names.names[::-1])
+        known, joins = dict(names.indices), what != "predict"
+        for name in entry if joins else ():
+            known.setdefault(name, len(known))
+        found = numbers_read(event, entry, names, joins=joins)
+        assert found == [known.get(name, len(known)) for name in entry]
+        assert names.indices == known
+
+
+@reads_mappings
+def test_names_met_of_late_are_kept_as_their_table_grows():
+    event, names = Event(), Vocabulary()
+    for start in range(0, 5000, 50):
+        entry = {f"{place}{'x' * (place % 19)}": 1.0 for place in range(start, start + 50)}
+        assert numbers_read(event, entry, names, joins=True) == list(range(start, start + 50))
+    filled = event._recent[event._recent[:, 2] != 0]
+    assert len(filled) > 2500
+    spelt = {name.encode(): number for name, number in names.indices.items()}
+    for first, last, longer_by_one, number in filled.tolist():
+        n = longer_by_one - 1
+        letters = first.to_bytes(8, "little", signed=True) + last.to_bytes(8, "little", signed=True)
+        name = letters[:n] if n < 8 else letters[:8] + letters[16 - (n - 8) :]
+        assert spelt[name] == number

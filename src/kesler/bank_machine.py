@@ -159,6 +159,10 @@ class BankMachine(Counted):
         codes = np.array([self.classes.code(label) for label in labels], dtype=np.int32)
         return predictions, codes
 
+    def learn_event(self, label: Label) -> int | None:
+        """Return None: of many members' scores there is no short way."""
+        return None
+
     @contextmanager
     def _going_through(self, n_rows: int) -> Iterator[Callable[..., Any]]:
         """Yield what calls a function for every member: in threads if there are many rows."""

@@ -92,7 +92,10 @@ labels of one type
 
     def code(self, label: Label) -> int | None:
         """Return the number of a label, or None if it has not been met."""
-        return self._codes.get(label)
+        try:
+            return self._codes.get(label)
+        except TypeError:  # not hashable
+            return None
 
     @property
     def order(self) -> list[int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.answers import Answers
-from kesler.rows import MAX_FEATURES
+from kesler.rows import MAX_FEATURES, Vocabulary
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 NO_PROBABILITIES = np.empty((0, 2))
@@ -20,7 +19,7 @@ DICTIONARIES = (dict, Counter, defaultdict)
 # What a value may be for them to read it: the types of numbers that float32 rounds as `Rows` do.
 _NUMBERS = (float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_)
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_FIRST_ROOM = 64
+_FIRST_ROOM, _FEWEST_NAMES = 64, 512
 
 
 class Event:
@@ -39,10 +38,10 @@ class Event:
 
     Examples
     --------
-    >>> event, numbers = Event(), {"cash": 0}
-    >>> event.read_mapping({"win": 1.0, "cash": 2}, numbers, joins=True), numbers
-    (True, {'cash': 0, 'win': 1})
-    >>> event.read_mapping({"win": "much"}, numbers, joins=True)
+    >>> event, names = Event(), Vocabulary({"cash": 0})
+    >>> event.read_mapping({"win": 1.0, "cash": 2}, names, joins=True), names
+    (True, Vocabulary(indices={'cash': 0, 'win': 1}))
+    >>> event.read_mapping({"win": "much"}, names, joins=True)
     False
     """
 
@@ -55,21 +54,28 @@ class Event:
         self._kinds = np.array([id(kind) for kind in (str, *_NUMBERS)], dtype=np.int64)
         self.n_entries = self.n_features = self._room = 0
         self.dense = False
+        self._names: Vocabulary | None = None
+        self._n_forgettings = self._most_names = 0
+        self._recent = np.empty((0, 4), dtype=np.int64)
         self._make_room(_FIRST_ROOM)
 
     def __len__(self) -> int:
         return 1
 
-    def read_mapping(self, entry: dict[Any, Any], numbers: dict[str, int], *, joins: bool) -> bool:
+    def read_mapping(self, entry: dict[Any, Any], names: Vocabulary, *, joins: bool) -> bool:
         """Read a mapping {name: value}; return whether it was one of text to finite numbers.
 
         Parameters
         ----------
         entry : of a type of `DICTIONARIES`.
-        numbers : of each name; new ones join if `joins`, even if the rest cannot be read.
+        names : whose numbers the features have; new ones join if `joins`, even if the rest cannot
+            be read.
         """
         if not self._kernels.READS_MAPPINGS:
             return False
+        numbers = names.indices
+        if len(numbers) > self._most_names or not self._is_of(names):
+            self._make_room_for(names)
         if len(entry) > self._room:
             self._make_room(len(entry))
         n = self._kernels.read_mapping(self.address, id(entry), id(numbers), joins)
@@ -104,21 +110,37 @@ class Event:
         self.n_entries, self.n_features, self.dense = n_entries, n_features, dense
         return n_entries >= 0
 
+    def _is_of(self, names: Vocabulary) -> bool:
+        """Whether the names met of late have their numbers here."""
+        return names is self._names and names.n_forgettings == self._n_forgettings
+
+    def _make_room_for(self, names: Vocabulary) -> None:
+        """Make room for twice as many names met of late as these; keep those that have been."""
+        from kesler.compiled.recent_names import no_names, take_over
+
+        former = self._recent if self._is_of(names) else no_names(0)
+        self._names, self._n_forgettings = names, names.n_forgettings
+        self._most_names = max(_FEWEST_NAMES, 2 * len(names))
+        self._recent = no_names(self._most_names)
+        take_over(self._recent, former)
+        self._lend()
+
     def _make_room(self, n_entries: int) -> None:
+        self._room = max(n_entries, 2 * self._room)
+        self._entries = (
+            np.empty(self._room, dtype=np.int32),
+            np.empty(self._room, dtype=np.float32),
+            np.empty((self._room, 4), dtype=np.int64),
+            np.empty(self._room, dtype=np.int64),
+        )
+        self._lend()
+
+    def _lend(self) -> None:
         from kesler.compiled.borrowed import Lent
 
-        self._room = max(n_entries, 2 * self._room)
-        self._lent = Lent(
-            self._kernels.lend,
-            self._kernels.Event(
-                np.empty(self._room, dtype=np.int32),
-                np.empty(self._room, dtype=np.float32),
-                np.empty(self._room, dtype=np.int64),
-                np.empty(self._room, dtype=np.int64),
-                np.zeros(3, dtype=np.int64),
-                self._kinds,
-            ),
-        )
+        cursor = np.zeros(3, dtype=np.int64)
+        arrays = self._kernels.Event(*self._entries, cursor, self._kinds, self._recent)
+        self._lent = Lent(self._kernels.lend, arrays)
         self.address = self._lent.address
 
 
@@ -167,23 +189,13 @@ class Desk:
         """The event as kernels take rows."""
         return self._task.arrays.rows
 
-    def trial(
-        self,
-        codes: npt.NDArray[np.int32],
-        answers: Callable[[npt.NDArray[np.int32]], Answers],
-        class_room: int,
-        scores: npt.NDArray[np.float32],
-        chances: npt.NDArray[np.float64],
-    ) -> Any:
-        """Return the task of learning from the answer that is made of the numbers of its labels."""
-        if answers is not Answers.of_classes or scores.size or chances.size:
-            heard = heard_of(answers(codes), None, class_room)
-            return task_of(self.rows, heard, 1, scores, chances)
+    def trial(self, code: int, class_room: int) -> Any:
+        """Return the task of learning that the answer is the class of this number."""
         heard = self._task.arrays.heard
-        heard.codes[0] = codes[0]
+        heard.codes[0] = code
         if class_room != self._class_room:
             self._class_room = class_room
-            heard.shape[:] = _shape_of(answers(codes), class_room)
+            heard.shape[:] = _shape_of(Answers.of_classes(heard.codes), class_room)
         return self._task
 
     def scoring(self, scores: npt.NDArray[np.float32]) -> Any:

@@ -173,13 +173,30 @@ class Machine(Memory):
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         codes, blocks = self._meet(rows, labels)
         self._forget_mean()
-        if isinstance(rows, Desk):
-            task = rows.trial(codes, answers, self._class_room, scores, chances)
-        else:
-            heard = heard_of(answers(codes), weights, self._class_room)
-            task = task_of(blocks, heard, len(rows), scores, chances)
+        heard = heard_of(answers(codes), weights, self._class_room)
+        task = task_of(blocks, heard, len(rows), scores, chances)
         self._run(task)
         return task.arrays.predictions, codes
+
+    def learn_event(self, label: Label) -> int | None:
+        """Learn this machine's event, under its lock, if that asks for nothing new.
+
+        The short way of an answer that names one class: what `learn` does, without the steps of
+        Python that only classes not met, and features for which there is no room, ask for.
+
+        Returns
+        -------
+        The class number predicted, or None if nothing was learnt, since they do.
+        """
+        code, desk = self.classes.code(label), self._lay_out(self.event)
+        if code is None or not self._has_room(len(self.classes), desk.n_features):
+            return None
+        self._count(desk.n_features, 0)
+        self._forget_mean()
+        task = desk.trial(code, self._class_room)
+        self._run(task)
+        self._require_finite_steps()
+        return int(task.arrays.predictions[0])
 
     def _run(self, task: Any) -> None:
         """Run the trials, for whose classes, groups and features there is room."""
@@ -330,11 +347,10 @@ class Machine(Memory):
 
         Features from number `unseen` on become that one, and sub-experts not met likewise.
         """
+        if isinstance(rows, Event):
+            return self._lay_out(rows, unseen)
         self._require_ratings(rows)
         self._require_dense(rows)
-        if isinstance(rows, Event):
-            self._desk.put(rows, unseen)
-            return self._desk
         if self.constant:
             rows = rows.with_constant(self.constant)
         rows = rows.with_unseen_as(unseen)
@@ -344,6 +360,13 @@ class Machine(Memory):
                 ratings = ratings.with_unseen_as(self.n_sub_experts)
             rows = replace(rows, ratings=ratings)
         return rows.without_zeros() if self._looks_at_zeros is None else rows
+
+    def _lay_out(self, event: Event, unseen: int = MAX_FEATURES) -> Desk:
+        """Return an event as the kernels read it, as `_prepare` returns rows."""
+        self._require_ratings(event)
+        self._require_dense(event)
+        self._desk.put(event, unseen)
+        return self._desk
 
     def _require_dense(self, rows: Rows | Event) -> None:
         """Raise if rows leave out zeros, and something looks at them."""

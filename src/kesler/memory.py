@@ -304,8 +304,10 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         return n_classes + self._n_unborn <= self._class_room and n_features < self._feature_room
 
     def _count(self, n_features: int, n_sub_experts: int) -> None:
-        self.n_features = max(self.n_features, n_features)
-        self.n_sub_experts = max(self.n_sub_experts, n_sub_experts)
+        if n_features > self.n_features:
+            self.n_features = n_features
+        if n_sub_experts > self.n_sub_experts:
+            self.n_sub_experts = n_sub_experts
 
     def _allocate(self, class_room: int, feature_room: int, group_room: list[int]) -> None:
         """Make empty arrays, all or none; zeros take no memory before they are written."""

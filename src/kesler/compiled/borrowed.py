@@ -10,6 +10,7 @@ takes longer than a trial. Such a tuple is lent once, and borrowed by many calls
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,16 @@ def borrower(lent: types.NamedTuple) -> Any:
     return at
 
 
+def word_at(address: int) -> int:
+    """Return the word, a number of type int64, that lies at an address."""
+    return ctypes.c_int64.from_address(address).value
+
+
+def byte_at(address: int) -> int:
+    """Return the byte that lies at an address."""
+    return ctypes.c_uint8.from_address(address).value
+
+
 def put(arrays: Any, address: Any) -> None:
     """Write a tuple to an address, without a claim to its arrays."""
 
@@ -166,6 +177,17 @@ if not config.DISABLE_JIT:
             value = builder.insert_value(value, part, place)
         return value
 
+    def _reader(kind: types.Integer) -> Any:
+        def _at(_: Any, address: Any) -> Any:
+            def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+                place = context.get_value_type(kind).as_pointer()
+                number = builder.load(builder.inttoptr(values[0], place))
+                return context.cast(builder, number, kind, types.int64)
+
+            return types.int64(address), generate
+
+        return intrinsic(_at)
+
     def _borrow(_: Any, lent: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             return cgutils.alloca_once_value(builder, values[0])
@@ -186,4 +208,4 @@ if not config.DISABLE_JIT:
         return types.void(), generate
 
     borrow, hold, stay_apart = intrinsic(_borrow), intrinsic(_hold), intrinsic(_stay_apart)
-    put = intrinsic(_put)
+    put, word_at, byte_at = intrinsic(_put), _reader(types.int64), _reader(types.uint8)

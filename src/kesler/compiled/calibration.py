@@ -85,9 +85,9 @@ def of_score(inverse, score, top):
     return exponential(below(inverse, score, top))
 
 
-# Sums over classes go in sixteen lanes, by the number of the class, and one by one over those that
-# fill no line. Classes of score 0 are counted, not summed: where hardly a class has a weight on the
-# row, that spares all the others.
+# Sums over classes go in sixteen lanes, by the number of the class; there is room for whole lines,
+# and behind the last class e^z is 0. Classes of score 0 are counted, not summed: where hardly a
+# class has a weight on the row, that spares all the others.
 
 
 @by_learner
@@ -101,15 +101,19 @@ def soften(learner, inverse, scores, k, top, exponentials):
         share = of_score(inverse, scores[r], top)
         exponentials[r] = share if scores[r] != 0 else np.float32(0)
         n_zeros += scores[r] == 0
-    in_lines = k // LANES * LANES
+    for r in range(k, whole_lines(k)):
+        exponentials[r] = 0
     line = spread(0.0)
-    for r in range(0, in_lines, LANES):
+    for r in range(0, k, LANES):
         line = line + widen(load(exponentials, r))
-    total = total_of(line)
-    for r in range(in_lines, k):
-        total += np.float64(exponentials[r])
     of_zeros = shared_by_zeros(inverse, n_zeros, top)
-    return total + of_zeros, of_zeros
+    return total_of(line) + of_zeros, of_zeros
+
+
+@inlined
+def whole_lines(k):
+    """Return k rounded up to whole lines."""
+    return (k + LANES - 1) // LANES * LANES
 
 
 @inlined
@@ -124,21 +128,14 @@ def shared_by_zeros(inverse, n_zeros, top):
 @by_learner
 def moments(learner, inverse, scores, k, top, exponentials):
     """Return the sums of e^z z and of e^z z^2 over the scores that are not 0."""
-    in_lines = k // LANES * LANES
     least, nothing = spread(FURTHEST), spread(0.0)
     first_line, second_line = nothing, nothing
-    for r in range(0, in_lines, LANES):
+    for r in range(0, k, LANES):
         z = larger((widen(load(scores, r)) - top) * inverse, least)
         share = widen(load(exponentials, r)) * z
         first_line = first_line + share
         second_line = second_line + share * z
-    first, second = total_of(first_line), total_of(second_line)
-    for r in range(in_lines, k):
-        z = far_below(inverse, scores[r], top)
-        share = np.float64(exponentials[r]) * z
-        first += share
-        second += share * z
-    return first, second
+    return total_of(first_line), total_of(second_line)
 
 
 @inlined
@@ -198,7 +195,7 @@ def learn(calibration, slope, variance, lapsed):
 def tell(calibration, scores, probabilities):
     """Write the probability of each class, of which there is one at least."""
     k = scores.shape[1]
-    exponentials = np.empty(k, np.float32)
+    exponentials = np.empty(whole_lines(k), np.float32)
     lapse = calibration[LAPSES] / calibration[HEARD]
     for t in range(scores.shape[0]):
         top = np.float64(scores[t, 0])

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import config, types
 
-from kesler.compiled.borrowed import borrower, put
-from kesler.compiled.fetch import fetch_at
-from kesler.compiled.jit import DOUBLES, FLOATS, INDICES, INT, INTS, inlined, kernel
+from kesler.compiled.borrowed import borrower, put, word_at
+from kesler.compiled.fetch import fetch_at, fetch_near
+from kesler.compiled.jit import DOUBLES, FLOATS, INDICES, INT, INT_TABLE, INTS, inlined, kernel
+from kesler.compiled.recent_names import NUMBER, WIDTH, home_of, is_name, note, spell
 from kesler.compiled.tasks import task_at
 
 # What is returned instead of a number of entries.
@@ -26,6 +27,8 @@ NOT_READ = -1
 TEXT, FLOAT = range(2)
 # Python keeps dictionaries by other rules where it has no lock: there it reads them itself.
 READS_MAPPINGS = not config.DISABLE_JIT and getattr(sys, "_is_gil_enabled", lambda: True)()
+# Every object begins with two words: how many refer to it, and its type.
+TYPE = object.__basicsize__ - 8
 # Up to here all whole numbers are numbers of float64, so that float32 is rounded to but once.
 EXACT = 2.0**53
 
@@ -33,19 +36,21 @@ EXACT = 2.0**53
 class Event(NamedTuple):
     """Room for the entries of one row.
 
-    indices, values : (room,); names, objects : (room,), addresses of what a mapping holds;
-    cursor : (3,), where in a mapping the reader is; kinds : (types,), as named above.
+    indices, values : (room,); spelt : (room, 4), names of a mapping as they are noted, each with
+    its address; objects : (room,), addresses of their values; cursor : (3,), where in a mapping the
+    reader is; kinds : (types,), as named above; recent : (places, 4), names met of late.
     """
 
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
-    names: npt.NDArray[np.int64]
+    spelt: npt.NDArray[np.int64]
     objects: npt.NDArray[np.int64]
     cursor: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
+    recent: npt.NDArray[np.int64]
 
 
-EVENT = types.NamedTuple((INDICES, FLOATS, INTS, INTS, INTS, INTS), Event)
+EVENT = types.NamedTuple((INDICES, FLOATS, INT_TABLE, INTS, INTS, INTS, INT_TABLE), Event)
 
 event_at = borrower(EVENT)
 
@@ -54,7 +59,6 @@ size_of = types.ExternalFunction("PyDict_Size", INT(INT))
 next_item = types.ExternalFunction("PyDict_Next", types.int32(INT, INT, INT, INT))
 look_up = types.ExternalFunction("PyDict_GetItemWithError", INT(INT, INT))
 set_item = types.ExternalFunction("PyDict_SetItem", types.int32(INT, INT, INT))
-kind_of = types.ExternalFunction("PyObject_Type", INT(INT))
 new_number = types.ExternalFunction("PyLong_FromLongLong", INT(INT))
 as_index = types.ExternalFunction("PyLong_AsLongLong", INT(INT))
 as_double = types.ExternalFunction("PyFloat_AsDouble", types.float64(INT))
@@ -76,52 +80,78 @@ def list_entries(read, entry):
     place = cursor.ctypes.data
     cursor[0] = 0
     while next_item(entry, place, place + 8, place + 16):
-        read.names[n] = cursor[1]
+        read.spelt[n, NUMBER] = cursor[1]
         read.objects[n] = cursor[2]
-        fetch_at(read.names[n])
-        fetch_at(read.objects[n])
+        fetch_at(cursor[1])
+        fetch_at(cursor[2])
         n += 1
     return n
 
 
 @inlined
-def is_of(kind, something):
-    """Whether an object is of a type itself."""
-    found = kind_of(something)
-    release(found)
-    return found == kind
+def type_of(something):
+    """Return the address of an object's type."""
+    return word_at(something + TYPE)
+
+
+@inlined
+def spell_names(read, n):
+    """Spell n names, and ask for the places of all; return whether all are text."""
+    text, cursor = read.kinds[TEXT], read.cursor.ctypes.data
+    for i in range(n):
+        spelt = read.spelt[i]
+        if type_of(spelt[NUMBER]) != text:
+            return False
+        if not spell(spelt[NUMBER], cursor, spelt):
+            forget_failure()
+            return False
+        fetch_near(read.recent, WIDTH * home_of(read.recent, spelt))
+    return True
 
 
 @inlined
 def find_numbers(read, n, numbers, joins):
-    """Look up n names; return whether all are text."""
-    n_names, text = size_of(numbers), read.kinds[TEXT]
+    """Find the numbers of n names that are spelt; return whether they could be."""
     for i in range(n):
-        if not is_of(text, read.names[i]):
-            return False
-    for i in range(n):
-        found = look_up(numbers, read.names[i])
-        if found == 0 and joins:
-            found = new_number(n_names)
-            failed = set_item(numbers, read.names[i], found)
-            release(found)  # the dictionary holds it
-            n_names += 1
-            if failed:
-                forget_failure()
+        spelt = read.spelt[i]
+        place = read.recent[home_of(read.recent, spelt)]
+        if is_name(place, spelt):
+            read.indices[i] = place[NUMBER]
+        else:
+            number = number_of(spelt[NUMBER], numbers, joins)
+            if number < 0:
                 return False
-        read.names[i] = found
-        fetch_at(found)
-    for i in range(n):
-        read.indices[i] = as_index(read.names[i]) if read.names[i] else n_names
+            read.indices[i] = number
+            if number < size_of(numbers):
+                note(place, spelt, number)
     return True
+
+
+@inlined
+def number_of(name, numbers, joins):
+    """Look a name up in the dictionary; return its number, negative if that failed.
+
+    A new one joins if `joins`; else its number is the one that the next to join would have.
+    """
+    found = look_up(numbers, name)
+    if found != 0:
+        return as_index(found)
+    number = size_of(numbers)
+    if joins:
+        found = new_number(number)
+        failed = set_item(numbers, name, found)
+        release(found)  # the dictionary holds it
+        if failed:
+            forget_failure()
+            return np.int64(NOT_READ)
+    return number
 
 
 @inlined
 def take_values(read, n):
     """Read n values; return whether all are numbers that float32 can hold."""
     for i in range(n):
-        kind = kind_of(read.objects[i])
-        release(kind)
+        kind = type_of(read.objects[i])
         place = FLOAT
         while place < read.kinds.shape[0] and kind != read.kinds[place]:
             place += 1
@@ -142,14 +172,14 @@ def take_values(read, n):
 def read_mapping(event, entry, numbers, joins):
     """Read a dictionary {name: value}, given by its address; return how many entries it has.
 
-    Names are looked up in the dictionary of their numbers at an address; new ones join it if
-    `joins`, else they have the number that the next one would have.
+    Names not met of late are looked up in the dictionary of their numbers at an address; new ones
+    join it if `joins`, else they have the number that the next one would have.
     """
     read = event_at(event)
     n = list_entries(read, entry)
     # Objects lie all over memory: the shorter a loop, the more of them the processor waits for at
     # the same time. In one loop this took twice as long.
-    if find_numbers(read, n, numbers, joins) and take_values(read, n):
+    if spell_names(read, n) and find_numbers(read, n, numbers, joins) and take_values(read, n):
         return n
     return NOT_READ
 

@@ -7,7 +7,7 @@ over classes in contiguous memory.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from kesler.compiled.jit import (
     allocating,
     inlined,
 )
+from kesler.compiled.slices import cut, length_of
 
 # Columns of the table of parts.
 KIND, MAP, STATISTIC, OFFSET, WIDTH = range(5)
@@ -195,37 +196,37 @@ class Scratch(NamedTuple):
     """Room for one trial, made once a call: nothing is allocated within a trial.
 
     wide, lengths : (classes,), coefficients and squared norms of all classes; scales : (longest
-    row,), what rates are multiplied by; rates : (parts, longest row, classes), if they are
-    adaptive and wanted again; shared_rates : (parts, longest row); tables :
-    (parts, longest row, classes), views that are wanted again, zeros behind the known classes;
-    amounts : (parts, longest row), what these add to weights;
-    conditioned, exact : (longest row,) if rows are conditioned; words : of all rows; upcoming :
-    (2,), where among them those of the next row begin and end, if what scores this row is to ask
-    for their weights.
+    row,), what rates are multiplied by; conditioned, exact : (longest row,) if rows are
+    conditioned; shared_rates : (parts, longest row); rates : (parts, longest row, classes), if they
+    are adaptive and wanted again; amounts : (parts, longest row), what the views add to weights
+    that are wanted again; tables : (parts, longest row, classes), these views, zeros behind the
+    known classes; upcoming : (2,), where among the words of all rows those of the next one begin
+    and end, if what scores this row is to ask for their weights; held : what pieces are cut of.
     """
 
     scores: npt.NDArray[np.float32]
-    column: npt.NDArray[np.float32]
-    vectors: npt.NDArray[np.float32]
-    narrow: npt.NDArray[np.float32]
-    phi: npt.NDArray[np.float32]
-    other: npt.NDArray[np.float32]
-    products: npt.NDArray[np.float64]
-    out: npt.NDArray[np.float64]
-    positions: npt.NDArray[np.int64]
-    z: npt.NDArray[np.float64]
     wide: npt.NDArray[np.float32]
     lengths: npt.NDArray[np.float32]
+    column: npt.NDArray[np.float32]
+    phi: npt.NDArray[np.float32]
+    other: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
-    rates: npt.NDArray[np.float32]
-    shared_rates: npt.NDArray[np.float32]
-    tables: npt.NDArray[np.float32]
-    amounts: npt.NDArray[np.float32]
-    views: Views
     conditioned: npt.NDArray[np.float32]
+    narrow: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32]
+    shared_rates: npt.NDArray[np.float32]
+    rates: npt.NDArray[np.float32]
+    amounts: npt.NDArray[np.float32]
+    products: npt.NDArray[np.float64]
+    out: npt.NDArray[np.float64]
+    z: npt.NDArray[np.float64]
     exact: npt.NDArray[np.float64]
-    words: npt.NDArray[np.int32]
+    positions: npt.NDArray[np.int64]
     upcoming: npt.NDArray[np.int64]
+    tables: npt.NDArray[np.float32]
+    views: Views
+    words: npt.NDArray[np.int32]
+    held: Any
 
 
 class Solver(NamedTuple):
@@ -237,28 +238,29 @@ class Solver(NamedTuple):
     where the column of a class is, -1 if nowhere; counts : (2,), numbers as named above;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
     after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
-    scores.
+    scores; held : what pieces are cut of.
     """
 
-    ranks: npt.NDArray[np.int64]
     levels: npt.NDArray[np.int64]
     lowest: npt.NDArray[np.int64]
     top: npt.NDArray[np.int64]
     better: npt.NDArray[np.int64]
     worse: npt.NDArray[np.int64]
+    owners: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    moved: npt.NDArray[np.int64]
     losses: npt.NDArray[np.float64]
     norms: npt.NDArray[np.float64]
     steps: npt.NDArray[np.float64]
     gram: npt.NDArray[np.float64]
     columns: npt.NDArray[np.float64]
-    owners: npt.NDArray[np.int64]
-    slots: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
     coefficients: npt.NDArray[np.float64]
-    is_moved: npt.NDArray[np.bool_]
-    moved: npt.NDArray[np.int64]
     after: npt.NDArray[np.float64]
+    is_moved: npt.NDArray[np.bool_]
     exponentials: npt.NDArray[np.float32]
+    ranks: npt.NDArray[np.int64]
+    held: Any
 
 
 class Ratings(NamedTuple):
@@ -353,9 +355,9 @@ def make_scratch(learner, rows):
     longest, wide = 0, False
     for i in range(rows.indptr.shape[0] - 1):
         longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
-    n_classes = learner.member_starts.shape[1] - 1
+    n_classes, n_parts = learner.member_starts.shape[1] - 1, learner.parts.shape[0]
     width = n_classes
-    for part in range(learner.parts.shape[0]):
+    for part in range(n_parts):
         width = max(width, learner.parts[part, WIDTH])
         if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] != SHARED:
             wide = True
@@ -367,40 +369,24 @@ def make_scratch(learner, rows):
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
     n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
-    n_kept = learner.parts.shape[0] if keeps_views(learner) else 0
+    n_vectors, n_kept = longest if wide else 0, n_parts if keeps_views(learner) else 0
     is_rated = asks_for_all(learner.rule[1]) and learner.metric[METRIC] == ADAPTIVE
-    n_rated = learner.parts.shape[0] if is_rated else 0
-    views = Views(
-        np.empty(n_classes, np.int64),
-        np.empty(n_classes, np.int64),
-        rows.ratings.indices,
-        rows.ratings.values,
-        learner.sums,
-    )
-    return Scratch(
-        np.empty(n_classes, np.float32),
-        np.empty(width, np.float32),
-        np.empty((longest if wide else 0, n_classes), np.float32),
-        np.empty((longest, 1), np.float32),
-        np.empty(longest, np.float32),
-        np.empty(longest, np.float32),
-        np.empty(n_classes),
-        np.empty(1),
-        np.empty(n_positions, np.int64),
-        np.empty(n_positions),
-        np.empty(n_classes, np.float32),
-        np.empty(n_classes, np.float32),
-        np.empty(longest, np.float32),
-        np.empty((n_rated, longest, n_classes), np.float32),
-        np.empty((learner.parts.shape[0], longest), np.float32),
+    of_classes = (n_classes, n_classes, n_classes, width)
+    of_row = (longest, longest, longest, n_conditioned, (longest, 1), (n_vectors, n_classes))
+    rates, rated = (n_parts, longest), (n_parts if is_rated else 0, longest, n_classes)
+    floats = (*of_classes, *of_row, rates, rated, (n_kept, longest))
+    doubles = (n_classes, 1, n_positions, n_conditioned)
+    integers = (n_classes, n_classes, n_positions, 2)
+    held = (
+        np.empty(length_of(floats), np.float32),
+        np.empty(length_of(doubles)),
+        np.zeros(length_of(integers), np.int64),
         np.zeros((n_kept, longest, n_classes), np.float32),
-        np.empty((n_kept, longest), np.float32),
-        views,
-        np.empty(n_conditioned, np.float32),
-        np.empty(n_conditioned),
-        rows.indices,
-        np.zeros(2, np.int64),
     )
+    begins, ends, positions, upcoming = cut(held[2], integers)
+    views = Views(begins, ends, rows.ratings.indices, rows.ratings.values, learner.sums)
+    others = (positions, upcoming, held[3], views, rows.indices, held)
+    return Scratch(*(cut(held[0], floats) + cut(held[1], doubles) + others))
 
 
 @inlined
@@ -456,27 +442,17 @@ def make_solver(learner, n_classes, heard):
         n_columns = n_classes
     elif sight == NORMS and most > 1:
         n_columns = 2
-    slots = np.empty(n_classes, np.int64)
-    for r in range(n_classes):
-        slots[r] = -1
-    return Solver(
-        learner.ranks,
-        np.empty(n_classes, np.int64),
-        np.empty(most_levels, np.int64),
-        np.empty(most_levels, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most),
-        np.empty(most),
-        np.empty(most),
-        np.empty((most, most) if sight == GRAM else (most, 0)),
-        np.empty((n_columns, n_classes)),
-        np.empty(n_columns, np.int64),
-        slots,
-        np.zeros(2, np.int64),
-        np.zeros(n_classes),
+    n_others, n_after = (most, n_classes) if sight == GRAM else (0, 0)
+    of_pairs, of_columns = (most, most, most, (most, n_others)), (n_columns, n_classes)
+    doubles = (*of_pairs, of_columns, n_classes, n_after)
+    integers = (n_classes, most_levels, most_levels, most, most, n_columns, n_classes, 2, n_classes)
+    held = (
+        np.zeros(length_of(integers), np.int64),
+        np.zeros(length_of(doubles)),
         np.zeros(n_classes, np.bool_),
-        np.empty(n_classes, np.int64),
-        np.empty(n_classes if sight == GRAM else 0),
         np.empty(n_classes, np.float32),
     )
+    others = (held[2], held[3], learner.ranks, held)
+    solver = Solver(*(cut(held[0], integers) + cut(held[1], doubles) + others))
+    solver.slots[:] = -1
+    return solver

@@ -167,57 +167,36 @@ def first_unreached(learner, y):
 @soften.register(SparseLearner)
 def sparse_soften(learner, inverse, scores, k, top, exponentials):
     """As `calibration.soften`, of the classes reached."""
-    n, in_lines = learner.reach[N_REACHED], k // LANES * LANES
+    n = learner.reach[N_REACHED]
     if n == ALL:
         return soften(scores, inverse, scores, k, top, exponentials)
     lanes, n_zeros = learner.lanes, k - n
     store(lanes, 0, spread(0.0))
-    m = n_below(learner, in_lines)
     for i in range(n):
         r = learner.reached[i]
         share = of_score(inverse, scores[r], top)
         exponentials[r] = share if scores[r] != 0 else np.float32(0)
         n_zeros += scores[r] == 0
-    for i in range(m):
+    for i in range(n):
         r = learner.reached[i]
         lanes[r % LANES] += np.float64(exponentials[r])
-    total = total_of(load(lanes, 0))
-    for i in range(m, n):
-        total += np.float64(exponentials[learner.reached[i]])
     of_zeros = shared_by_zeros(inverse, n_zeros, top)
-    return total + of_zeros, of_zeros
+    return total_of(load(lanes, 0)) + of_zeros, of_zeros
 
 
 @moments.register(SparseLearner)
 def sparse_moments(learner, inverse, scores, k, top, exponentials):
     """As `calibration.moments`, over the classes reached."""
-    n, in_lines = learner.reach[N_REACHED], k // LANES * LANES
+    n = learner.reach[N_REACHED]
     if n == ALL:
         return moments(scores, inverse, scores, k, top, exponentials)
     lanes = learner.lanes
     store(lanes, 0, spread(0.0))
     store(lanes, LANES, spread(0.0))
-    m = n_below(learner, in_lines)
-    for i in range(m):
+    for i in range(n):
         r = learner.reached[i]
         z = far_below(inverse, scores[r], top)
         share = np.float64(exponentials[r]) * z
         lanes[r % LANES] += share
         lanes[LANES + r % LANES] += share * z
-    first, second = total_of(load(lanes, 0)), total_of(load(lanes, LANES))
-    for i in range(m, n):
-        r = learner.reached[i]
-        z = far_below(inverse, scores[r], top)
-        share = np.float64(exponentials[r]) * z
-        first += share
-        second += share * z
-    return first, second
-
-
-@inlined
-def n_below(learner, stop):
-    """Return how many of the classes reached have a number below `stop`."""
-    n = learner.reach[N_REACHED]
-    while n > 0 and learner.reached[n - 1] >= stop:
-        n -= 1
-    return n
+    return total_of(load(lanes, 0)), total_of(load(lanes, LANES))

@@ -23,6 +23,7 @@ from kesler.compiled.jit import (
 )
 from kesler.compiled.lanes import LANES
 from kesler.compiled.learner import Blocks, Heard, Ratings, Solver
+from kesler.compiled.slices import cut, length_of
 from kesler.compiled.sparse_rows import (
     IN_TABLE,
     MOST_MOVED,
@@ -76,28 +77,11 @@ def make_sparse_scratch(learner, indptr):
 @allocating
 def make_sparse_solver(learner):
     """Room for the one constraint of a trial."""
-    numbers, floats = np.empty(1, np.int64), np.empty(1)
-    return Solver(
-        learner.ranks,
-        numbers,
-        np.empty(2, np.int64),
-        numbers,
-        np.empty(1, np.int64),
-        np.empty(1, np.int64),
-        np.empty(1),
-        np.empty(1),
-        np.empty(1),
-        np.empty((1, 0)),
-        np.empty((0, 0)),
-        numbers,
-        numbers,
-        np.zeros(2, np.int64),
-        learner.coefficients,
-        learner.is_moved,
-        np.empty(MOST_MOVED, np.int64),
-        floats,
-        learner.exponentials,
-    )
+    integers, doubles = (1, 2, 1, 1, 1, 1, 1, 2, MOST_MOVED), (1, 1, 1, (1, 0), (0, 0))
+    held = np.zeros(length_of(integers), np.int64), np.zeros(length_of(doubles))
+    before = (learner.coefficients, held[1])
+    others = (learner.is_moved, learner.exponentials, learner.ranks, held)
+    return Solver(*(cut(held[0], integers) + cut(held[1], doubles) + before + others))
 
 
 @kernel(types.void(SPARSE_LEARNER, INT))

@@ -204,7 +204,7 @@ def make_kernel_scratch(learner, indptr):
             n_views = n_classes
     n_conditioned = 0 if learner.conditioning[METHOD] == NONE else longest
     return KernelScratch(
-        np.empty(n_classes, np.float32),
+        np.zeros(n_classes, np.float32),
         np.zeros((n_views, longest + 1), np.float32),
         np.empty(n_views, np.float32),
         np.empty(PANEL, np.float32),

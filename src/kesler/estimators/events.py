@@ -114,7 +114,8 @@ or sparse row
         machine = self.__dict__.get("_machine")
         if machine is not None:
             with machine.lock:
-                n_names = len(self.__dict__.get("_names") or ())
+                names = self.__dict__.get("_names")
+                n_names = 0 if names is None else len(names.indices)
                 try:
                     if self._read(x, machine, learn=True):
                         return _trial_of_event(machine, *self._told_one(y), keep_scores=keep_scores)
@@ -141,8 +142,13 @@ def _trial_of_event(
     *,
     keep_scores: bool,
 ) -> tuple[int, npt.NDArray[np.float32]]:
-    scores, n_known = NO_SCORES, machine.n_known
     if keep_scores:
+        n_known = machine.n_known
         scores = np.empty((1, machine.classes.count_with(labels)), dtype=np.float32)
-    predictions, _ = machine.learn(machine.event, labels, None, answers, scores)
-    return int(predictions[0]), scores[0, :n_known] if keep_scores else scores
+        predictions, _ = machine.learn(machine.event, labels, None, answers, scores)
+        return int(predictions[0]), scores[0, :n_known]
+    predicted = machine.learn_event(labels[0]) if answers is Answers.of_classes else None
+    if predicted is None:
+        predictions, _ = machine.learn(machine.event, labels, None, answers)
+        predicted = int(predictions[0])
+    return predicted, NO_SCORES

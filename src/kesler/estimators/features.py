@@ -165,7 +165,7 @@ class FeatureReader:
             x = presence([x])
         if type(x) in DICTIONARIES:
             names = None if "n_features_in_" in own else own.get("_names")
-            return names is not None and event.read_mapping(x, names.indices, joins=learn)
+            return names is not None and event.read_mapping(x, names, joins=learn)
         width = own.get("n_features_in_")
         if type(x) is np.ndarray:
             return x.shape == (width,) and event.read_array(x)
