@@ -14,7 +14,8 @@ from numba import types
 
 from kesler.compiled import lanes
 from kesler.compiled.jit import FLOAT_TABLE, FLOATS, INDICES, INT, kernel
-from kesler.compiled.scores import add_products, best, best_but
+from kesler.compiled.products import add_products
+from kesler.compiled.scores import best, best_but
 
 NUMBERS = st.floats(-1e3, 1e3, width=32)
 SCORES = st.sampled_from([-2.0, -0.0, 0.0, 1.0, 1.5, np.inf, -np.inf])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from kesler.compiled.calibration import calibrate
+from kesler.compiled.calibration import calibrate, whole_lines
 from kesler.compiled.jit import (
     DOUBLE_STACK,
     DOUBLE_TABLE,
@@ -124,8 +124,8 @@ def combine(bank, winners, chances, codes, predictions, scores, probabilities):
     predictions, scores, probabilities : as in `kesler.compiled.weight_trial.learn`.
     """
     n_classes = chances.shape[2] - 2
-    blended, votes = np.empty(n_classes), np.empty(n_classes, np.float32)
-    exponentials = np.empty(n_classes, np.float32)
+    blended, room = np.empty(n_classes), whole_lines(n_classes)
+    votes, exponentials = np.zeros(room, np.float32), np.empty(room, np.float32)
     for t in range(codes.shape[0]):
         k, y = bank.counters[FIRST_SEEN], codes[t]
         blend(bank, winners, chances, t, k, blended)

@@ -25,7 +25,8 @@ from kesler.compiled.jit import (
 )
 from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, SHARED, WIDTH
 from kesler.compiled.maps import TABLE
-from kesler.compiled.scores import add_products, clear, of_map
+from kesler.compiled.products import add_products
+from kesler.compiled.scores import clear, of_map
 
 
 class Joint(NamedTuple):

@@ -51,9 +51,9 @@ SHRINKAGE, FLOOR, PSEUDO_ROWS, PRIOR = range(4)
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST, VIOLATED_VS_REST = range(9)
 # The virtual class of score 0 that stands for the rest in a pair.
 THE_REST = -1
-# What `counts` of a solver tells: Gram columns in use, and whether the trial's loops run over
-# classes.
-IN_USE, WIDE = range(2)
+# What `counts` of a solver tells: Gram columns in use, whether the trial's loops run over classes,
+# and whether it has too few pairs for loops over the views of all classes.
+IN_USE, WIDE, FEW = range(3)
 # The level of a class that an answer says nothing about, where that means nothing.
 NOT_COMPARED = -1
 # What a rule sees of them beside their losses.
@@ -200,8 +200,9 @@ class Scratch(NamedTuple):
     conditioned; shared_rates : (parts, longest row); rates : (parts, longest row, classes), if they
     are adaptive and wanted again; amounts : (parts, longest row), what the views add to weights
     that are wanted again; tables : (parts, longest row, classes), these views, zeros behind the
-    known classes; upcoming : (2,), where among the words of all rows those of the next one begin
-    and end, if what scores this row is to ask for their weights; held : what pieces are cut of.
+    known classes; entries : (longest row,), their numbers; upcoming : (2,), where among the words
+    of all rows those of the next one begin and end, if what scores this row is to ask for their
+    weights; held : what the others are cut out of.
     """
 
     scores: npt.NDArray[np.float32]
@@ -216,6 +217,7 @@ class Scratch(NamedTuple):
     vectors: npt.NDArray[np.float32]
     shared_rates: npt.NDArray[np.float32]
     rates: npt.NDArray[np.float32]
+    packed: npt.NDArray[np.float32]
     amounts: npt.NDArray[np.float32]
     products: npt.NDArray[np.float64]
     out: npt.NDArray[np.float64]
@@ -223,7 +225,9 @@ class Scratch(NamedTuple):
     exact: npt.NDArray[np.float64]
     positions: npt.NDArray[np.int64]
     upcoming: npt.NDArray[np.int64]
+    chosen: npt.NDArray[np.int64]
     tables: npt.NDArray[np.float32]
+    entries: npt.NDArray[np.int32]
     views: Views
     words: npt.NDArray[np.int32]
     held: Any
@@ -235,10 +239,10 @@ class Solver(NamedTuple):
     ranks : as in `Learner`; levels, lowest, top : (classes,), of the answer;
     better, worse, losses, norms, steps : (pairs,);
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
-    where the column of a class is, -1 if nowhere; counts : (2,), numbers as named above;
+    where the column of a class is, -1 if nowhere; counts : (3,), numbers as named above;
     coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
     after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
-    scores; held : what pieces are cut of.
+    scores; held : what the others are cut out of.
     """
 
     levels: npt.NDArray[np.int64]
@@ -373,19 +377,21 @@ def make_scratch(learner, rows):
     is_rated = asks_for_all(learner.rule[1]) and learner.metric[METRIC] == ADAPTIVE
     of_classes = (n_classes, n_classes, n_classes, width)
     of_row = (longest, longest, longest, n_conditioned, (longest, 1), (n_vectors, n_classes))
-    rates, rated = (n_parts, longest), (n_parts if is_rated else 0, longest, n_classes)
-    floats = (*of_classes, *of_row, rates, rated, (n_kept, longest))
+    n_rated, rates = n_parts if is_rated else 0, (n_parts, longest)
+    rated, packed = (n_rated, longest, n_classes), (n_rated, longest * n_classes // 2)
+    floats = (*of_classes, *of_row, rates, rated, packed, (n_kept, longest))
     doubles = (n_classes, 1, n_positions, n_conditioned)
-    integers = (n_classes, n_classes, n_positions, 2)
+    integers = (n_classes, n_classes, n_positions, 2, 1 + n_classes)
     held = (
         np.empty(length_of(floats), np.float32),
         np.empty(length_of(doubles)),
         np.zeros(length_of(integers), np.int64),
         np.zeros((n_kept, longest, n_classes), np.float32),
+        np.arange(longest).astype(np.int32),
     )
-    begins, ends, positions, upcoming = cut(held[2], integers)
+    begins, ends, positions, upcoming, chosen = cut(held[2], integers)
     views = Views(begins, ends, rows.ratings.indices, rows.ratings.values, learner.sums)
-    others = (positions, upcoming, held[3], views, rows.indices, held)
+    others = (positions, upcoming, chosen, held[3], held[4], views, rows.indices, held)
     return Scratch(*(cut(held[0], floats) + cut(held[1], doubles) + others))
 
 
@@ -445,7 +451,7 @@ def make_solver(learner, n_classes, heard):
     n_others, n_after = (most, n_classes) if sight == GRAM else (0, 0)
     of_pairs, of_columns = (most, most, most, (most, n_others)), (n_columns, n_classes)
     doubles = (*of_pairs, of_columns, n_classes, n_after)
-    integers = (n_classes, most_levels, most_levels, most, most, n_columns, n_classes, 2, n_classes)
+    integers = (n_classes, most_levels, most_levels, most, most, n_columns, n_classes, 3, n_classes)
     held = (
         np.zeros(length_of(integers), np.int64),
         np.zeros(length_of(doubles)),

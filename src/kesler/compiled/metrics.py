@@ -126,7 +126,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
-        if wide and is_wide_part(learner, part):
+        if wide and is_wide_part(learner, part, solver):
             change_widely(learner, part, indices, values, k, scratch)
         elif learner.parts[part, KIND] == ORDERED:
             move_part(learner, part, indices, values, n_moved, scratch, solver)
@@ -161,7 +161,7 @@ def measure_pairs(learner, indices, values, k, m, scratch, solver):
     clear(solver.norms, m)
     wide = solver.counts[WIDE] != 0
     for part in range(learner.parts.shape[0]):
-        if not (wide and is_wide_part(learner, part)):
+        if not (wide and is_wide_part(learner, part, solver)):
             for j in range(m):
                 solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
         elif is_vs_rest(learner.rule[1]):

@@ -44,7 +44,7 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
         size = largest(values)
-        if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part):
+        if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part, solver):
             n, sums = indices.shape[0], scratch.amounts[part]
             sum_views(scratch.tables[part], n, min(k, scratch.wide.shape[0]), scratch.wide, sums)
             if not largest(sums[:n]) <= LARGEST:
@@ -87,7 +87,7 @@ def move(learner, indices, values, n_moved, scratch, solver):
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
-        if wide and is_wide_part(learner, part):
+        if wide and is_wide_part(learner, part, solver):
             change_widely(learner, part, indices, values, k, scratch)
         else:
             move_part(learner, part, indices, values, n_moved, scratch, solver)

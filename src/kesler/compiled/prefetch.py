@@ -23,7 +23,7 @@ def fetch_ahead(learner, rows, t, k, scratch):
     """Ask for what a trial on row t will read, if there is one.
 
     More than a few lines at a time would be waited for: where scores go through all weights of a
-    row, they ask for those of the next on the way (`scores.add_products`). Before the first row
+    row, they ask for those of the next on the way (`products.add_products`). Before the first row
     there is no such way.
     """
     too_few = learner.weights.shape[0] * learner.weights.shape[1] < LEAST

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kesler.compiled.fetch import fetch
 from kesler.compiled.given import add_given_scores
 from kesler.compiled.jit import always_inlined, by_learner, inlined
-from kesler.compiled.lanes import LANES, highest_of, holds, larger, load, spread, store
+from kesler.compiled.lanes import LANES, highest_of, holds, larger, load, spread
 from kesler.compiled.learner import (
     FACTOR,
     FIRST_SEEN,
@@ -25,8 +24,8 @@ from kesler.compiled.learner import (
 )
 from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
-from kesler.compiled.prefetch import MOST_LINES
-from kesler.compiled.wide import add_table_scores, width_of
+from kesler.compiled.products import add_products
+from kesler.compiled.wide import width_of
 from kesler.compiled.worth import lift_of
 
 
@@ -45,97 +44,6 @@ def clear(array, n):
     """Set the first n numbers to 0 (a slice would compile four times as long)."""
     for i in range(n):
         array[i] = 0
-
-
-@always_inlined
-def add_products(indices, values, upcoming, weights, offset, width, out):
-    """out[r] += x_i weights[i, offset + r], i by i, asking for the weights of upcoming features.
-
-    Each class by itself, so that no vector changes a bit. A sum waits for the one before: those of
-    many classes are under way at a time, and stay in registers from the first feature to the last.
-    """
-    in_lines = width // LANES * LANES
-    nothing, start = upcoming[:0], 0
-    while start + 4 * LANES <= in_lines:
-        asked = upcoming if start < MOST_LINES * LANES else nothing
-        add_four_lines(indices, values, asked, weights, offset + start, out, start)
-        start += 4 * LANES
-    while start + 2 * LANES <= in_lines:
-        asked = upcoming if start < MOST_LINES * LANES else nothing
-        add_two_lines(indices, values, asked, weights, offset + start, out, start)
-        start += 2 * LANES
-    while start < in_lines:
-        asked = upcoming if start < MOST_LINES * LANES else nothing
-        add_line(indices, values, asked, weights, offset + start, out, start)
-        start += LANES
-    for r in range(in_lines, width):
-        for j in range(indices.shape[0]):
-            out[r] += weights.dtype.type(values[j]) * weights[indices[j], offset + r]
-
-
-@always_inlined
-def add_four_lines(indices, values, upcoming, weights, column, out, r):
-    """Add the products of the classes of four cache lines."""
-    row, number = weights.shape[1], weights.dtype.type
-    a, b = load(out, r), load(out, r + LANES)
-    c, d = load(out, r + 2 * LANES), load(out, r + 3 * LANES)
-    for j in range(indices.shape[0]):
-        x, start = number(values[j]), indices[j] * row + column
-        if j < upcoming.shape[0]:
-            ahead = upcoming[j] * row + column
-            fetch(weights, ahead)
-            fetch(weights, ahead + LANES)
-            fetch(weights, ahead + 2 * LANES)
-            fetch(weights, ahead + 3 * LANES)
-        a = a + load(weights, start) * x
-        b = b + load(weights, start + LANES) * x
-        c = c + load(weights, start + 2 * LANES) * x
-        d = d + load(weights, start + 3 * LANES) * x
-    fetch_rest(indices, upcoming, weights, column, 4 * LANES)
-    store(out, r, a)
-    store(out, r + LANES, b)
-    store(out, r + 2 * LANES, c)
-    store(out, r + 3 * LANES, d)
-
-
-@always_inlined
-def add_two_lines(indices, values, upcoming, weights, column, out, r):
-    """Add the products of the classes of two cache lines."""
-    row, number = weights.shape[1], weights.dtype.type
-    a, b = load(out, r), load(out, r + LANES)
-    for j in range(indices.shape[0]):
-        x, start = number(values[j]), indices[j] * row + column
-        if j < upcoming.shape[0]:
-            ahead = upcoming[j] * row + column
-            fetch(weights, ahead)
-            fetch(weights, ahead + LANES)
-        a = a + load(weights, start) * x
-        b = b + load(weights, start + LANES) * x
-    fetch_rest(indices, upcoming, weights, column, 2 * LANES)
-    store(out, r, a)
-    store(out, r + LANES, b)
-
-
-@always_inlined
-def add_line(indices, values, upcoming, weights, column, out, r):
-    """Add the products of the classes of one cache line."""
-    row, number = weights.shape[1], weights.dtype.type
-    a = load(out, r)
-    for j in range(indices.shape[0]):
-        x, start = number(values[j]), indices[j] * row + column
-        if j < upcoming.shape[0]:
-            fetch(weights, upcoming[j] * row + column)
-        a = a + load(weights, start) * x
-    fetch_rest(indices, upcoming, weights, column, LANES)
-    store(out, r, a)
-
-
-@always_inlined
-def fetch_rest(indices, upcoming, weights, column, width):
-    """Ask for the weights of the upcoming features of which there are more than of these."""
-    for j in range(indices.shape[0], upcoming.shape[0]):
-        for r in range(0, width, LANES):
-            fetch(weights, upcoming[j] * weights.shape[1] + column + r)
 
 
 @inlined
@@ -184,20 +92,26 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
     k = min(k, learner.counters[FIRST_SEEN])
     if learner.parts[part, KIND] == SHARED and scratch.tables.shape[0]:
         keep_views(learner, part, indices, values, k, scratch)
-        column, table = learner.parts[part, OFFSET], scratch.tables[part]
+        weights, table = scratch.phi[:n], scratch.tables[part]
+        weigh_views(learner, part, indices, weights)
         width = width_of(k, scores.shape[0])
-        lift = lift_of(learner, part)
-        add_table_scores(learner.weights, column, lift, indices, table, width, scores)
+        add_products(scratch.entries[:n], weights, indices[:0], table, 0, width, scores)
         return
     if learner.parts[part, KIND] == SHARED:
         vectors = scratch.narrow[:n]
-        lift = lift_of(learner, part)
-        for j in range(n):
-            vectors[j, 0] = learner.weights[indices[j], learner.parts[part, OFFSET]] + lift
+        weigh_views(learner, part, indices, vectors[:, 0])
     else:
         vectors = scratch.vectors[:n]
         class_vectors(learner, part, indices, k, vectors)
     of_map(learner, part, PROJECT, indices, values, vectors, k, scores, scratch.products)
+
+
+@inlined
+def weigh_views(learner, part, indices, weights):
+    """weights[j] = that of the j-th entry's view in a shared part."""
+    lift, column = lift_of(learner, part), learner.parts[part, OFFSET]
+    for j in range(indices.shape[0]):
+        weights[j] = learner.weights[indices[j], column] + lift
 
 
 @inlined

@@ -1,6 +1,6 @@
 """Scores over sparse rows of weights, of the classes that have a weight on the row; 0 for others.
 
-Sums have the order of `scores.add_products`, one feature after the other, so that they have its
+Sums have the order of `products.add_products`, one feature after the other, so that they have its
 bits: a class without a weight adds 0 x, which changes nothing.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
@@ -13,8 +13,8 @@ from kesler.compiled.calibration import far_below, moments, of_score, shared_by_
 from kesler.compiled.choices import is_ahead
 from kesler.compiled.jit import inlined
 from kesler.compiled.lanes import LANES, load, spread, store, total_of
+from kesler.compiled.products import add_products
 from kesler.compiled.scores import (
-    add_products,
     best,
     best_but,
     clear,

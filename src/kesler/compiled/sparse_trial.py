@@ -77,7 +77,7 @@ def make_sparse_scratch(learner, indptr):
 @allocating
 def make_sparse_solver(learner):
     """Room for the one constraint of a trial."""
-    integers, doubles = (1, 2, 1, 1, 1, 1, 1, 2, MOST_MOVED), (1, 1, 1, (1, 0), (0, 0))
+    integers, doubles = (1, 2, 1, 1, 1, 1, 1, 3, MOST_MOVED), (1, 1, 1, (1, 0), (0, 0))
     held = np.zeros(length_of(integers), np.int64), np.zeros(length_of(doubles))
     before = (learner.coefficients, held[1])
     others = (learner.is_moved, learner.exponentials, learner.ranks, held)

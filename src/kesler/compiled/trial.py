@@ -124,7 +124,7 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
     if m and learner.algorithm[0] != 0:
         run_algorithm(learner, indices, values, scratch, solver)
     elif m:
-        choose_loops(learner, m, k, solver)
+        choose_loops(learner, m, k, scratch, solver)
         gather_gradient(learner, indices, values, k, m, weight, scratch, solver)
         m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         n_moved = sum_coefficients(m, solver)

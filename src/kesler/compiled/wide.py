@@ -1,7 +1,9 @@
-"""Wide moves: where most classes move, the loops run over classes, a feature after the other.
+"""Wide moves: where many classes move, the loops run over classes, a feature after the other.
 
 They do what the walk of `moves.py` does, number by number, for parts that have one hypothesis a
-class over x itself, or one for all classes over a map, whose views are kept from the scoring.
+class over x itself, or one for all classes over a map, whose views are kept from the scoring. Most
+go over whole lines of classes, whether these move or not; adaptive rates, whose roots take longer
+than all the rest, are found for those alone that do, unless most of them do.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -10,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.lanes import LANES, load, spread, store, total_of
 from kesler.compiled.learner import (
     ADAPTIVE,
     CONFIDENT,
     EUCLIDEAN,
+    FEW,
     GATHER,
     GIVEN,
     ITSELF,
@@ -29,32 +33,46 @@ from kesler.compiled.learner import (
     THE_REST,
     WIDE,
     asks_for_all,
+    is_vs_rest,
 )
+from kesler.compiled.products import add_products
 from kesler.compiled.rates import begin_walk, gathered, rate_of, scale_of
 from kesler.compiled.worth import WORTH
 
 
 @inlined
-def is_wide_part(learner, part):
-    """Whether there are loops over classes for a part."""
+def is_wide_part(learner, part, solver):
+    """Whether there are loops over classes for a part, in a trial that has such loops."""
     kind, view = learner.parts[part, KIND], learner.parts[part, MAP]
-    return (kind == PER_CLASS and view == ITSELF) or (kind == SHARED and view > GIVEN)
+    if kind == PER_CLASS:
+        return view == ITSELF
+    return kind == SHARED and view > GIVEN and solver.counts[FEW] == 0
 
 
 @by_learner
-def choose_loops(learner, m, k, solver):
+def choose_loops(learner, m, k, scratch, solver):
     """Choose loops over classes where a rule has asked for all classes and found enough pairs.
 
-    A class alone is visited in strides of a row, at several times the cost of one in a vector.
+    A class alone is visited in strides of a row, at several times the cost of one in a vector; one
+    view of a class that is kept, at many times. `scratch.chosen` becomes the classes for which
+    adaptive rates are found after their number, which is 0 if they are found for all.
     """
-    plain = learner.states.shape[0] == 0
-    solver.counts[WIDE] = asks_for_all(learner.rule[1]) and 8 * m >= k and plain
+    plain, is_adaptive = learner.states.shape[0] == 0, learner.metric[METRIC] == ADAPTIVE
+    chooses = is_adaptive and is_vs_rest(learner.rule[1]) and 2 * m < k
+    solver.counts[FEW] = 32 * m < k
+    has_enough = chooses or 8 * m >= k
+    solver.counts[WIDE] = asks_for_all(learner.rule[1]) and has_enough and plain
+    scratch.chosen[0] = 0
+    if chooses:
+        scratch.chosen[0] = m
+        for j in range(m):
+            scratch.chosen[1 + j] = max(solver.better[j], solver.worse[j])
 
 
 @inlined
 def width_of(k, room):
-    """Return k rounded up to vectors of eight: the columns behind hold zeros."""
-    return min(room, (k + 7) // 8 * 8)
+    """Return k rounded up to whole lines: the columns behind hold zeros."""
+    return min(room, (k + LANES - 1) // LANES * LANES)
 
 
 @inlined
@@ -88,13 +106,19 @@ def change_widely(learner, part, indices, values, k, scratch):
             find_rates(learner, first, indices, rates)
         move_shared(weights, first, indices, scratch.amounts[part], rates)
         return
-    width = width_of(k, wide.shape[0])
+    width, chosen = width_of(k, wide.shape[0]), scratch.chosen[1 : 1 + scratch.chosen[0]]
+    if kind == ADAPTIVE and not gathers and chosen.shape[0]:
+        move_chosen(weights, indices, values, first, chosen, wide, scratch.packed[part])
+        return
     if kind == ADAPTIVE and not gathers:
         move_adaptively(weights, indices, values, first, width, wide, scratch.rates[part])
         return
     scales = scratch.scales
     find_scales(learner, indices, scales)
-    if gathers:
+    if gathers and chosen.shape[0]:
+        rates = scratch.packed[part]
+        gather_chosen(evidence, indices, values, first, chosen, wide, share, scales, rates)
+    elif gathers:
         rates = scratch.rates[part]
         gather_rows(evidence, indices, values, first, width, wide, share, scales, rates)
     elif kind == CONFIDENT:
@@ -117,9 +141,11 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
             find_rates(learner, first, indices, rates)
         add_shared_lengths(scratch.tables[part], rates, indices.shape[0], k, y, lengths)
         return
-    width = width_of(k, lengths.shape[0])
-    if kind == ADAPTIVE:
-        add_lengths(values, width, scratch.rates[part], lengths)
+    width, chosen = width_of(k, lengths.shape[0]), scratch.chosen[1 : 1 + scratch.chosen[0]]
+    if kind == ADAPTIVE and chosen.shape[0]:
+        add_chosen_lengths(values, chosen, scratch.packed[part], lengths)
+    elif kind == ADAPTIVE:
+        add_lengths(scratch.entries, values, scratch.phi, width, scratch.rates[part], lengths)
     else:
         find_scales(learner, indices, scratch.scales)
         evidence, worth = learner.evidence, np.float32(learner.forgetting[WORTH])
@@ -151,6 +177,7 @@ def find_rates(learner, column, indices, rates):
 
 
 # ---- loops over arrays alone: what vectorises is a function of its own ---------------------------
+# Columns come by whole lines, and those behind the classes hold zeros.
 
 
 @inlined
@@ -167,23 +194,68 @@ def gather_rows(evidence, indices, values, first, width, wide, share, scales, ra
 
 
 @inlined
+def gather_chosen(evidence, indices, values, first, chosen, wide, share, scales, rates):
+    """As `gather_rows`, for some classes alone: their rates follow each other, row by row."""
+    start, m, p = np.uintp(first), np.uintp(chosen.shape[0]), np.uintp(0)
+    one = np.uintp(1)
+    for j in range(indices.shape[0]):
+        x, i = values[j], np.uintp(indices[j])
+        for c in range(m):
+            r = np.uintp(chosen[c])
+            grown = gathered(evidence[i, start + r], share, wide[r] * x)
+            evidence[i, start + r] = grown
+            rates[p] = grown
+            p += one
+    for q in range(p):
+        rates[q] = rate_of(ADAPTIVE, rates[q], np.float32(1))
+    p = np.uintp(0)
+    for j in range(indices.shape[0]):
+        scale = scales[j]
+        for _ in range(m):
+            rates[p] *= scale
+            p += one
+
+
+@inlined
+def move_chosen(weights, indices, values, first, chosen, wide, rates):
+    """weights[i, r] += c_r x_i rate[i, r], of some classes alone."""
+    start, m, p = np.uintp(first), np.uintp(chosen.shape[0]), np.uintp(0)
+    for j in range(indices.shape[0]):
+        x, i = values[j], np.uintp(indices[j])
+        for c in range(m):
+            r = np.uintp(chosen[c])
+            weights[i, start + r] += wide[r] * x * rates[p]
+            p += np.uintp(1)
+
+
+@inlined
+def add_chosen_lengths(values, chosen, rates, lengths):
+    """lengths[r] += sum_i x_i^2 rate[i, r], of some classes alone."""
+    m, p = np.uintp(chosen.shape[0]), np.uintp(0)
+    for j in range(values.shape[0]):
+        squared = values[j] * values[j]
+        for c in range(m):
+            lengths[np.uintp(chosen[c])] += rates[p] * squared
+            p += np.uintp(1)
+
+
+@inlined
 def move_rows(weights, indices, values, first, width, wide, scales):
     """weights[i, r] += c_r x_i scale_i."""
-    start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
-        x, i, scale = values[j], np.uintp(indices[j]), scales[j]
-        for r in range(stop):
-            weights[i, start + r] += wide[r] * x * scale
+        x, scale, start = values[j], scales[j], indices[j] * weights.shape[1] + first
+        for r in range(0, width, LANES):
+            store(weights, start + r, load(weights, start + r) + load(wide, r) * x * scale)
 
 
 @inlined
 def move_adaptively(weights, indices, values, first, width, wide, rates):
     """weights[i, r] += c_r x_i rate[i, r]."""
-    start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
-        x, i, row = values[j], np.uintp(indices[j]), np.uintp(j)
-        for r in range(stop):
-            weights[i, start + r] += wide[r] * x * rates[row, r]
+        x, start, row = values[j], indices[j] * weights.shape[1] + first, j * rates.shape[1]
+        for r in range(0, width, LANES):
+            amount = load(wide, r) * x * load(rates, row + r)
+            store(weights, start + r, load(weights, start + r) + amount)
 
 
 @inlined
@@ -212,50 +284,35 @@ def add_row_lengths(evidence, kind, indices, values, first, width, scales, worth
 
 
 @inlined
-def add_lengths(values, width, rates, lengths):
+def add_lengths(entries, values, squares, width, rates, lengths):
     """lengths[r] += sum_i x_i^2 rate[i, r]."""
-    stop = np.uintp(width)
-    for j in range(values.shape[0]):
-        squared, row = values[j] * values[j], np.uintp(j)
-        for r in range(stop):
-            lengths[r] += squared * rates[row, r]
+    n = values.shape[0]
+    for j in range(n):
+        squares[j] = values[j] * values[j]
+    add_products(entries[:n], squares[:n], entries[:0], rates, 0, width, lengths)
 
 
 @inlined
 def gather_shared(evidence, column, indices, table, n, wide, share):
     """evidence[i] += share sum_r (c_r phi_i(x, r))^2."""
-    stop, c = np.uintp(n), np.uintp(column)
-    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    c, nothing = np.uintp(column), spread(np.float32(0))
     for j in range(indices.shape[0]):
-        row, i, r = np.uintp(j), np.uintp(indices[j]), np.uintp(0)
-        t, u, v, w = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        while r < stop:  # behind the classes there are zeros, to full vectors
-            p, q = wide[r] * table[row, r], wide[r + one] * table[row, r + one]
-            s, z = wide[r + two] * table[row, r + two], wide[r + three] * table[row, r + three]
-            t += p * p
-            u += q * q
-            v += s * s
-            w += z * z
-            r += four
-        total = share * ((t + u) + (v + w))
-        evidence[i, c] = min(evidence[i, c] + total, np.float32(LARGEST))
+        i, line = np.uintp(indices[j]), nothing
+        for r in range(0, n, LANES):
+            moved = load(wide, r) * load(table, j * table.shape[1] + r)
+            line = line + moved * moved
+        evidence[i, c] = min(evidence[i, c] + share * total_of(line), np.float32(LARGEST))
 
 
 @inlined
 def sum_views(table, n_entries, n, wide, sums):
-    """sums[j] = sum_r c_r phi_i(x, r) at the j-th entry, four sums at a time: none waits."""
-    stop = np.uintp(n)
-    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    """sums[j] = sum_r c_r phi_i(x, r) at the j-th entry."""
+    nothing = spread(np.float32(0))
     for j in range(n_entries):
-        row, r = np.uintp(j), np.uintp(0)
-        a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        while r < stop:
-            a += wide[r] * table[row, r]
-            b += wide[r + one] * table[row, r + one]
-            c += wide[r + two] * table[row, r + two]
-            d += wide[r + three] * table[row, r + three]
-            r += four
-        sums[j] = (a + b) + (c + d)
+        line = nothing
+        for r in range(0, n, LANES):
+            line = line + load(wide, r) * load(table, j * table.shape[1] + r)
+        sums[j] = total_of(line)
 
 
 @inlined
@@ -269,21 +326,11 @@ def move_shared(weights, column, indices, sums, rates):
 @inlined
 def add_shared_lengths(table, rates, n_entries, n, y, lengths):
     """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST."""
-    stop = np.uintp(n)
-    for j in range(n_entries):
-        row, rate, own = np.uintp(j), rates[j], np.float32(0)
-        if y != THE_REST:
-            own = table[row, np.uintp(y)]
-        for s in range(stop):
-            gap = own - table[row, s]
-            lengths[s] += rate * (gap * gap)
-
-
-@inlined
-def add_table_scores(weights, column, lift, indices, table, width, scores):
-    """scores[r] += sum_i (weights[i] + lift) phi_i(x, r)."""
-    stop, c = np.uintp(width), np.uintp(column)
-    for j in range(indices.shape[0]):
-        row, weight = np.uintp(j), weights[np.uintp(indices[j]), c] + lift
-        for r in range(stop):
-            scores[r] += weight * table[row, r]
+    for s in range(0, n, LANES):
+        line, own = load(lengths, s), np.float32(0)
+        for j in range(n_entries):
+            if y != THE_REST:
+                own = table[np.uintp(j), np.uintp(y)]
+            gap = load(table, j * table.shape[1] + s) - own
+            line = line + gap * gap * rates[j]
+        store(lengths, s, line)
