@@ -200,9 +200,12 @@ def cell(setting: dict[str, Any], seconds: float | None) -> str:
 def main() -> None:
     """Run what is asked for, and put it beside what was run before."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all unless told")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
+    unknown = [name for name in arguments.problems if name not in PROBLEMS]
+    if unknown:
+        parser.error(f"there is no set {unknown[0]!r}: choose among {', '.join(PROBLEMS)}")
     path = RESULTS / "batch_softmax.json"
     before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
@@ -213,7 +216,7 @@ def main() -> None:
         f"scikit-learn {sklearn.__version__}",
         "problems": before["problems"],
     }
-    for name in arguments.problems:
+    for name in arguments.problems or PROBLEMS:
         results["problems"][name] = measure(name, arguments.repeats)
         path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         path.with_suffix(".md").write_text(page(results), encoding="utf-8")

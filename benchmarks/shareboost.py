@@ -277,11 +277,14 @@ def cells(row: dict[str, Any], limit: float) -> str:
 def main() -> int:
     """Run what is asked for, and put it beside what was run before."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all unless told")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--shortlist", type=int, default=1)
     parser.add_argument("--limit", type=float, default=900.0)
     arguments = parser.parse_args()
+    unknown = [name for name in arguments.problems if name not in PROBLEMS]
+    if unknown:
+        parser.error(f"there is no set {unknown[0]!r}: choose among {', '.join(PROBLEMS)}")
     path = RESULTS / "shareboost.json"
     before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
     threads = max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
@@ -293,7 +296,7 @@ def main() -> int:
         "problems": before["problems"],
         "growth": growth(),
     }
-    for name in arguments.problems:
+    for name in arguments.problems or PROBLEMS:
         results["problems"][name] = measure(
             name, arguments.repeats, arguments.limit, arguments.shortlist
         )
