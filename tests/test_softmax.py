@@ -133,6 +133,24 @@ def test_a_line_is_searched_to_where_it_is_flat(bottom, power):
     assert abs(line.slope(flat_share(line))) <= 0.02 * abs(line.slope(0.0))
 
 
+class Counted:
+    """A slope that grows by a power of the share, and how often it was asked for."""
+
+    def __init__(self, bottom, power):
+        self.bottom, self.power, self.n_trials = bottom, power, 0
+
+    def slope(self, share):
+        self.n_trials += share > 0
+        return (share / self.bottom) ** self.power - 1
+
+
+@pytest.mark.parametrize(("bottom", "power"), [(1e-5, 2), (1e-5, 3), (700.0, 1), (1e4, 2)])
+def test_a_line_of_which_the_first_trial_is_far_off_takes_few(bottom, power):
+    line = Counted(bottom, power)
+    assert abs(line.slope(flat_share(line))) <= 0.02
+    assert line.n_trials <= 13
+
+
 # ---- the optimum -------------------------------------------------------------------------------
 
 

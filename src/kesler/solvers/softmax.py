@@ -20,6 +20,10 @@ MOST_FORCING = 0.2
 # A step along a direction ends where the slope is at most this share of the first one.
 FLAT = 0.02
 MOST_TRIALS = 60
+# Beyond the share that was tried, the next is at least and at most so many times as large.
+LEAST_WIDER, MOST_WIDER = 2.0, 8.0
+# The slope at an end that stays is taken for this share of itself at least, time after time.
+LEAST_LEFT = 0.01
 
 
 class Slopes(Protocol):
@@ -269,8 +273,9 @@ def flat_share(line: Slopes, flat: float = FLAT, share: float = 1.0) -> float:
 
     Nearly flat is a slope of at most `flat` of the first one; `share` is tried first.
 
-    Slopes grow along the line: doubles until they are no longer steep, then closes in by the
-    Illinois method. Values are not compared, whose differences vanish in rounding near the end.
+    Slopes grow along the line: goes on to where the last two point until they are no longer steep,
+    then closes in by the method of Anderson and Bjorck, which soon forgets an end that is steep by
+    orders of magnitude. Values are not compared, whose differences vanish in rounding near the end.
     """
     low, high = 0.0, np.inf
     first = below = line.slope(0.0)
@@ -279,9 +284,18 @@ def flat_share(line: Slopes, flat: float = FLAT, share: float = 1.0) -> float:
         slope = line.slope(share)
         if abs(slope) <= flat * abs(first):
             break
+        wider = _wider(share - low, share, below, slope)
         if slope < 0:
-            low, below, above, side = share, slope, above / 2 if side < 0 else above, -1
+            above *= max(LEAST_LEFT, 1 - slope / below) if side < 0 else 1.0
+            low, below, side = share, slope, -1
         else:
-            high, above, below, side = share, slope, below / 2 if side > 0 else below, 1
-        share = 2 * share if high == np.inf else low + (high - low) * below / (below - above)
+            below *= max(LEAST_LEFT, 1 - slope / above) if side > 0 else 1.0
+            high, above, side = share, slope, 1
+        share = wider if high == np.inf else low + (high - low) * below / (below - above)
     return share
+
+
+def _wider(gone: float, share: float, before: float, slope: float) -> float:
+    """Return the share at which a slope vanishes that fell from one before it, within bounds."""
+    ahead = share - gone * slope / (slope - before) if slope > before else np.inf
+    return float(np.clip(ahead, LEAST_WIDER * share, MOST_WIDER * share))
