@@ -172,7 +172,8 @@ class Machine(Memory):
         chances: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         codes, blocks = self._meet(rows, labels)
-        self._forget_mean()
+        if self.averaged:
+            self._forget_mean()
         heard = heard_of(answers(codes), weights, self._class_room)
         task = task_of(blocks, heard, len(rows), scores, chances)
         self._run(task)
@@ -192,7 +193,8 @@ class Machine(Memory):
         if code is None or not self._has_room(len(self.classes), desk.n_features):
             return None
         self._count(desk.n_features, 0)
-        self._forget_mean()
+        if self.averaged:
+            self._forget_mean()
         task = desk.trial(code, self._class_room)
         self._run(task)
         self._require_finite_steps()
