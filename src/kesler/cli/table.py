@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GAP = "   "
 # The first trial compiles the loops: after so many seconds someone who waits should be told.
 PATIENCE = 3.0
-COMPILING = "kesler: compiling the loops, once on this machine: about half a minute"
+COMPILING = "kesler: compiling the loops, once on this machine: up to half a minute"
 LEGEND = "Mistakes in % of the trials so far (error) and of those since the line above (last)"
 
 
