@@ -48,15 +48,15 @@ class Event:
     ratings = None
 
     def __init__(self) -> None:
-        from kesler.compiled import events
+        from kesler.compiled import events, recent_names
 
-        self._kernels = events
+        self._kernels, self._recent_names = events, recent_names
         self._kinds = np.array([id(kind) for kind in (str, *_NUMBERS)], dtype=np.int64)
         self.n_entries = self.n_features = self._room = 0
         self.dense = False
         self._names: Vocabulary | None = None
         self._n_forgettings = self._most_names = 0
-        self._recent = np.empty((0, 4), dtype=np.int64)
+        self._recent = recent_names.no_names(0)
         self._make_room(_FIRST_ROOM)
 
     def __len__(self) -> int:
@@ -116,13 +116,12 @@ class Event:
 
     def _make_room_for(self, names: Vocabulary) -> None:
         """Make room for twice as many names met of late as these; keep those that have been."""
-        from kesler.compiled.recent_names import no_names, take_over
-
+        no_names = self._recent_names.no_names
         former = self._recent if self._is_of(names) else no_names(0)
         self._names, self._n_forgettings = names, names.n_forgettings
         self._most_names = max(_FEWEST_NAMES, 2 * len(names))
         self._recent = no_names(self._most_names)
-        take_over(self._recent, former)
+        self._recent_names.take_over(self._recent, former)
         self._lend()
 
     def _make_room(self, n_entries: int) -> None:
@@ -130,7 +129,7 @@ class Event:
         self._entries = (
             np.empty(self._room, dtype=np.int32),
             np.empty(self._room, dtype=np.float32),
-            np.empty((self._room, 4), dtype=np.int64),
+            np.empty((self._room, self._recent_names.WIDTH), dtype=np.int64),
             np.empty(self._room, dtype=np.int64),
         )
         self._lend()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from kesler.compiled.calibration import calibrate, whole_lines
+from kesler.compiled.calibration import calibrate
 from kesler.compiled.jit import (
     DOUBLE_STACK,
     DOUBLE_TABLE,
@@ -23,6 +23,7 @@ from kesler.compiled.jit import (
     inlined,
     kernel,
 )
+from kesler.compiled.lanes import whole_lines
 from kesler.compiled.learner import FIRST_SEEN, MISTAKES, TRIALS
 from kesler.compiled.scores import best
 

@@ -20,7 +20,7 @@ from kesler.compiled.jit import (
     inlined,
     kernel,
 )
-from kesler.compiled.lanes import LANES, larger, load, spread, total_of, widen
+from kesler.compiled.lanes import LANES, larger, load, spread, total_of, whole_lines, widen
 
 # What is kept: the inverse temperature, its information (0 before the first row that teaches), the
 # answers that scores did not explain, and those heard; all but the first discounted.
@@ -108,12 +108,6 @@ def soften(learner, inverse, scores, k, top, exponentials):
         line = line + widen(load(exponentials, r))
     of_zeros = shared_by_zeros(inverse, n_zeros, top)
     return total_of(line) + of_zeros, of_zeros
-
-
-@inlined
-def whole_lines(k):
-    """Return k rounded up to whole lines."""
-    return (k + LANES - 1) // LANES * LANES
 
 
 @inlined

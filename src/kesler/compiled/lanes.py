@@ -17,7 +17,15 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
+from kesler.compiled.jit import always_inlined
+
 LANES = 16
+
+
+@always_inlined
+def whole_lines(n: int) -> int:
+    """Return n rounded up to whole lines: arrays over classes have room for them."""
+    return (n + LANES - 1) // LANES * LANES
 
 
 class Line(types.Type):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import by_learner, inlined
+from kesler.compiled.lanes import whole_lines
 from kesler.compiled.learner import (
     ADAPTIVE,
     CONFIDENT,
@@ -50,7 +51,6 @@ from kesler.compiled.wide import (
     change_widely,
     is_wide_part,
     spread_coefficients,
-    width_of,
 )
 from kesler.compiled.worth import WORTH
 
@@ -165,7 +165,7 @@ def measure_pairs(learner, indices, values, k, m, scratch, solver):
             for j in range(m):
                 solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
         elif is_vs_rest(learner.rule[1]):
-            clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
+            clear(scratch.lengths, whole_lines(k))
             add_view_lengths(learner, part, indices, values, k, THE_REST, scratch)
             for j in range(m):
                 solver.norms[j] += scratch.lengths[max(solver.better[j], solver.worse[j])]
@@ -180,7 +180,7 @@ def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
     for j in range(m):
         r, s = solver.better[j], solver.worse[j]
         if r != of:  # pairs of one better class stand in a row
-            clear(scratch.lengths, width_of(k, scratch.lengths.shape[0]))
+            clear(scratch.lengths, whole_lines(k))
             add_view_lengths(learner, part, indices, values, k, r, scratch)
             of = r
         solver.norms[j] += scratch.lengths[s]

@@ -7,7 +7,7 @@ import numpy as np
 
 from kesler.compiled.given import add_given_scores
 from kesler.compiled.jit import always_inlined, by_learner, inlined
-from kesler.compiled.lanes import LANES, highest_of, holds, larger, load, spread
+from kesler.compiled.lanes import LANES, highest_of, holds, larger, load, spread, whole_lines
 from kesler.compiled.learner import (
     FACTOR,
     FIRST_SEEN,
@@ -25,7 +25,6 @@ from kesler.compiled.learner import (
 from kesler.compiled.maps import PHI, PROJECT, TABLE, call_map
 from kesler.compiled.ordered import add_ordered_scores
 from kesler.compiled.products import add_products
-from kesler.compiled.wide import width_of
 from kesler.compiled.worth import lift_of
 
 
@@ -44,12 +43,6 @@ def clear(array, n):
     """Set the first n numbers to 0 (a slice would compile four times as long)."""
     for i in range(n):
         array[i] = 0
-
-
-@inlined
-def whole_lanes(k, room):
-    """Return k rounded up to full vectors: columns without a class hold zeros."""
-    return min(room, (k + LANES - 1) // LANES * LANES)
 
 
 @inlined
@@ -74,7 +67,7 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     kind, offset = learner.parts[part, KIND], learner.parts[part, OFFSET]
     if kind == PER_CLASS:
         upcoming = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]]
-        width = whole_lanes(k, scores.shape[0])
+        width = whole_lines(k)
         add_products(indices, values, upcoming, learner.weights, offset, width, scores)
         return
     width, column = learner.parts[part, WIDTH], scratch.column
@@ -94,7 +87,7 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
         keep_views(learner, part, indices, values, k, scratch)
         weights, table = scratch.phi[:n], scratch.tables[part]
         weigh_views(learner, part, indices, weights)
-        width = width_of(k, scores.shape[0])
+        width = whole_lines(k)
         add_products(scratch.entries[:n], weights, indices[:0], table, 0, width, scores)
         return
     if learner.parts[part, KIND] == SHARED:
@@ -164,7 +157,7 @@ def compute_phi(learner, part, indices, values, r, scratch, out):
 @by_learner
 def score(learner, indices, values, k, scratch, scores):
     """Fink (2006) Eq. 7: scores[r] = sum over the hypotheses t of class r of <w^t, phi^t(x, r)>."""
-    clear(scores, whole_lanes(k, scores.shape[0]))
+    clear(scores, whole_lines(k))
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, KIND] == ORDERED:
             add_ordered_scores(learner, part, indices, values, k, scores)

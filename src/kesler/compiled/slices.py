@@ -15,7 +15,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-LINE = 16  # numbers; pieces begin at multiples of it, so that no two share a cache line
+from kesler.compiled.lanes import LANES
+
+# Pieces begin at multiples of LANES, so that no two of float32 share a cache line.
 
 
 def length_of(shapes: Any) -> int:
@@ -23,7 +25,7 @@ def length_of(shapes: Any) -> int:
 
     A shape is a length, or a tuple of lengths.
     """
-    return sum(-(-math.prod(_lengths(shape)) // LINE) * LINE for shape in shapes)
+    return sum(-(-math.prod(_lengths(shape)) // LANES) * LANES for shape in shapes)
 
 
 def cut(array: Any, shapes: Any) -> Any:
@@ -61,7 +63,7 @@ if not config.DISABLE_JIT:
         return size
 
     def _in_lines(builder: ir.IRBuilder, size: Any) -> Any:
-        return builder.and_(builder.add(size, _WORD(LINE - 1)), _WORD(-LINE))
+        return builder.and_(builder.add(size, _WORD(LANES - 1)), _WORD(-LANES))
 
     def _length_of(_: Any, shapes: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:

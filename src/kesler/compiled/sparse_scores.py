@@ -12,7 +12,7 @@ import numpy as np
 from kesler.compiled.calibration import far_below, moments, of_score, shared_by_zeros, soften
 from kesler.compiled.choices import is_ahead
 from kesler.compiled.jit import inlined
-from kesler.compiled.lanes import LANES, load, spread, store, total_of
+from kesler.compiled.lanes import LANES, load, spread, store, total_of, whole_lines
 from kesler.compiled.products import add_products
 from kesler.compiled.scores import (
     best,
@@ -20,7 +20,6 @@ from kesler.compiled.scores import (
     clear,
     finite,
     score,
-    whole_lanes,
 )
 from kesler.compiled.sparse_rows import (
     ALL,
@@ -41,7 +40,7 @@ def sparse_score(learner, indices, values, k, scratch, scores):
     for j in range(indices.shape[0]):
         reaches_all |= learner.counts[indices[j]] == IN_TABLE
     learner.reach[N_REACHED] = ALL if reaches_all else 0
-    width = whole_lanes(k, scores.shape[0])
+    width = whole_lines(k)
     for j in range(indices.shape[0]):
         if learner.counts[indices[j]] == IN_TABLE:
             add_row(learner, indices[j], values[j : j + 1], width, scratch)
@@ -56,7 +55,7 @@ def forget_scores(learner, k):
     """Let all scores be 0 again."""
     n = learner.reach[N_REACHED]
     if n == ALL:
-        clear(learner.scores, whole_lanes(k, learner.scores.shape[0]))
+        clear(learner.scores, whole_lines(k))
     for i in range(n):
         learner.scores[learner.reached[i]] = 0
     learner.reach[WINNER] = UNKNOWN

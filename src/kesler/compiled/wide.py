@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import by_learner, inlined
-from kesler.compiled.lanes import LANES, load, spread, store, total_of
+from kesler.compiled.lanes import LANES, load, spread, store, total_of, whole_lines
 from kesler.compiled.learner import (
     ADAPTIVE,
     CONFIDENT,
@@ -70,16 +70,10 @@ def choose_loops(learner, m, k, scratch, solver):
 
 
 @inlined
-def width_of(k, room):
-    """Return k rounded up to whole lines: the columns behind hold zeros."""
-    return min(room, (k + LANES - 1) // LANES * LANES)
-
-
-@inlined
 def spread_coefficients(n_moved, k, scratch, solver):
     """Write the coefficients of the classes that move among zeros, in full vectors."""
     wide = scratch.wide
-    for r in range(width_of(k, wide.shape[0])):
+    for r in range(whole_lines(k)):
         wide[r] = 0
     for i in range(n_moved):
         r = solver.moved[i]
@@ -106,7 +100,7 @@ def change_widely(learner, part, indices, values, k, scratch):
             find_rates(learner, first, indices, rates)
         move_shared(weights, first, indices, scratch.amounts[part], rates)
         return
-    width, chosen = width_of(k, wide.shape[0]), scratch.chosen[1 : 1 + scratch.chosen[0]]
+    width, chosen = whole_lines(k), scratch.chosen[1 : 1 + scratch.chosen[0]]
     if kind == ADAPTIVE and not gathers and chosen.shape[0]:
         move_chosen(weights, indices, values, first, chosen, wide, scratch.packed[part])
         return
@@ -141,7 +135,7 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
             find_rates(learner, first, indices, rates)
         add_shared_lengths(scratch.tables[part], rates, indices.shape[0], k, y, lengths)
         return
-    width, chosen = width_of(k, lengths.shape[0]), scratch.chosen[1 : 1 + scratch.chosen[0]]
+    width, chosen = whole_lines(k), scratch.chosen[1 : 1 + scratch.chosen[0]]
     if kind == ADAPTIVE and chosen.shape[0]:
         add_chosen_lengths(values, chosen, scratch.packed[part], lengths)
     elif kind == ADAPTIVE:
