@@ -1,14 +1,15 @@
 """The path of a mixed norm to 50 features, beside lightning's block coordinate descent.
 
-    python benchmarks/mixed_norm.py [--sets landsat pendigits] [--repeats 3]
+    python benchmarks/mixed_norm.py [--sets landsat pendigits mnist r8] [--repeats 3] [--limit 600]
 
-Products of all pairs of features, a feature with itself among them, features scaled to [-1, 1].
-The problem is one that both can solve: softmax without a margin and without intercepts, the norm
+The sets are those of `shareboost.py`: products of pairs of features, pixels, terms. The problem is
+one that both can solve: softmax without a margin and without intercepts, the norm
 2-1, alphas falling from where nothing is chosen until 50 features are, each begun where the one
 before ended. Ours stops at a duality gap of 1e-3; lightning (package sklearn-contrib-lightning,
 CDClassifier with penalty="l1/l2") by its own rule, with the largest tol of a list at which each of
 its objectives is within 2e-3 of our dual one, or the smallest where none is. Seconds of
-processor time, one thread, the median of the repeats, ours and lightning's in turn. Into
+processor time, one thread, the median of the repeats, ours and lightning's in turn; what takes
+lightning over a minute is run once, and is left after the limit. Into
 benchmarks/results/mixed_norm.md; exits 1 if ours is not the faster, or the objectives are apart.
 """
 
@@ -28,18 +29,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from lightning.classification import CDClassifier
-from scipy.special import logsumexp
 
 from kesler import MixedNormClassifier
-from kesler.datasets import load
+from shareboost import PROBLEMS, log_loss
 
 from report import Report, table  # isort: skip
 
 RESULTS = Path(__file__).parent / "results"
 N_FEATURES, STEPS, EPS, GAP = 50, 40, 3e-4, 1e-3
 TOLERANCES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
-SPLITS = {"landsat": 4435, "pendigits": 7494}
-"""How many rows of a set its source trains on."""
+LONG = 60.0
+"""Seconds; a run of lightning that takes longer is not repeated."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,6 +51,7 @@ class Race:
     name: str
     shape: tuple[int, int, int]
     n_alphas: int
+    n_done: int
     n_features: int
     tol: float
     ours: list[float]
@@ -59,20 +60,14 @@ class Race:
     their_gap: float
 
     @property
+    def is_done(self) -> bool:
+        """Whether lightning came to the end of the path."""
+        return self.n_done == self.n_alphas
+
+    @property
     def ratio(self) -> float:
-        """Their time over ours."""
+        """Their time over ours, at least."""
         return median(self.theirs) / median(self.ours)
-
-
-def pairs(name: str) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return products of all pairs of features scaled to [-1, 1], and classes by number."""
-    data = load(name)
-    X = np.asarray(data.X, dtype=np.float64)[: SPLITS[name]]
-    low, high = X.min(axis=0), X.max(axis=0)
-    X = 2 * (X - low) / np.maximum(high - low, 1e-12) - 1
-    left, right = np.triu_indices(X.shape[1])
-    y = np.unique(np.asarray(data.y)[: len(X)], return_inverse=True)[1]
-    return np.ascontiguousarray(X[:, left] * X[:, right]), y
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -87,18 +82,22 @@ def ours() -> MixedNormClassifier:
     return MixedNormClassifier(norm="2-1", loss="softmax", fit_intercept=False, tol=GAP)
 
 
-def theirs(X: Floats, y: npt.NDArray[np.int64], alphas: list[float], tol: float) -> list[Floats]:
-    """Return lightning's weights along the path."""
+def theirs(
+    X: Any, y: npt.NDArray[np.int64], alphas: list[float], tol: float, limit: float
+) -> list[Floats]:
+    """Return lightning's weights along the path, as far as it comes in so many seconds."""
     model = CDClassifier(
         loss="log", penalty="l1/l2", multiclass=True, C=1 / len(y), tol=tol, max_iter=1000,
         warm_start=True, random_state=0,
     )  # fmt: skip
-    found = []
+    found, start = [], time.process_time()
     for alpha in alphas:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.set_params(alpha=alpha).fit(X, y)
         found.append(model.coef_.copy())
+        if time.process_time() - start > limit:
+            break
     return found
 
 
@@ -109,63 +108,66 @@ def whole(model: MixedNormClassifier) -> Floats:
     return coef
 
 
-def objective(X: Floats, y: npt.NDArray[np.int64], coef: Floats, alpha: float) -> float:
+def objective(X: Any, y: npt.NDArray[np.int64], coef: Floats, alpha: float) -> float:
     """Return the mean loss and the norm."""
-    scores = X @ coef.T
-    losses = logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
-    return float(losses.mean() + alpha * np.linalg.norm(coef, axis=0).sum())
+    return log_loss(X, y, coef.T, 0.0) + alpha * float(np.linalg.norm(coef, axis=0).sum())
 
 
-def race(name: str, repeats: int) -> Race:
+def race(name: str, repeats: int, limit: float) -> Race:
     """Find the tolerance that lightning needs, then run both in turn."""
-    X, y = pairs(name)
+    X, y = PROBLEMS[name]()
     first = ours().path(X, y, STEPS, eps=EPS, n_features=N_FEATURES)[1:]
     alphas, duals = [each.alpha for each in first], [each.dual_objective_ for each in first]
 
     def worst(coefs: list[Floats]) -> float:
-        values = [objective(X, y, coef, alpha) for coef, alpha in zip(coefs, alphas, strict=True)]
-        return max((value - dual) / value for value, dual in zip(values, duals, strict=True))
+        pairs = zip(coefs, alphas, strict=False)
+        values = [objective(X, y, coef, alpha) for coef, alpha in pairs]
+        return max((value - dual) / value for value, dual in zip(values, duals, strict=False))
 
     for tol in TOLERANCES:
-        weights = theirs(X, y, alphas, tol)
-        if worst(weights) <= 2 * GAP:
+        seconds, weights = timed(lambda tol=tol: theirs(X, y, alphas, tol, limit))
+        if worst(weights) <= 2 * GAP or len(weights) < len(alphas):
             break
+    gaps = worst([whole(each) for each in first]), worst(weights)
     shape = (*X.shape, int(y.max()) + 1)
-    n_features, gap = len(first[-1].support_), worst([whole(each) for each in first])
-    found = Race(name, shape, len(alphas), n_features, tol, [], [], gap, worst(weights))
-    for _ in range(repeats):
+    n_features = len(first[-1].support_)
+    found = Race(name, shape, len(alphas), len(weights), n_features, tol, [], [seconds], *gaps)
+    for again in range(repeats):
         found.ours.append(timed(lambda: ours().path(X, y, alphas))[0])
-        found.theirs.append(timed(lambda tol=tol: theirs(X, y, alphas, tol))[0])
+        if again and seconds < LONG:
+            found.theirs.append(timed(lambda: theirs(X, y, alphas, tol, limit))[0])
     return found
 
 
 def cells(each: Race) -> list[str]:
     """Return a line of the table."""
-    shape = " x ".join(f"{n:,}" for n in each.shape)
-    times = [f"{median(seconds):.2f}" for seconds in (each.ours, each.theirs)]
+    shape, over = " x ".join(f"{n:,}" for n in each.shape), "" if each.is_done else "over "
+    path = [f"{each.n_done} of {each.n_alphas}", str(each.n_features), f"{each.tol:g}"]
+    times = [f"{median(each.ours):.2f}", f"{over}{median(each.theirs):.2f}"]
     gaps = [f"{gap:.1e}" for gap in (each.our_gap, each.their_gap)]
-    path = [str(each.n_alphas), str(each.n_features), f"{each.tol:g}"]
-    return [each.name, shape, *path, *times, f"{each.ratio:.1f}", *gaps]
+    return [each.name, shape, *path, *times, f"{over}{each.ratio:.1f}", *gaps]
 
 
 def main() -> int:
     """Run the races and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="+", choices=SPLITS, default=list(SPLITS))
+    parser.add_argument("--sets", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=600.0)
     arguments = parser.parse_args()
     page, races = Report("mixed_norm", "The path of a mixed norm beside lightning", RESULTS), []
     for name in arguments.sets:
-        races.append(race(name, arguments.repeats))
+        races.append(race(name, arguments.repeats, arguments.limit))
         print(cells(races[-1]), flush=True)
     page.add(__doc__.split("\n\n", 2)[2].strip())
     page.add(f"sklearn-contrib-lightning {version('sklearn-contrib-lightning')}.")
-    header = ["set", "rows, products, classes", "alphas", "features", "its tol", "ours, s",
+    header = ["set", "rows, columns, classes", "alphas done", "features", "its tol", "ours, s",
               "lightning, s", "its time over ours", "our gap", "its gap"]  # fmt: skip
     page.add("## To 50 features", table(header, [cells(each) for each in races]))
     for each in races:
         page.check(f"{each.name}: faster than lightning", each.ratio > 1)
-        page.check(f"{each.name}: objectives agree", each.their_gap <= 2 * GAP)
+        if each.is_done:
+            page.check(f"{each.name}: objectives agree", each.their_gap <= 2 * GAP)
     return page.write()
 
 

@@ -196,6 +196,25 @@ def test_long_sources_are_what_the_parser_says(tmp_path, format, compressed):
         list(open_stream(write(tmp_path, NAMES[format], content + bad)))
 
 
+@pytest.mark.parametrize("value", ["", ":1.5"])
+def test_names_of_any_length_are_told_apart(tmp_path, value):
+    """Windows of bytes end anywhere in them, and long ones differ in a byte only."""
+    generator = np.random.default_rng(3)
+    names = [stem * 40 for stem in "ab"]
+    names = [name[:length] + end for name in names for length in range(30) for end in "xyé"]
+    lines = []
+    for row in range(300):
+        drawn = generator.permutation(len(names))[:9]
+        words = [names[i] + value for i in drawn]
+        space = names[drawn[0]] if row % 3 else ""
+        lines.append(f"{row % 2} |{space} {' '.join(words[:5])} |{' '.join(words[4:])}")
+    path = write(tmp_path, "rows.vw", "\n".join(lines))
+    *_, vocabulary = same(path, small=-1, chunk=500)
+    assert len(vocabulary) > 900
+    same(path, small=-1, vocabulary=vocabulary[::-1], grow=False)
+    same(path, small=-1, vocabulary=vocabulary[:50])
+
+
 def test_names_are_numbered_anew_where_others_join_or_leave(tmp_path, monkeypatch):
     """The vocabulary is the truth, however far a scanner is ahead."""
     monkeypatch.setattr(lines, "SMALL", -1)
@@ -228,9 +247,10 @@ def reading_threads():
 
 def test_the_thread_ends_when_the_stream_is_dropped(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "SMALL", -1)
+    monkeypatch.setattr(lines, "CHUNK", 100)
     stream = open_stream(write(tmp_path, "rows.vw", text_rows("vw", 100)), block_rows=1)
     next(stream), next(stream)
-    assert len(reading_threads()) == 1
+    assert len(reading_threads()) == 2  # of texts, and of rows
     gc.disable()  # dropping is enough
     try:
         del stream

@@ -220,6 +220,10 @@ class Vocabulary:
         """Return the number of a name, which joins the vocabulary if it is new."""
         return self.indices.setdefault(name, len(self.indices))
 
+    def extend(self, names: Sequence[str]) -> None:
+        """Let names join, all of them new."""
+        self.indices.update(zip(names, range(len(self), len(self) + len(names)), strict=True))
+
     def known(self, entry: Mapping[str, float]) -> dict[int, float]:
         """Return the entry by number, without the names that are not in the vocabulary."""
         indices = self.indices

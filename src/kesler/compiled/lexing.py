@@ -12,7 +12,7 @@ from collections import namedtuple
 import numpy as np
 from numba import types
 
-from kesler.compiled.jit import DOUBLES, INDICES, INT_TABLE, INTS, always_inlined, inlined
+from kesler.compiled.jit import DOUBLES, FLOATS, INDICES, INT_TABLE, INTS, always_inlined, inlined
 
 # Why a kernel stopped: there are as many rows as were asked for, the text has ended, a line is not
 # plain, there is no room for more entries, or for more names.
@@ -30,7 +30,7 @@ ANYTHING, A_NUMBER, TEXT = 0, 1, 2
 Draft = namedtuple("Draft", ("indptr", "indices", "values", "labels", "weights"))
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
-DRAFT = types.NamedTuple((INTS, INDICES, DOUBLES, INT_TABLE, DOUBLES), Draft)
+DRAFT = types.NamedTuple((INTS, INDICES, FLOATS, INT_TABLE, DOUBLES), Draft)
 
 NEWLINE, SPACE, HASH, PLUS, MINUS, DOT = 0x0A, 0x20, 0x23, 0x2B, 0x2D, 0x2E
 ZERO, NINE, COLON, SMALL_E, BAR = 0x30, 0x39, 0x3A, 0x65, 0x7C

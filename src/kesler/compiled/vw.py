@@ -6,11 +6,10 @@ from __future__ import annotations
 from numba import types
 
 from kesler.compiled.fetch import fetch_near
-from kesler.compiled.jit import INT_TABLE, INTS, inlined, kernel
+from kesler.compiled.jit import DOUBLES, INT_TABLE, INTS, always_inlined, inlined, kernel
 from kesler.compiled.lexing import (
     BAR,
     BYTES,
-    CLOCK,
     COLON,
     CROWDED,
     DRAFT,
@@ -24,7 +23,6 @@ from kesler.compiled.lexing import (
     POSITION,
     REFUSED,
     ROW,
-    SPACE,
     byte,
     is_blank,
     is_kind,
@@ -34,37 +32,45 @@ from kesler.compiled.lexing import (
     past_blanks,
     past_token,
 )
+from kesler.compiled.many_bytes import next_stop, stops_from
 from kesler.compiled.name_table import (
     CARET,
     NAME_TABLE,
-    NUMBER,
-    STAMP,
-    code_with,
-    finished,
+    code_of,
+    entry_in,
     home_of,
+    meet,
+    number_in,
+    prefix_code,
     slot_of,
 )
 
 APOSTROPHE = 0x27
 MOST_TOKENS = 3  # before the features: label, importance and tag
+# What is noted of a feature: the code of its name, at which slot that may stand first, and where
+# its namespace and its name begin and end.
+CODE, HOME, SPACE, SPACE_END, NAME, NAME_END = range(6)
 
 
 @inlined
-def _row(text, i, is_utf8, kind, at, draft, tokens, names):
+def _row(text, i, is_utf8, kind, at, draft, tokens, values, names):
     """Read the row that begins at i; return where it ends, and FULL or why it was not read."""
     i, start, end, weight = _head(text, i, is_utf8)
     if i < 0 or not is_kind(text, start, end, kind):
         return i, REFUSED
-    i, n_tokens, has_doubt = _features(text, i, is_utf8, at[ENTRY], draft, tokens, names)
+    first, row = at[ENTRY], at[ROW]
+    room = len(draft.indices) - first
+    i, n_tokens, has_doubt = _features(text, i, is_utf8, room, tokens, values, names)
     if n_tokens < 0:
         return i, -n_tokens
-    n_entries = _numbered(text, n_tokens, at, draft, tokens, names)
+    n_entries = _numbered(text, n_tokens, first, draft.indices, tokens, values, names)
     if n_entries < 0:
         return i, -n_entries
-    first, row = at[ENTRY], at[ROW]
-    entry = first + n_entries
-    if (has_doubt and n_entries < n_tokens) or not _can_be_held(draft.values[first:entry]):
+    if (has_doubt and n_entries < n_tokens) or not _can_be_held(values[:n_entries]):
         return i, REFUSED
+    for j in range(n_entries):
+        draft.values[first + j] = values[j]
+    entry = first + n_entries
     draft.labels[row, 0], draft.labels[row, 1] = start, end
     draft.weights[row] = weight
     at[ROW], at[ENTRY] = row + 1, entry
@@ -73,32 +79,37 @@ def _row(text, i, is_utf8, kind, at, draft, tokens, names):
 
 
 @inlined
-def _features(text, i, is_utf8, first, draft, tokens, names):
+def _features(text, i, is_utf8, room, tokens, values, names):
     """Note the names and values of the features from i on, and ask for the slots of the names.
 
     Return where they end, how many there are, and whether a value is in doubt; or why not, negated.
     """
-    space, space_end, n_before, scale, seed = i, i, 0, 1.0, 0
+    space, space_end, n_before, scale, prefix = i, i, 0, 1.0, 0
+    base, stops = i, stops_from(text, i)
     n, has_doubt = 0, False
     while byte(text, i) != NEWLINE:
         if byte(text, i) == BAR:
             space = i + 1
-            i, space_end, scale, seed = _namespace(text, space, is_utf8)
+            i, space_end, scale, base, stops = _namespace(text, space, is_utf8, base, stops)
             if i < 0:
                 return i, -REFUSED, False
             n_before = space_end - space + 1
+            prefix = prefix_code(text, space, space_end)
         else:
             name = i
-            i, name_end, code, value, is_certain = _feature(text, i, seed, n_before, is_utf8)
+            name_end, base, stops = _past_name(text, i, is_utf8, base, stops)
+            i, value, is_certain = _value(text, name, name_end)
             if i < 0 or not (is_certain or (scale == 1.0 and is_settled(value, False))):
                 return i, -REFUSED, False
-            if first + n == len(draft.indices):
+            if n == room:
                 return i, -CROWDED, False
-            code = finished(code, n_before + name_end - name)
-            fetch_near(names.slots, home_of(names, code) * names.slots.shape[1])
-            tokens[n, 0], tokens[n, 1], tokens[n, 2] = code, space, space_end
-            tokens[n, 3], tokens[n, 4] = name, name_end
-            draft.values[first + n] = 0.0 + scale * value
+            code = code_of(text, name, name_end, prefix, n_before)
+            home = home_of(names, code)
+            fetch_near(names.slots, home * names.slots.shape[1])
+            tokens[n, CODE], tokens[n, HOME] = code, home
+            tokens[n, SPACE], tokens[n, SPACE_END] = space, space_end
+            tokens[n, NAME], tokens[n, NAME_END] = name, name_end
+            values[n] = 0.0 + scale * value
             has_doubt |= not is_certain
             n += 1
         i = past_blanks(text, i)
@@ -106,28 +117,31 @@ def _features(text, i, is_utf8, first, draft, tokens, names):
 
 
 @inlined
-def _numbered(text, n_tokens, at, draft, tokens, names):
+def _numbered(text, n_tokens, first, indices, tokens, values, names):
     """Give the features noted their numbers, those of a name together; return how many there are.
 
     Or why not, negated.
     """
-    at[CLOCK] += len(draft.indices)  # what was stamped before stands before this row
-    first, n = at[ENTRY], 0
+    n = 0
     for t in range(n_tokens):
-        token = tokens[t]
-        slot = slot_of(names, token[0], text, token[1], token[2], token[3], token[4])
+        slot = _slot(text, tokens[t], names)
         if slot < 0:
             return -NAMELESS
-        value = draft.values[first + t]
-        place = names.slots[slot, STAMP] - at[CLOCK]
-        if place < 0:
-            names.slots[slot, STAMP] = at[CLOCK] + n
-            draft.indices[first + n] = names.slots[slot, NUMBER] - 1
-            draft.values[first + n] = value
-            n += 1
+        number, met = number_in(names, slot), entry_in(names, slot)
+        if first <= met < first + n and indices[met] == number:
+            values[met - first] += values[t]
         else:
-            draft.values[first + place] += value
+            meet(names, slot, first + n)
+            indices[first + n] = number
+            values[n] = values[t]
+            n += 1
     return n
+
+
+@always_inlined
+def _slot(text, token, names):
+    space, name = (token[SPACE], token[SPACE_END]), (token[NAME], token[NAME_END])
+    return slot_of(names, token[HOME], token[CODE], text, space, name)
 
 
 @inlined
@@ -168,43 +182,47 @@ def _head(text, i, is_utf8):
 
 
 @inlined
-def _namespace(text, i, is_utf8):
-    """Return where features begin, the namespace ends, its scale, and what codes begin with.
+def _namespace(text, i, is_utf8, base, stops):
+    """Return where features begin, the namespace ends, its scale, and the window of stops.
 
     The features begin at -1 if it is not plain.
     """
-    space, space_end, seed, scale = i, i, 0, 1.0
-    if not _ends_feature(byte(text, i)):
-        i, space_end, seed, scale, is_certain = _feature(text, i, 0, 0, is_utf8)
-        if not is_certain:
-            i = -1
-    return i, space_end, scale, code_with(seed, space_end - space, CARET)
+    if _ends_feature(byte(text, i)):
+        return i, i, 1.0, base, stops
+    end, base, stops = _past_name(text, i, is_utf8, base, stops)
+    rest, scale, is_certain = _value(text, i, end)
+    for j in range(i, end):
+        is_certain &= byte(text, j) != CARET
+    return (rest if is_certain else -1), end, scale, base, stops
 
 
-@inlined
-def _feature(text, i, code, n_bytes, is_utf8):
-    """Return where the feature at i ends, where its name does, the code, the value, its certainty.
+@always_inlined
+def _past_name(text, i, is_utf8, base, stops):
+    """Return where the name at i ends, -1 if it is odd, and the window of stops."""
+    while True:
+        i, base, stops = next_stop(text, i, base, stops)
+        character = byte(text, i)
+        if _ends_feature(character) or character == COLON:
+            return i, base, stops
+        if is_odd(text, i, is_utf8):
+            return -1, base, stops
+        i += 1
+
+
+@always_inlined
+def _value(text, name, end):
+    """Return where the feature of a name ends, its value, and whether that is certain.
 
     It ends at -1 if it is not plain.
     """
-    name = i
-    while True:
-        character = byte(text, i)
-        if character <= SPACE or character >= 0x80:
-            if is_blank(character) or character == NEWLINE:
-                break
-            if is_odd(text, i, is_utf8):
-                return -1, i, code, 1.0, False
-        elif character == COLON or character == BAR:
-            break
-        code = code_with(code, n_bytes + i - name, character)
-        i += 1
-    end, value, is_certain = i, 1.0, True
-    if byte(text, i) == COLON:
-        i, value, is_certain = number_at(text, i + 1)
-    if i < 0 or end == name or not _ends_feature(byte(text, i)):
-        return -1, end, code, 1.0, False
-    return i, end, code, value, is_certain
+    if end <= name:
+        return -1, 1.0, False
+    if byte(text, end) != COLON:
+        return end, 1.0, True
+    i, value, is_certain = number_at(text, end + 1)
+    if i < 0 or not _ends_feature(byte(text, i)):
+        return -1, 1.0, False
+    return i, value, is_certain
 
 
 @inlined
@@ -222,20 +240,31 @@ def _can_be_held(values):
 
 
 @kernel(
-    types.int64(BYTES, types.boolean, types.int64, types.int64, INTS, DRAFT, INT_TABLE, NAME_TABLE)
+    types.int64(
+        BYTES,
+        types.boolean,
+        types.int64,
+        types.int64,
+        INTS,
+        DRAFT,
+        INT_TABLE,
+        DOUBLES,
+        NAME_TABLE,
+    )
 )
-def scan_vw(text, is_utf8, n_rows, kind, at, draft, tokens, names):
+def scan_vw(text, is_utf8, n_rows, kind, at, draft, tokens, values, names):
     """Read rows until there are n_rows; return why it stopped.
 
-    `text` ends with a line; `tokens` is room for five numbers for each entry of the draft. Names
-    that are new join the table, also those of a line that is refused in the end.
+    `text` ends with a line; `tokens` and `values` are room for a row, for six numbers and one for
+    each entry of the draft. Names that are new join the table, also those of a line that is refused
+    in the end.
     """
     while at[ROW] < n_rows:
         if at[POSITION] == len(text):
             return ENDED
         i = past_blanks(text, at[POSITION])
         if byte(text, i) != NEWLINE:
-            i, stop = _row(text, i, is_utf8, kind, at, draft, tokens, names)
+            i, stop = _row(text, i, is_utf8, kind, at, draft, tokens, values, names)
             if stop != FULL:
                 return stop
         at[POSITION] = i + 1

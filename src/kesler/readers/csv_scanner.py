@@ -79,7 +79,7 @@ class CsvScanner(LineScanner):
         """Give the texts in cells just scanned their numbers as features."""
         text, number_of = self._text, self._number_of
         for entry, column, start, end in self._words[: self._at[self._lexing.CLOCK]].tolist():
-            word = column, text[start:end]
+            word = column, text[start:end].tobytes()
             if word not in number_of:
                 feature = f"{self._columns.name(column)}={word[1].decode()}"
                 (number_of[word],) = self._columns.numbers([feature])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,7 @@ class Renumbering:
         self._names = names
         self._numbered = list[str]()
         self._numbers = np.empty(0, dtype=np.int32)
+        self._n_same = 0
         self._n_forgettings = 0
 
     def rows(self, entries: Entries, names: list[str]) -> Rows:
@@ -92,8 +95,43 @@ class Renumbering:
 
         Of names that do not join, each in a row has a number of its own, beyond the vocabulary.
         """
-        vocabulary = self._names.vocabulary
         self._prepare(names)
+        found = entries.indices
+        if not (self._are_same(found) or self._join(found, names)):
+            found = self._found(entries, names)
+        n_features = max(len(self._names.vocabulary), 1 + int(found.max(initial=-1)))
+        return Rows(entries.indptr, found, entries.values, n_features, dense=False)
+
+    def _prepare(self, names: list[str]) -> None:
+        """Forget numbers that may no longer hold, and make room for those of new names."""
+        n_forgettings = self._names.vocabulary.n_forgettings
+        if names is not self._numbered or n_forgettings != self._n_forgettings:
+            self._numbered, self._n_forgettings = names, n_forgettings
+            self._n_same = n_in_common(names, self._names.vocabulary.indices)
+            self._numbers = np.arange(self._n_same, dtype=np.int32)
+        if len(names) > len(self._numbers):
+            room = np.full(len(names) + len(self._numbers), -1, dtype=np.int32)
+            room[: len(self._numbers)] = self._numbers
+            self._numbers = room
+
+    def _are_same(self, indices: npt.NDArray[np.int32]) -> bool:
+        """Whether all have the number in the vocabulary that they have already."""
+        return int(indices.max(initial=-1)) < self._n_same
+
+    def _join(self, indices: npt.NDArray[np.int32], names: list[str]) -> bool:
+        """Let new names join, if they come in the order of their numbers; return whether."""
+        vocabulary, start = self._names.vocabulary, self._n_same
+        new = indices[indices >= start]
+        steps = np.diff(np.maximum.accumulate(new), prepend=start - 1)
+        if not self._names.grow or len(vocabulary) != start or (steps > 1).any():
+            return False
+        self._n_same = int(new.max()) + 1
+        vocabulary.extend(names[start : self._n_same])
+        self._numbers[start : self._n_same] = np.arange(start, self._n_same, dtype=np.int32)
+        return True
+
+    def _found(self, entries: Entries, names: list[str]) -> npt.NDArray[np.int32]:
+        """Return the numbers of entries."""
         found = self._numbers[entries.indices]
         if (found < 0).any():
             self._find(names, entries.indices[found < 0])
@@ -102,20 +140,8 @@ class Renumbering:
         if unseen.any():
             counts = np.concatenate([[0], np.cumsum(unseen)])
             before = np.repeat(counts[entries.indptr[:-1]], np.diff(entries.indptr))
-            found[unseen] = (len(vocabulary) + counts[:-1] - before)[unseen]
-        n_features = max(len(vocabulary), 1 + int(found.max(initial=-1)))
-        return Rows(entries.indptr, found, entries.values, n_features, dense=False)
-
-    def _prepare(self, names: list[str]) -> None:
-        """Forget numbers that may no longer hold, and make room for those of new names."""
-        n_forgettings = self._names.vocabulary.n_forgettings
-        if names is not self._numbered or n_forgettings != self._n_forgettings:
-            self._numbered, self._n_forgettings = names, n_forgettings
-            self._numbers = np.empty(0, dtype=np.int32)
-        if len(names) > len(self._numbers):
-            room = np.full(len(names) + len(self._numbers), -1, dtype=np.int32)
-            room[: len(self._numbers)] = self._numbers
-            self._numbers = room
+            found[unseen] = (len(self._names.vocabulary) + counts[:-1] - before)[unseen]
+        return found
 
     def _find(self, names: list[str], wanted: npt.NDArray[np.int32]) -> None:
         """Look names up in the vocabulary, in the order in which they are wanted."""
@@ -124,6 +150,18 @@ class Renumbering:
             name = names[number]
             known = vocabulary.add(name) if self._names.grow else vocabulary.indices.get(name, -1)
             self._numbers[number] = known
+            self._n_same += number == known == self._n_same
+
+
+def n_in_common(names: Iterable[str], others: Iterable[str]) -> int:
+    """Return how many names two lists have in common at their beginning.
+
+    Examples
+    --------
+    >>> n_in_common(["price", "free", "from"], ["price", "from"])
+    1
+    """
+    return sum(1 for _ in takewhile(bool, map(eq, names, others)))
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kesler.readers.faults import BadRow, readable
+from kesler.readers.texts import Text, read_texts, text_of
 
 STANDARD_INPUT = "-"
 COMPRESSED: dict[str, Callable[[str], Any]] = {
@@ -21,10 +22,10 @@ COMPRESSED: dict[str, Callable[[str], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
-CHUNK = 1 << 20
+CHUNK = 1 << 18  # bytes, which stay in a core's own cache while they are scanned
 # Compiled code is loaded when so many bytes have been read: fewer are read in Python in less time
 # than it takes to compile, once on a machine.
-SMALL = 1 << 20
+SMALL = 1 << 18
 
 
 class Lines:
@@ -53,7 +54,7 @@ class Lines:
         self.n_bytes = 0
         self._peeked: list[tuple[int, bytes]] = []
         self._in_chunks: list[bool] = []
-        self._rest = _numbered(source, self._in_chunks)
+        self._rest: Iterator[tuple[int, Any]] = _numbered(source, self._in_chunks)
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """All lines, empty ones too."""
@@ -66,10 +67,13 @@ class Lines:
         """Whether so much has been read line by line that compiled code is worth its start."""
         return self.n_bytes > SMALL
 
-    def chunks(self) -> Iterator[tuple[int, bytes]]:
-        """All lines in runs, each with the number of its first; the last line is ended too."""
+    def chunks(self) -> Iterator[tuple[int, Text]]:
+        """All lines in texts, each with the number of its first; the last line is ended too.
+
+        How long a text holds, `texts.read_texts` says.
+        """
         for number, line in self._peeked:
-            yield number, line if line.endswith(b"\n") else line + b"\n"
+            yield number, text_of(line if line.endswith(b"\n") else line + b"\n")
         self._in_chunks.append(True)
         yield from self._rest
 
@@ -85,7 +89,7 @@ class Lines:
         for number, line in self._rest:
             self._peeked.append((number, line))
             if line.strip() and not line.startswith(b"#"):
-                return line
+                return bytes(line)
         return b""
 
     def _counted(self, numbered: tuple[int, bytes]) -> tuple[int, bytes]:
@@ -114,8 +118,8 @@ def source_name(source: str) -> str:
     return "standard input" if source == STANDARD_INPUT else source
 
 
-def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, bytes]]:
-    """Yield lines, and whole runs of them once `in_chunks` says so."""
+def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
+    """Yield lines, and texts of them once `in_chunks` says so."""
     errors = (EOFError, OSError, zlib.error, lzma.LZMAError)
     with readable(source_name(source), "text", *errors), _opened(source) as file:
         number = 1
@@ -127,23 +131,8 @@ def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, bytes]]
         else:
             return
         # A pipe may have no more to give for a while: what is there is taken.
-        for chunk in _whole_lines(file.read1 if source == STANDARD_INPUT else file.read):
-            yield number, chunk
-            number += chunk.count(b"\n")
-
-
-def _whole_lines(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield what is read up to the end of a line, and end the last one."""
-    begun = list[bytes]()
-    while piece := read(CHUNK):
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield b"".join([*begun, piece[:end]])
-            begun = [piece[end:]]
-        else:
-            begun.append(piece)
-    if rest := b"".join(begun):
-        yield rest + b"\n"
+        read_into = file.readinto1 if source == STANDARD_INPUT else file.readinto
+        yield from read_texts(read_into, CHUNK, number)
 
 
 def _opened(source: str) -> AbstractContextManager[Any]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.readers.texts import BEYOND, text_of
+
 ROOM = 1 << 12  # of names, at first
 LETTERS = 16  # of a name: room for so many
 
@@ -47,7 +49,7 @@ class NameTable:
         """Return the numbers of names, each of which holds a caret and no end of a line."""
         encoded = [name.encode(errors="surrogatepass") for name in names]
         ends = np.cumsum([len(name) + 1 for name in encoded], dtype=np.int64) - 1
-        letters = np.frombuffer(b"\n".join([*encoded, b""]), dtype=np.uint8)
+        letters = text_of(b"\n".join([*encoded, b""]))
         numbers = np.empty(len(names), dtype=np.int32)
         n_done = 0
         while (n_done := self._number(letters, ends, n_done, numbers)) < len(names):
@@ -57,7 +59,7 @@ class NameTable:
     def grow(self) -> None:
         """Make room for twice as many names."""
         arrays, n_names = self.arrays, int(self.arrays.size[0])
-        self.arrays = self._empty(2 * len(arrays.ends), 2 * len(arrays.letters))
+        self.arrays = self._empty(2 * len(arrays.ends), 2 * (len(arrays.letters) - BEYOND))
         numbers = np.empty(n_names, dtype=np.int32)
         self._number(arrays.letters, arrays.ends, 0, numbers)
 
@@ -73,8 +75,8 @@ class NameTable:
 
     def _empty(self, n_names: int, n_letters: int) -> Any:
         return self._compiled.NameTable(
-            np.zeros((2 * n_names, 4), dtype=np.int64),
-            np.empty(n_letters, dtype=np.uint8),
+            np.zeros((2 * n_names, 2), dtype=np.int64),
+            np.empty(n_letters + BEYOND, dtype=np.uint8),
             np.empty(n_names, dtype=np.int64),
             np.zeros(2, dtype=np.int64),
         )

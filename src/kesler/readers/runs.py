@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from kesler.readers.admission import Admission
 from kesler.readers.ahead import read_ahead
-from kesler.readers.reader import Example, Scanner, Scanning
+from kesler.readers.reader import Example, Pieces, Scanner, Scanning
+from kesler.readers.texts import LASTING
 from kesler.rows import Rows
 
 AHEAD = 4  # runs that wait to be learnt
+PIECES_AHEAD = LASTING - 2  # that wait to be scanned, besides one that is and one that is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _scanned(
     scanner = scanning.scanner()
     scanner.expect(admission.kind)
     scanner.extend(examples)
-    scanner.open(scanning.pieces.chunks())
+    scanner.open(_pieces(scanning.pieces))
     while not scanner.has_ended:
         refused = scanner.scan(wanted)
         if refused is not None:
@@ -110,6 +112,12 @@ def _scanned(
             yield _scanned_run(scanner, admission)
             wanted = next(lengths)
     yield _scanned_run(scanner, admission)
+
+
+def _pieces(pieces: Pieces) -> Iterator[tuple[int, Any]]:
+    """Return the pieces of a source, read ahead if they are all there."""
+    chunks = pieces.chunks()
+    return chunks if pieces.is_piped else read_ahead(chunks, PIECES_AHEAD)
 
 
 def _scanned_run(scanner: Scanner, admission: Admission) -> Run:

@@ -17,6 +17,7 @@ from kesler.entries import Entries
 from kesler.readers.admission import NUMBER, TEXT
 from kesler.readers.labels import parse_label
 from kesler.readers.reader import Example, Refused
+from kesler.readers.texts import Text, end_of_line, is_utf8, text_of, tokens_of
 from kesler.rows import Rows
 
 ROOM = 1 << 12  # of rows and entries, at first
@@ -40,9 +41,9 @@ class LineScanner(ABC):
 
         self._lexing = lexing
         self._kind = lexing.ANYTHING
-        self._texts = iter(list[tuple[int, bytes]]())
+        self._texts = iter(list[tuple[int, Text]]())
         self._first_line = 1
-        self._text = b""
+        self._text = text_of(b"")
         self._is_utf8 = True
         self._at = np.zeros(5, dtype=np.int64)
         self._labels = list[Any]()
@@ -51,7 +52,7 @@ class LineScanner(ABC):
         self._indptr = np.zeros(2 * ROOM, dtype=np.int64)
         self._spans = np.empty((ROOM, 2), dtype=np.int64)
         self._indices = np.empty(ROOM, dtype=np.int32)
-        self._values = np.empty(ROOM)
+        self._values = np.empty(ROOM, dtype=np.float32)
         self.has_ended = False
 
     def expect(self, kind: str) -> None:
@@ -64,7 +65,7 @@ class LineScanner(ABC):
         """How many rows there are in the run so far."""
         return len(self._labels)
 
-    def open(self, pieces: Iterator[tuple[int, bytes]]) -> None:
+    def open(self, pieces: Iterator[tuple[int, Text]]) -> None:
         """Read these texts, each of which ends with a line and has the number of its first."""
         self._texts = pieces
 
@@ -72,8 +73,7 @@ class LineScanner(ABC):
         """Read until the run has so many rows or the texts end; stop at a line that is refused."""
         while self.n_rows < n_rows and self._has_text():
             self._room_for_rows(min(n_rows, self.n_rows + ROOM))
-            text = np.frombuffer(self._text, dtype=np.uint8)
-            stop = self._scanned(text, min(n_rows, len(self._weights)))
+            stop = self._scanned(self._text, min(n_rows, len(self._weights)))
             self._take_labels()
             if stop == self._lexing.CROWDED:
                 self._room_for_entries(2 * len(self._indices))
@@ -102,7 +102,7 @@ class LineScanner(ABC):
         entries = Entries(
             self._indptr[: n_rows + 1].copy(),
             self._indices[:n_entries].copy(),
-            self._values[:n_entries].astype(np.float32),
+            self._values[:n_entries].copy(),
         )
         labels, self._labels = self._labels, []
         weights = self._weights[:n_rows]
@@ -135,15 +135,14 @@ class LineScanner(ABC):
                 self.has_ended = True
                 return False
             self._first_line, self._text = following
-            self._is_utf8 = _is_utf8(self._text)
+            self._is_utf8 = is_utf8(self._text)
             self._at[self._lexing.POSITION] = self._at[self._lexing.LINE] = 0
         return True
 
     def _take_labels(self) -> None:
         """Read the labels of rows just scanned."""
-        text, label_of = self._text, self._label_of
-        spans = self._spans[self.n_rows : self._at[self._lexing.ROW]].tolist()
-        self._labels.extend([label_of[text[start:end]] for start, end in spans])
+        spans = self._spans[self.n_rows : self._at[self._lexing.ROW]]
+        self._labels.extend(map(self._label_of.__getitem__, tokens_of(self._text, spans)))
 
     def _refused(self) -> Refused | None:
         """Pass over the next row and return it; None if it is empty."""
@@ -156,9 +155,9 @@ class LineScanner(ABC):
         """Pass over the next line and return it."""
         at, lexing = self._at, self._lexing
         start = int(at[lexing.POSITION])
-        end = self._text.index(b"\n", start) + 1
+        end = end_of_line(self._text, start)
         at[lexing.POSITION], at[lexing.LINE] = end, at[lexing.LINE] + 1
-        return self._text[start:end]
+        return self._text[start:end].tobytes()
 
     def _room_for_rows(self, n_rows: int) -> None:
         if n_rows > len(self._weights):
@@ -183,15 +182,6 @@ class _Labels(dict[bytes, Any]):
             self.clear()
         label = self[token] = self._parse(token.decode()) if token else None
         return label
-
-
-def _is_utf8(text: bytes) -> bool:
-    if not text.isascii():
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            return False
-    return True
 
 
 def _grown(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,18 @@ class VwScanner(LineScanner):
 
         self._scan = scan_vw
         self._names = names
-        self._table = NameTable()
-        self._tokens = np.empty((0, 5), dtype=np.int64)
+        self._tokens = np.empty((0, 6), dtype=np.int64)
+        self._sums = np.empty(0)
         self._renumbering = Renumbering(names)
+        self._begin()
 
     def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
         if len(self._tokens) < len(self._indices):
-            self._tokens = np.empty((len(self._indices), 5), dtype=np.int64)
+            self._tokens = np.empty((len(self._indices), 6), dtype=np.int64)
+            self._sums = np.empty(len(self._indices))
         while True:
             arguments = text, self._is_utf8, n_rows, self._kind, self._at, self._draft
-            stop: int = self._scan(*arguments, self._tokens, self._table.arrays)
+            stop: int = self._scan(*arguments, self._tokens, self._sums, self._table.arrays)
             if stop != self._lexing.NAMELESS:
                 return stop
             self._table.grow()
@@ -65,9 +68,20 @@ class VwScanner(LineScanner):
 
     def _gathering(self, entries: Entries) -> Callable[[], Rows]:
         names = self._table.names()
-        if len(names) > MOST_UNKNOWN and not self._names.grow:
-            self._table = NameTable()
+        if len(names) - self._n_known > MOST_UNKNOWN and not self._names.grow:
+            self._begin()
         return partial(self._renumbering.rows, entries, names)
+
+    def _begin(self) -> None:
+        """Begin a table, with the names of the vocabulary: most then have the number there too."""
+        self._table = NameTable()
+        known = list(takewhile(_can_be_written, self._names.vocabulary.names))
+        self._n_known = len(known)
+        self._table.numbers(known)
+
+
+def _can_be_written(name: str) -> bool:
+    return "^" in name and "\n" not in name
 
 
 def parse_row(line: bytes) -> Example:
