@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from lightning.classification import CDClassifier
+from scipy import sparse
 
 from kesler import MixedNormClassifier
 from shareboost import PROBLEMS, log_loss
@@ -116,6 +117,7 @@ def objective(X: Any, y: npt.NDArray[np.int64], coef: Floats, alpha: float) -> f
 def race(name: str, repeats: int, limit: float) -> Race:
     """Find the tolerance that lightning needs, then run both in turn."""
     X, y = PROBLEMS[name]()
+    their_X = sparse.csc_matrix(X) if sparse.issparse(X) else X
     first = ours().path(X, y, STEPS, eps=EPS, n_features=N_FEATURES)[1:]
     alphas, duals = [each.alpha for each in first], [each.dual_objective_ for each in first]
 
@@ -125,7 +127,7 @@ def race(name: str, repeats: int, limit: float) -> Race:
         return max((value - dual) / value for value, dual in zip(values, duals, strict=False))
 
     for tol in TOLERANCES:
-        seconds, weights = timed(lambda tol=tol: theirs(X, y, alphas, tol, limit))
+        seconds, weights = timed(lambda tol=tol: theirs(their_X, y, alphas, tol, limit))
         if worst(weights) <= 2 * GAP or len(weights) < len(alphas):
             break
     gaps = worst([whole(each) for each in first]), worst(weights)
@@ -135,7 +137,7 @@ def race(name: str, repeats: int, limit: float) -> Race:
     for again in range(repeats):
         found.ours.append(timed(lambda: ours().path(X, y, alphas))[0])
         if again and seconds < LONG:
-            found.theirs.append(timed(lambda: theirs(X, y, alphas, tol, limit))[0])
+            found.theirs.append(timed(lambda: theirs(their_X, y, alphas, tol, limit))[0])
     return found
 
 

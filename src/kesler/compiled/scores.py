@@ -63,14 +63,24 @@ def class_vectors(learner, part, indices, k, vectors):
 
 @always_inlined
 def add_plain_scores(learner, part, indices, values, k, scratch, scores):
-    """Scores of a part whose view of x is x itself."""
+    """Scores of a part whose view of x is x itself.
+
+    Where columns of other parts stand in the first cache line, they are summed too: lines that
+    began after them would touch one more.
+    """
     kind, offset = learner.parts[part, KIND], learner.parts[part, OFFSET]
+    column, before = scratch.column, offset % LANES
     if kind == PER_CLASS:
         upcoming = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]]
-        width = whole_lines(k)
-        add_products(indices, values, upcoming, learner.weights, offset, width, scores)
+        width, out = whole_lines(before + k), column if before else scores
+        if before:
+            clear(column, width)
+        add_products(indices, values, upcoming, learner.weights, offset - before, width, out)
+        if before:
+            for r in range(k):
+                scores[r] += column[before + r]
         return
-    width, column = learner.parts[part, WIDTH], scratch.column
+    width = learner.parts[part, WIDTH]
     clear(column, width)
     add_products(indices, values, indices[:0], learner.weights, offset, width, column)
     for r in range(min(k, learner.counters[FIRST_SEEN])):
