@@ -8,8 +8,8 @@ one that both can solve: softmax without a margin and without intercepts, the no
 before ended. Ours stops at a duality gap of 1e-3; lightning (package sklearn-contrib-lightning,
 CDClassifier with penalty="l1/l2") by its own rule, with the largest tol of a list at which each of
 its objectives is within 2e-3 of our dual one, or the smallest where none is. Seconds of
-processor time, one thread, the median of the repeats, ours and lightning's in turn; what takes
-lightning over a minute is run once, and is left after the limit. Into
+processor time, one thread, the median of the repeats, lightning's first from the search of its tol;
+what takes it over a minute is run once, and is left after the limit. Into
 benchmarks/results/mixed_norm.md; exits 1 if ours is not the faster, or the objectives are apart.
 """
 

@@ -259,6 +259,20 @@ def test_the_thread_ends_when_the_stream_is_dropped(tmp_path, monkeypatch):
         gc.enable()
 
 
+def test_the_threads_end_when_a_row_is_bad(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "SMALL", -1)
+    monkeypatch.setattr(lines, "CHUNK", 100)
+    good = text_rows("vw", 100)
+    path = write(tmp_path, "rows.vw", good + b"1 | a:b:c\n" + good)
+    gc.disable()  # no error that is forgotten keeps them
+    try:
+        with pytest.raises(KeslerError, match="line 101: 'a:b:c' is not"):
+            list(open_stream(path))
+        assert not reading_threads()
+    finally:
+        gc.enable()
+
+
 def test_what_is_raised_ahead_comes_in_its_place():
     def items():
         yield 1

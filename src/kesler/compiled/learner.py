@@ -28,7 +28,6 @@ from kesler.compiled.jit import (
     allocating,
     inlined,
 )
-from kesler.compiled.lanes import LANES
 from kesler.compiled.slices import cut, length_of
 
 # Columns of the table of parts.
@@ -364,8 +363,7 @@ def make_scratch(learner, rows):
     n_classes, n_parts = learner.member_starts.shape[1] - 1, learner.parts.shape[0]
     width = n_classes
     for part in range(n_parts):
-        before = learner.parts[part, OFFSET] % LANES
-        width = max(width, learner.parts[part, WIDTH], before + n_classes)
+        width = max(width, learner.parts[part, WIDTH])
         if learner.parts[part, MAP] > GIVEN and learner.parts[part, KIND] != SHARED:
             wide = True
     n_positions = 0

@@ -30,7 +30,7 @@ def word_from(text, i):
 def stops_from(text, i):
     """Return which of the bytes from i on are no plain part of a token, a bit each.
 
-    Those are white space and other control characters, colons, bars, and what is not ASCII.
+    Those are the blank and all below it, colons, bars, and what is not ASCII.
     """
     window = text[i : i + WINDOW].tolist()
     is_stop = (b <= SPACE or b in (COLON, BAR) or b >= 0x80 for b in window)

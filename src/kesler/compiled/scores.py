@@ -65,18 +65,20 @@ def class_vectors(learner, part, indices, k, vectors):
 def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a part whose view of x is x itself.
 
-    Where columns of other parts stand in the first cache line, they are summed too: lines that
-    began after them would touch one more.
+    Where the columns of other parts in the first cache line leave the lines as many, they are
+    summed too: lines that begin after them touch one more.
     """
-    kind, offset = learner.parts[part, KIND], learner.parts[part, OFFSET]
-    column, before = scratch.column, offset % LANES
+    kind, offset, column = learner.parts[part, KIND], learner.parts[part, OFFSET], scratch.column
     if kind == PER_CLASS:
         upcoming = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]]
-        width, out = whole_lines(before + k), column if before else scores
-        if before:
+        width, before = whole_lines(k), offset % LANES
+        begins_before = before > 0 and whole_lines(before + k) == width
+        out = scores
+        if begins_before:
             clear(column, width)
-        add_products(indices, values, upcoming, learner.weights, offset - before, width, out)
-        if before:
+            out, offset = column, offset - before
+        add_products(indices, values, upcoming, learner.weights, offset, width, out)
+        if begins_before:
             for r in range(k):
                 scores[r] += column[before + r]
         return

@@ -49,7 +49,7 @@ APOSTROPHE = 0x27
 MOST_TOKENS = 3  # before the features: label, importance and tag
 # What is noted of a feature: the code of its name, at which slot that may stand first, and where
 # its namespace and its name begin and end.
-CODE, HOME, SPACE, SPACE_END, NAME, NAME_END = range(6)
+CODE, HOME, NAMESPACE, NAMESPACE_END, NAME, NAME_END = range(6)
 
 
 @inlined
@@ -107,7 +107,7 @@ def _features(text, i, is_utf8, room, tokens, values, names):
             home = home_of(names, code)
             fetch_near(names.slots, home * names.slots.shape[1])
             tokens[n, CODE], tokens[n, HOME] = code, home
-            tokens[n, SPACE], tokens[n, SPACE_END] = space, space_end
+            tokens[n, NAMESPACE], tokens[n, NAMESPACE_END] = space, space_end
             tokens[n, NAME], tokens[n, NAME_END] = name, name_end
             values[n] = 0.0 + scale * value
             has_doubt |= not is_certain
@@ -140,7 +140,7 @@ def _numbered(text, n_tokens, first, indices, tokens, values, names):
 
 @always_inlined
 def _slot(text, token, names):
-    space, name = (token[SPACE], token[SPACE_END]), (token[NAME], token[NAME_END])
+    space, name = (token[NAMESPACE], token[NAMESPACE_END]), (token[NAME], token[NAME_END])
     return slot_of(names, token[HOME], token[CODE], text, space, name)
 
 

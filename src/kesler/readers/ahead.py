@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from queue import Queue
 from threading import Event, Thread
 from typing import TypeVar
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 NAME = "kesler reads ahead"
 
 
-def read_ahead(items: Iterator[Item], room: int) -> Iterator[Item]:
+def read_ahead(items: Iterator[Item], room: int) -> Generator[Item, None, None]:
     """Yield items that a second thread asks for, in their order; of those ready, `room` wait.
 
     What asking raises is raised here, in its place. The thread ends with the items, or soon after
@@ -36,6 +36,7 @@ def read_ahead(items: Iterator[Item], room: int) -> Iterator[Item]:
         except BaseException as error:
             end = error
         waiting.put(end)
+        end = None  # an error knows this frame: each would keep the other, and all that is here
 
     thread = Thread(target=fill, name=NAME, daemon=True)
     thread.start()
@@ -45,6 +46,7 @@ def read_ahead(items: Iterator[Item], room: int) -> Iterator[Item]:
         if found is not None:
             raise found
     finally:
+        found = None
         dropped.set()
         # Who waits to put an item finds room for it, sees that none is wanted, and ends.
         while not waiting.empty():

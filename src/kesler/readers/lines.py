@@ -8,7 +8,7 @@ import gzip
 import lzma
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Lines:
         """Whether so much has been read line by line that compiled code is worth its start."""
         return self.n_bytes > SMALL
 
-    def chunks(self) -> Iterator[tuple[int, Text]]:
+    def chunks(self) -> Generator[tuple[int, Text], None, None]:
         """All lines in texts, each with the number of its first; the last line is ended too.
 
         How long a text holds, `texts.read_texts` says.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from kesler.errors import KeslerError
@@ -66,7 +66,7 @@ class Batches:
                 self._left = first_row + place + 1, batch.slice(place + 1)
                 yield first_row + place, record
 
-    def chunks(self) -> Iterator[tuple[int, Any]]:
+    def chunks(self) -> Generator[tuple[int, Any], None, None]:
         """All rows that have not been read yet in batches, each with the number of its first."""
         if self._left is not None:
             yield self._left

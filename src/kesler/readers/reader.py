@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -87,7 +87,7 @@ class Pieces(Protocol):
         """Whether so much has been read row by row that reading many at once is worth its start."""
         ...
 
-    def chunks(self) -> Iterator[tuple[int, Any]]:
+    def chunks(self) -> Generator[tuple[int, Any], None, None]:
         """All that has not been read yet, each piece with the place of its first row."""
         ...
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -102,19 +103,20 @@ def _scanned(
     scanner = scanning.scanner()
     scanner.expect(admission.kind)
     scanner.extend(examples)
-    scanner.open(_pieces(scanning.pieces))
-    while not scanner.has_ended:
-        refused = scanner.scan(wanted)
-        if refused is not None:
-            example = admission.example(refused.place, refused.row)
-            scanner.extend([example] if example else [])
-        if scanner.n_rows == wanted:
-            yield _scanned_run(scanner, admission)
-            wanted = next(lengths)
-    yield _scanned_run(scanner, admission)
+    with closing(_pieces(scanning.pieces)) as pieces:
+        scanner.open(pieces)
+        while not scanner.has_ended:
+            refused = scanner.scan(wanted)
+            if refused is not None:
+                example = admission.example(refused.place, refused.row)
+                scanner.extend([example] if example else [])
+            if scanner.n_rows == wanted:
+                yield _scanned_run(scanner, admission)
+                wanted = next(lengths)
+        yield _scanned_run(scanner, admission)
 
 
-def _pieces(pieces: Pieces) -> Iterator[tuple[int, Any]]:
+def _pieces(pieces: Pieces) -> Generator[tuple[int, Any], None, None]:
     """Return the pieces of a source, read ahead if they are all there."""
     chunks = pieces.chunks()
     return chunks if pieces.is_piped else read_ahead(chunks, PIECES_AHEAD)

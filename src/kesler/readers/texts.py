@@ -13,7 +13,7 @@ Text = npt.NDArray[np.uint8]
 
 BEYOND = 64  # bytes that may be read past the end of a text
 LASTING = 4  # so many texts there are at a time, of a file that is read
-SHORT = 64  # tokens of so many bytes are taken all at once, which is faster
+SHORT_TOKEN = 64  # bytes; such ones are taken all at once, which is faster
 NEWLINE = ord("\n")
 LINE_END = re.compile(rb"\n")
 
@@ -90,7 +90,7 @@ def tokens_of(text: Text, spans: npt.NDArray[np.int64]) -> list[bytes]:
     """
     starts, ends = spans[:, :1], spans[:, 1:]
     longest = max(1, int((ends - starts).max(initial=0)))
-    if longest > SHORT:
+    if longest > SHORT_TOKEN:
         return [text[start:end].tobytes() for start, end in spans.tolist()]
     places = starts + np.arange(longest)
     letters = text.take(places, mode="clip")

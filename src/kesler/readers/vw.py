@@ -48,17 +48,17 @@ class VwScanner(LineScanner):
         self._scan = scan_vw
         self._names = names
         self._tokens = np.empty((0, 6), dtype=np.int64)
-        self._sums = np.empty(0)
+        self._row_values = np.empty(0)
         self._renumbering = Renumbering(names)
         self._begin()
 
     def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
         if len(self._tokens) < len(self._indices):
             self._tokens = np.empty((len(self._indices), 6), dtype=np.int64)
-            self._sums = np.empty(len(self._indices))
+            self._row_values = np.empty(len(self._indices))
         while True:
             arguments = text, self._is_utf8, n_rows, self._kind, self._at, self._draft
-            stop: int = self._scan(*arguments, self._tokens, self._sums, self._table.arrays)
+            stop: int = self._scan(*arguments, self._tokens, self._row_values, self._table.arrays)
             if stop != self._lexing.NAMELESS:
                 return stop
             self._table.grow()
@@ -73,7 +73,10 @@ class VwScanner(LineScanner):
         return partial(self._renumbering.rows, entries, names)
 
     def _begin(self) -> None:
-        """Begin a table, with the names of the vocabulary: most then have the number there too."""
+        """Begin a table with the names of the vocabulary, up to one that can't stand in a line.
+
+        Most names then have the same number in both.
+        """
         self._table = NameTable()
         known = list(takewhile(_can_be_written, self._names.vocabulary.names))
         self._n_known = len(known)
