@@ -115,11 +115,11 @@ class Event:
         return names is self._names and names.n_forgettings == self._n_forgettings
 
     def _make_room_for(self, names: Vocabulary) -> None:
-        """Make room for twice as many names met of late as these; keep those that have been."""
+        """Make room for names met of late, four times as many as these; keep those that are."""
         no_names = self._recent_names.no_names
         former = self._recent if self._is_of(names) else no_names(0)
         self._names, self._n_forgettings = names, names.n_forgettings
-        self._most_names = max(_FEWEST_NAMES, 2 * len(names))
+        self._most_names = max(_FEWEST_NAMES, 4 * len(names))
         self._recent = no_names(self._most_names)
         self._recent_names.take_over(self._recent, former)
         self._lend()
