@@ -14,11 +14,11 @@ from numba import config, types
 from numba.extending import intrinsic
 
 from kesler.compiled.jit import always_inlined
+from kesler.compiled.lexing import BAR, COLON, SPACE
 
 WORD = 8  # bytes of a number
 WINDOW = 64  # bytes of which stops are told together
 BEYOND = WINDOW
-SPACE, COLON, BAR = 0x20, 0x3A, 0x7C
 _WINDOW, _BITS = ir.VectorType(ir.IntType(8), WINDOW), ir.IntType(WINDOW)
 
 
