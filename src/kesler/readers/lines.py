@@ -23,8 +23,8 @@ COMPRESSED: dict[str, Callable[[str], Any]] = {
     ".xz": lzma.open,
 }
 CHUNK = 1 << 18  # bytes, which stay in a core's own cache while they are scanned
-# Compiled code is loaded when so many bytes have been read: fewer are read in Python in less time
-# than it takes to compile, once on a machine.
+# Compiled code is loaded when so many bytes have been read: fewer are read in Python in about the
+# time that loading takes, and nothing is compiled for them.
 SMALL = 1 << 18
 
 
