@@ -360,3 +360,18 @@ def test_names_met_of_late_are_kept_as_their_table_grows():
         letters = first.to_bytes(8, "little", signed=True) + last.to_bytes(8, "little", signed=True)
         name = letters[:n] if n < 8 else letters[:8] + letters[16 - (n - 8) :]
         assert spelt[name] == number
+
+
+@reads_mappings
+@pytest.mark.parametrize(
+    "form", ["word{}", "{}", "colour={:07d}", "{:x}", "word{}, one", "n{0}/{0}"]
+)
+def test_names_that_are_much_alike_stand_apart(form):
+    event, names = Event(), Vocabulary()
+    entry = {form.format(i): 1.0 for i in range(100_000, 160_000)}
+    for _ in range(2):  # by the second time there is room for as many
+        numbers_read(event, entry, names, joins=True)
+    filled = event._recent[event._recent[:, 2] != 0]
+    # Strewn by chance, two to a line: eight in a thousand find no place.
+    assert len(event._recent) == 1 << 19
+    assert len(filled) > 0.985 * len(names)

@@ -18,7 +18,7 @@ from numba import config, types
 from kesler.compiled.borrowed import borrower, put, word_at
 from kesler.compiled.fetch import fetch_at, fetch_near
 from kesler.compiled.jit import DOUBLES, FLOATS, INDICES, INT, INT_TABLE, INTS, inlined, kernel
-from kesler.compiled.recent_names import NUMBER, WIDTH, home_of, is_name, note, spell
+from kesler.compiled.recent_names import NOT_MET, NUMBER, WIDTH, home_of, note, number_at, spell
 from kesler.compiled.tasks import task_at
 
 # What is returned instead of a number of entries.
@@ -58,7 +58,7 @@ _VOID = types.void
 size_of = types.ExternalFunction("PyDict_Size", INT(INT))
 next_item = types.ExternalFunction("PyDict_Next", types.int32(INT, INT, INT, INT))
 look_up = types.ExternalFunction("PyDict_GetItemWithError", INT(INT, INT))
-set_item = types.ExternalFunction("PyDict_SetItem", types.int32(INT, INT, INT))
+set_default = types.ExternalFunction("PyDict_SetDefault", INT(INT, INT, INT))
 new_number = types.ExternalFunction("PyLong_FromLongLong", INT(INT))
 as_index = types.ExternalFunction("PyLong_AsLongLong", INT(INT))
 as_double = types.ExternalFunction("PyFloat_AsDouble", types.float64(INT))
@@ -114,16 +114,15 @@ def find_numbers(read, n, numbers, joins):
     """Find the numbers of n names that are spelt; return whether they could be."""
     for i in range(n):
         spelt = read.spelt[i]
-        place = read.recent[home_of(read.recent, spelt)]
-        if is_name(place, spelt):
-            read.indices[i] = place[NUMBER]
-        else:
+        home = home_of(read.recent, spelt)
+        number = number_at(read.recent, home, spelt)
+        if number == NOT_MET:
             number = number_of(spelt[NUMBER], numbers, joins)
             if number < 0:
                 return False
-            read.indices[i] = number
             if number < size_of(numbers):
-                note(place, spelt, number)
+                note(read.recent, home, spelt, number)
+        read.indices[i] = number
     return True
 
 
@@ -133,17 +132,18 @@ def number_of(name, numbers, joins):
 
     A new one joins if `joins`; else its number is the one that the next to join would have.
     """
-    found = look_up(numbers, name)
-    if found != 0:
-        return as_index(found)
     number = size_of(numbers)
-    if joins:
-        found = new_number(number)
-        failed = set_item(numbers, name, found)
-        release(found)  # the dictionary holds it
-        if failed:
-            forget_failure()
-            return np.int64(NOT_READ)
+    if not joins:
+        found = look_up(numbers, name)
+        return as_index(found) if found != 0 else number
+    found = new_number(number)
+    known = set_default(numbers, name, found)
+    if known == 0:
+        forget_failure()
+        number = np.int64(NOT_READ)
+    elif known != found:
+        number = as_index(known)
+    release(found)  # the dictionary holds it, unless the name was known
     return number
 
 
