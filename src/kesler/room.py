@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-CACHE_LINE = 64  # bytes
+CACHE_LINE, LARGE_PAGE = 64, 1 << 21  # bytes
 LANES = CACHE_LINE // 4  # float32 numbers in one
 
 
@@ -29,8 +29,12 @@ def whole_lines(n: int) -> int:
 
 
 def aligned_zeros(*shape: int, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-    """Return zeros whose rows begin on cache lines, so that a row touches as few as can be."""
+    """Return zeros whose rows begin on cache lines, so that a row touches as few as can be.
+
+    Where there are pages of 2 MB, a large table begins on one, so that it is made of no others.
+    """
     size, item = math.prod(shape), np.dtype(dtype).itemsize
-    flat = np.zeros(size + CACHE_LINE // item, dtype=dtype)
-    start = -flat.ctypes.data % CACHE_LINE // item
+    unit = LARGE_PAGE if size * item >= 2 * LARGE_PAGE else CACHE_LINE
+    flat = np.zeros(size + unit // item, dtype=dtype)
+    start = -flat.ctypes.data % unit // item
     return flat[start : start + size].reshape(shape)

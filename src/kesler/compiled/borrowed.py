@@ -150,6 +150,11 @@ def byte_at(address: int) -> int:
     return ctypes.c_uint8.from_address(address).value
 
 
+def copy_bytes(target: int, source: int, n: int) -> None:
+    """Copy n bytes from one address to another, which lies beyond them."""
+    ctypes.memmove(target, source, n)
+
+
 def put(arrays: Any, address: Any) -> None:
     """Write a tuple to an address, without a claim to its arrays."""
 
@@ -209,3 +214,6 @@ if not config.DISABLE_JIT:
 
     borrow, hold, stay_apart = intrinsic(_borrow), intrinsic(_hold), intrinsic(_stay_apart)
     put, word_at, byte_at = intrinsic(_put), _reader(types.int64), _reader(types.uint8)
+    copy_bytes = types.ExternalFunction(
+        "memcpy", types.int64(types.int64, types.int64, types.int64)
+    )

@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from kesler.compiled.jit import INT, kernel
+from kesler.compiled.borrowed import copy_bytes
+from kesler.compiled.jit import INT, inlined, kernel
+
+SPAN = 1 << 16  # bytes that are touched together, or not
 
 
 def _signature(number: types.Integer) -> Any:
@@ -17,26 +20,38 @@ def _signature(number: types.Integer) -> Any:
     return types.void(source, INT, types.Array(number, 1, "C"), INT, INT, INT)
 
 
+@inlined
+def holds_any(source, source_step, first, last, n_columns):
+    """Whether a run of rows holds a number that is not 0."""
+    for i in range(first, last):
+        for j in range(i * source_step, i * source_step + n_columns):
+            if source[j]:
+                return True
+    return False
+
+
 @kernel([_signature(types.int32), _signature(types.int64)])
 def copy_rows(source, source_step, target, target_step, n_rows, n_columns):
-    """Copy the rows that are not all 0, so that of the others' memory nothing is touched.
+    """Copy rows to where all is 0, but for spans of memory to which they bring nothing else.
 
     Rows begin every so many numbers, and are compared and copied as whole numbers of their size.
     """
-    for i in range(n_rows):
-        start, end, bits = i * source_step, i * target_step, 0
-        for j in range(n_columns):
-            bits |= source[start + j]
-        if bits:
-            for j in range(n_columns):
-                target[end + j] = source[start + j]
+    size = source.itemsize
+    begin, to = source.ctypes.data, target.ctypes.data
+    together = max(1, SPAN // (size * target_step))
+    for first in range(0, n_rows, together):
+        last = min(n_rows, first + together)
+        if holds_any(source, source_step, first, last, n_columns):
+            for i in range(first, last):
+                start, end = begin + size * i * source_step, to + size * i * target_step
+                copy_bytes(end, start, size * n_columns)
 
 
 def copy_filled(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
-    """Copy the rows of a table that are not all 0 to the first ones of another, which are.
+    """Copy the rows of a table to the first ones of another, which are all 0.
 
-    Both may be columns of larger tables; numbers are rounded to the other's type. Memory that no
-    row of the other fills stays untouched, and takes none of the machine's: a table most of whose
+    Both may be columns of larger tables; numbers are rounded to the other's type. Memory that only
+    rows of zeros would fill stays untouched, and takes none of the machine's: a table most of whose
     features are yet to be met grows in half the time.
 
     Examples
