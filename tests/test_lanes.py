@@ -47,6 +47,14 @@ def operations(one: Any, other: Any, out: Any) -> Any:
     return total, highest, lanes.holds(b, highest), lanes.holds(b, np.float32(1e6))
 
 
+@kernel(types.float32(FLOATS, FLOATS, INT, FLOATS))
+def choices(one: Any, other: Any, n: int, out: Any) -> Any:
+    a, b = lanes.load(one, 0), lanes.load(other, 0)
+    lanes.store(out, 0, lanes.beyond(a, b, a / b))
+    lanes.store(out, 16, lanes.first_of(a, n))
+    return lanes.beyond(one[0], other[0], one[0] / other[0])
+
+
 @given(arrays(np.float32, st.integers(1, 70), elements=SCORES), st.data())
 def test_the_best_class_is_the_first_of_the_highest_score(
     scores: npt.NDArray[np.float32], data: Any
@@ -96,3 +104,15 @@ def test_a_line_is_an_array_of_sixteen(
         halves = halves[: len(halves) // 2] + halves[len(halves) // 2 :]
     assert total == halves[0]
     assert (highest, holds, holds_not) == (other.max(), True, False)
+
+
+@given(*[arrays(np.float32, 16, elements=NUMBERS)] * 2, st.integers(0, 16))
+def test_lanes_are_chosen_by_size_and_by_place(
+    one: npt.NDArray[np.float32], other: npt.NDArray[np.float32], n: int
+) -> None:
+    out, bound = np.empty(32, dtype=np.float32), np.abs(other) + np.float32(1e-3)
+    first = choices(one, bound, n, out)
+    expected = np.where(np.abs(one) > bound, one / bound, np.float32(0))
+    np.testing.assert_array_equal(out[:16], expected)
+    np.testing.assert_array_equal(out[16:], np.where(np.arange(16) < n, one, 0))
+    assert first == expected[0]

@@ -25,6 +25,7 @@ from kesler.compiled.maps import PHI, TABLE
 from kesler.compiled.scores import of_map
 from kesler.datasets import load as load_data
 from kesler.maps import Contrast, Distance, Frequency, GaussianRatio
+from kesler.room import whole_lines
 from kesler.rows import Rows
 from kesler.updates import SoftmaxGradient
 from streams import make_stream
@@ -356,14 +357,16 @@ def test_tables_hold_the_views_of_all_classes(view):
     machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
     learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
-    table, out = np.full((n, k + 1), np.float32(-99)), np.empty(n, dtype=np.float32)
+    line = whole_lines(k)
+    table, out = np.full((n, line + 1), np.float32(-99)), np.empty(n, dtype=np.float32)
     of = getattr(of_map, "py_func", of_map)
     call = compiled_call(of)
     call(learner, 0, TABLE, indices, values, table, k, out, np.empty(k))
     for r in range(k):
         call(learner, 0, PHI, indices, values, table, r, out, np.empty(k))
         np.testing.assert_array_equal(table[:, r], out)
-    assert (table[:, k] == -99).all()
+    assert np.isin(table[:, k:line], [0, -99]).all()  # by lines, or class by class
+    assert (table[:, line] == -99).all()
 
 
 def compiled_call(function: Any) -> Any:

@@ -382,7 +382,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
             feature_room if self.metric.unit == "features" else 0, dtype=np.float32
         )
         self._listed = np.zeros(1 + feature_room * self._n_unborn, dtype=np.int64)
-        self._is_listed = np.zeros(feature_room * self._n_unborn, dtype=np.int64)
+        self._is_listed = np.zeros(feature_room * self._n_unborn, dtype=np.bool_)
         self.weights, self._states, self._offsets = weights, states, offsets
 
     def _place(self, rooms: Sequence[int]) -> list[int]:
@@ -434,7 +434,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
             return
         if self._n_unborn:  # from a file: all that there are, in whatever order
             listed = arrays.get("listed", np.arange(self._n_used))
-            self._listed[0], self._is_listed[listed] = len(listed), 1
+            self._listed[0], self._is_listed[listed] = len(listed), True
             self._listed[1 : 1 + len(listed)] = listed
         begun = any(isinstance(part, Shared) and part.begins_at for part in self.parts)
         begin_at_zero = not begun and self._ask_link(WEIGHT, self._numbers[2]) == 0

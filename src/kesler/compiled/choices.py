@@ -151,20 +151,19 @@ def choose(selection, margins, scores, k, highest, solver):
 def choose_each(selection, margins, scores, k, highest, solver):
     """Choose a pair with the rest for each class: above it the better half of the levels.
 
-    The level in the middle is that of the rest itself.
+    The level in the middle is that of the rest itself. Every pair is written, and the next one over
+    it unless it was chosen: a jump that is taken for some classes only would be guessed wrong.
     """
-    m = 0
+    m, margin, takes_all = 0, margins[0, 0], selection == ONE_VS_REST
     for r in range(k):
-        twice = 2 * solver.levels[r]
-        if solver.levels[r] == NOT_COMPARED or twice == highest:
-            continue
-        score = np.float64(scores[r])
-        loss = margins[0, 0] - (score if twice < highest else -score)
-        if loss > 0 or selection == ONE_VS_REST:
-            solver.better[m] = r if twice < highest else THE_REST
-            solver.worse[m] = THE_REST if twice < highest else r
-            solver.losses[m] = loss
-            m += 1
+        level, score = solver.levels[r], np.float64(scores[r])
+        is_above = 2 * level < highest
+        loss = margin - (score if is_above else -score)
+        solver.better[m] = r if is_above else THE_REST
+        solver.worse[m] = THE_REST if is_above else r
+        solver.losses[m] = loss
+        is_compared = level != NOT_COMPARED and 2 * level != highest
+        m += is_compared and (takes_all or loss > 0)
     return m
 
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from kesler.compiled.jit import always_inlined, by_learner, inlined
+from kesler.compiled.lengths import largest, squared_length_from
 from kesler.compiled.worth import WORTH
 
 # Of `conditioning`: the method, and how many features stand before those that it is applied to.
@@ -58,19 +59,25 @@ def condition_counts(learner, indices, values, first, scratch):
     """Damp counts, raise what few rows had, and scale what comes out to length 1."""
     parameters, out = learner.conditioning_parameters, scratch.exact
     damped, with_idf = parameters[DAMPED] != 0, parameters[IDF] != 0
-    n_rows, worth, total = learner.past_rows[0], learner.forgetting[WORTH], 0.0
-    for j in range(first, values.shape[0]):
+    n_rows, worth = learner.past_rows[0], learner.forgetting[WORTH]
+    # Unsigned, so that no loop asks whether it counts from the end.
+    start, stop = np.uintp(first), np.uintp(values.shape[0])
+    # Asked of all at once: most rows hold none, and a loop without the question is one of vectors.
+    holds_more = damped and largest(values) > 1
+    for j in range(start, stop):
         v = np.float64(values[j])
-        if damped and abs(v) > 1:
+        if holds_more and abs(v) > 1:
             v = np.float64(math.copysign(1 + math.log(abs(v)), v))
         if with_idf:
             # No feature was in more rows than there were: the logarithm is above 0.
             n_with = learner.past[indices[j], N_ROWS]
             v *= math.sqrt(math.log((n_rows + worth) / (n_with + 0.5 * worth)))
-        total += v * v
         out[j] = v
-    scale = 1 / math.sqrt(total) if parameters[UNIT] != 0 and total > 0 else 1.0
-    for j in range(first, values.shape[0]):
+    total = 0.0
+    if parameters[UNIT] != 0:
+        total = squared_length_from(out, first, values.shape[0])
+    scale = 1 / math.sqrt(total) if total > 0 else 1.0
+    for j in range(start, stop):
         scratch.conditioned[j] = np.float32(scale * out[j])
 
 

@@ -33,6 +33,7 @@ FLOAT_STACKS = types.Array(types.float32, 4, "C")
 DOUBLES = types.Array(types.float64, 1, "C")
 DOUBLE_TABLE = types.Array(types.float64, 2, "C")
 DOUBLE_STACK = types.Array(types.float64, 3, "C")
+BOOLS = types.Array(types.boolean, 1, "C")
 BOOL_TABLE = types.Array(types.boolean, 2, "C")
 
 # What a function called by its address runs as when Numba is switched off (NUMBA_DISABLE_JIT=1).

@@ -23,6 +23,7 @@ from kesler.compiled.jit import (
     inlined,
     kernel,
 )
+from kesler.compiled.lanes import whole_lines
 from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, SHARED, WIDTH
 from kesler.compiled.maps import TABLE
 from kesler.compiled.products import add_products
@@ -33,8 +34,8 @@ class Joint(NamedTuple):
     """What joint features are computed from; nothing of it moves.
 
     parts, map_parameters, member_starts, members, statistics, totals, divisors, pooled : as in
-    `kesler.compiled.learner.Learner`, members of every part; common : (parts, classes, classes),
-    how many hypotheses of a part two classes have in common.
+    `kesler.compiled.learner.Learner`, classes by whole lines, members of every part; common :
+    (parts, classes, classes), how many hypotheses of a part two classes have in common.
     """
 
     parts: npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ def make_desk(joint, rows):
     n_classes = joint.common.shape[1]
     n_viewed = joint.parts.shape[0] if joint.statistics.shape[0] else 0
     return Desk(
-        np.empty((n_viewed, longest, n_classes), np.float32),
+        np.empty((n_viewed, longest, whole_lines(n_classes)), np.float32),
         np.empty(longest, np.float32),
         np.empty(widest),
         np.empty(n_classes),

@@ -6,13 +6,12 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from kesler.compiled.jit import DOUBLE_TABLE, INT, inlined, kernel
+from kesler.compiled.jit import BOOLS, DOUBLE_TABLE, INT, inlined, kernel
 
 _READ_CODES = types.Array(types.int32, 2, "C", readonly=True)
 _READ_INTS = types.Array(types.int64, 1, "C", readonly=True)
 _READ_TABLE = types.Array(types.float64, 2, "C", readonly=True)
 _READ_DOUBLES = types.Array(types.float64, 1, "C", readonly=True)
-_BOOLS = types.Array(types.boolean, 1, "C")
 
 # Rows of so small a share of the weight are no side of a threshold: it is rounding.
 NOTHING = 1e-12
@@ -51,9 +50,7 @@ def explained(pull, weight, least):
 
 
 @kernel(
-    types.Tuple((INT, types.float64))(
-        _READ_TABLE, _READ_TABLE, _READ_DOUBLES, _READ_DOUBLES, _BOOLS
-    )
+    types.Tuple((INT, types.float64))(_READ_TABLE, _READ_TABLE, _READ_DOUBLES, _READ_DOUBLES, BOOLS)
 )
 def best_sharing(weights_above, pulls_above, weights, pulls, members):
     """Find a threshold, and the classes to share it, that lower the weighted squared error most.

@@ -12,9 +12,10 @@ from kesler.compiled.jit import inlined
 from kesler.compiled.kernel_norms import similarity, view_of
 from kesler.compiled.kernel_units import set_plain_view
 from kesler.compiled.learner import LARGEST, MAP
+from kesler.compiled.lengths import largest
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.members import n_hypotheses
-from kesler.compiled.moves import is_movable, largest, move
+from kesler.compiled.moves import is_movable, move
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.supports import (
     KernelLearner,

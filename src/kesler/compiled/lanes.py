@@ -105,6 +105,20 @@ def _holds(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> 
     return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
 
+def _beyond(_: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    number, bound, value = values
+    nothing = ir.Constant(value.type, None)
+    size = builder.select(builder.fcmp_ordered("<", number, nothing), builder.fneg(number), number)
+    return builder.select(builder.fcmp_ordered(">", size, bound), value, nothing)
+
+
+def _first_of(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    line, n = values[0], builder.trunc(values[1], ir.IntType(32))
+    lanes = ir.Constant(ir.VectorType(n.type, LANES), list(range(LANES)))
+    is_first = builder.icmp_signed("<", lanes, _spread(context, builder, signature, [n]))
+    return builder.select(is_first, line, ir.Constant(line.type, None))
+
+
 def _converted(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
     wider = signature.return_type.dtype.bitwidth > signature.args[0].dtype.bitwidth
     convert = builder.fpext if wider else builder.fptrunc
@@ -193,6 +207,18 @@ def holds(line: Any, number: Any) -> bool:
     return bool((line == number).any())
 
 
+@_compiled(lambda number, *_: number, _beyond)
+def beyond(number: Any, bound: Any, value: Any) -> Any:
+    """Return a value where the size of a number is beyond a bound, else 0; of one number or 16."""
+    return np.where(np.abs(number) > bound, value, np.zeros_like(value))[()]
+
+
+@_compiled(lambda line, _: line, _first_of)
+def first_of(line: Any, n: int) -> Any:
+    """Return the first n lanes, 0 behind them."""
+    return np.where(np.arange(LANES) < n, line, np.zeros_like(line))
+
+
 def _operate(operation: Any, code: str) -> None:
     """Let lines be added, or whatever it is, to each other and to numbers of their type."""
 
@@ -220,3 +246,4 @@ if not config.DISABLE_JIT:
     _operate(operator.add, "fadd")
     _operate(operator.sub, "fsub")
     _operate(operator.mul, "fmul")
+    _operate(operator.truediv, "fdiv")

@@ -16,6 +16,7 @@ from numba import types
 from kesler.compiled.conditioning import METHOD, NONE
 from kesler.compiled.jit import (
     BOOL_TABLE,
+    BOOLS,
     DOUBLE_STACK,
     DOUBLE_TABLE,
     DOUBLES,
@@ -28,6 +29,7 @@ from kesler.compiled.jit import (
     allocating,
     inlined,
 )
+from kesler.compiled.lanes import whole_lines
 from kesler.compiled.slices import cut, length_of
 
 # Columns of the table of parts.
@@ -164,7 +166,7 @@ class Learner(NamedTuple):
     scales: npt.NDArray[np.float32]
     newcomers: npt.NDArray[np.int64]
     listed: npt.NDArray[np.int64]
-    is_listed: npt.NDArray[np.int64]
+    is_listed: npt.NDArray[np.bool_]
     pooled: npt.NDArray[np.float64]
     moments: npt.NDArray[np.float64]
     amounts: npt.NDArray[np.float64]
@@ -336,7 +338,7 @@ LEARNER = types.NamedTuple(
         FLOATS,
         INTS,
         INTS,
-        INTS,
+        BOOLS,
         DOUBLE_TABLE,
         DOUBLE_STACK,
         DOUBLES,
@@ -360,6 +362,7 @@ def make_scratch(learner, rows):
     longest, wide = 0, False
     for i in range(rows.indptr.shape[0] - 1):
         longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
+    longest = whole_lines(longest)
     n_classes, n_parts = learner.member_starts.shape[1] - 1, learner.parts.shape[0]
     width = n_classes
     for part in range(n_parts):

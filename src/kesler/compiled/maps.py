@@ -25,6 +25,7 @@ from kesler.compiled.jit import (
     callback_address,
     instantiate,
 )
+from kesler.compiled.lanes import LANES, first_of, load, store
 from kesler.compiled.learner import (
     COUNT,
     MET,
@@ -64,6 +65,16 @@ def at(*arguments: Any) -> Any:
     raise NotImplementedError
 
 
+def look(array: Any, row: Any, column: Any) -> Any:
+    """Stand for a look at a number of a table, or at the line of sixteen that begins with it."""
+    raise NotImplementedError
+
+
+def fill(*arguments: Any) -> Any:
+    """Stand for the loop over the classes of a row of the table."""
+    raise NotImplementedError
+
+
 def map_loops(  # type: ignore[no-untyped-def]
     task,
     indices,
@@ -85,7 +96,8 @@ def map_loops(  # type: ignore[no-untyped-def]
     PRODUCTS: products[r] += <u, phi(x, r)> for r < k, u the only column;
     SQUARED_NORMS: products[r] += ||phi(x, r)||^2 for r < k;
     PHI: out[j] = phi(x, k) at the j-th entry of the row;
-    TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k.
+    TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k, in columns by whole
+    lines; those behind the last class hold 0 as before.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
     last = statistics.shape[0] - 1
@@ -125,13 +137,36 @@ def map_loops(  # type: ignore[no-untyped-def]
         for j in range(n):
             f = np.uintp(indices[j])
             x, level = ahead(values[j], f, pooled)
-            for r in range(stop):
-                vectors[j, r] = at(x, level, f, r, kept, q)
+            fill(vectors, j, x, level, f, k, kept, q)
     else:
         for j in range(n):
             f = np.uintp(indices[j])
             x, level = ahead(values[j], f, pooled)
             out[j] = at(x, level, f, stop, kept, q)
+
+
+def fill_each(vectors, j, x, level, f, k, kept, q):  # type: ignore[no-untyped-def]
+    """vectors[j, r] = phi_i(x, r), r < k."""
+    row = np.uintp(j)
+    for r in range(np.uintp(k)):
+        vectors[row, r] = at(x, level, f, r, kept, q)
+
+
+def fill_lines(vectors, j, x, level, f, k, kept, q):  # type: ignore[no-untyped-def]
+    """Do the same sixteen classes at a time, and leave zeros behind the last."""
+    for r in range(0, k, LANES):
+        line = at(x, level, f, r, kept, q)
+        store(vectors, j * vectors.shape[1] + r, first_of(line, k - r))
+
+
+def one_at(array, row, column):  # type: ignore[no-untyped-def]
+    """Look at one number."""
+    return array[row, column]
+
+
+def line_at(array, row, column):  # type: ignore[no-untyped-def]
+    """Look at the sixteen that begin with it."""
+    return load(array, np.intp(row) * array.shape[1] + column)
 
 
 def as_it_is(x, feature, pooled):  # type: ignore[no-untyped-def]
@@ -170,10 +205,10 @@ def of_contrast(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
 
 def of_ratio(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
     """Return g(x, p, p') of a g that looks at p / p' alone: both multiplied by their divisors."""
-    own, divisors = kept[0][f, r], kept[4]
-    pseudo = level * divisors[PSEUDO, r]
-    others = (level - own + pseudo) * divisors[OWN, r]
-    return g(x, (own + pseudo) * divisors[OTHERS, r], others, q)
+    own, divisors = look(kept[0], f, r), kept[4]
+    pseudo = look(divisors, PSEUDO, r) * level
+    others = (level - own + pseudo) * look(divisors, OWN, r)
+    return g(x, (own + pseudo) * look(divisors, OTHERS, r), others, q)
 
 
 def of_moments(x, level, f, r, kept, q):  # type: ignore[no-untyped-def]
@@ -197,6 +232,8 @@ LOOKS: dict[str, tuple[Callable[..., Any], ...]] = {
     "ratio": (with_count, of_ratio, contrast_without_parameters),
     "moments": (with_density, of_moments, without_parameters),
 }
+BY_LINES = ("ratio",)
+"""Where a g is made of arithmetic alone, in which a line of numbers may stand for one."""
 
 
 @cache
@@ -206,6 +243,11 @@ def map_address(function: Callable[..., Any], looks_at: str) -> int:
     if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
         function = instantiate(plain, "g", function)
     each = instantiate(each, "g", function)
+    of_one = instantiate(each, "look", one_at)
+    by_lines = looks_at in BY_LINES
+    of_some = instantiate(each, "look", line_at) if by_lines else of_one
+    row = instantiate(fill_lines if by_lines else fill_each, "at", of_some, allocates=False)
     loops = instantiate(map_loops, "ahead", once, allocates=False)
-    loops = instantiate(loops, "at", each, allocates=False)
+    loops = instantiate(loops, "at", of_one, allocates=False)
+    loops = instantiate(loops, "fill", row, allocates=False)
     return callback_address(loops, MAP, allocates=False)

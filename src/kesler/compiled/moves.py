@@ -22,6 +22,7 @@ from kesler.compiled.learner import (
     THE_REST,
     WIDE,
 )
+from kesler.compiled.lengths import largest
 from kesler.compiled.links import change, change_plainly
 from kesler.compiled.members import groups_of, is_member, n_candidates
 from kesler.compiled.ordered import largest_ordered_step, move_ordered
@@ -46,7 +47,8 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
         size = largest(values)
         if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part, solver):
             n, sums = indices.shape[0], scratch.amounts[part]
-            sum_views(scratch.tables[part], n, min(k, scratch.wide.shape[0]), scratch.wide, sums)
+            n_classes = min(k, scratch.wide.shape[0])
+            sum_views(scratch.tables[part], n, n_classes, scratch.wide, scratch.chosen, 1, sums)
             if not largest(sums[:n]) <= LARGEST:
                 return False
             continue
@@ -64,19 +66,6 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
             if not abs(solver.coefficients[r]) * size <= LARGEST:
                 return False
     return True
-
-
-@inlined
-def largest(phi):
-    """Return the largest |phi_j|, NaN if one is NaN.
-
-    Without their signs the bits of numbers, read as integers, are in the order of the numbers, and
-    those of NaN come last: of integers LLVM finds the largest a vector at a time.
-    """
-    bits, most = phi.view(np.int32), np.int32(0)
-    for j in range(bits.shape[0]):
-        most = max(most, bits[j] & np.int32(0x7FFFFFFF))
-    return np.float64(np.int32(most).view(np.float32))
 
 
 @by_learner

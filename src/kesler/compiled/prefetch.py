@@ -7,7 +7,7 @@ than it computes.
 
 from __future__ import annotations
 
-from kesler.compiled.fetch import fetch
+from kesler.compiled.fetch import fetch, fetch_near
 from kesler.compiled.jit import by_learner, inlined
 from kesler.compiled.lanes import LANES
 from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, WIDTH
@@ -16,6 +16,8 @@ from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, WIDTH
 LEAST = 1 << 17
 # Beyond so many cache lines in a row the machine fetches the next by itself.
 MOST_LINES = 8
+# Rows of so many numbers are few enough for the cache that is nearest.
+NARROW = 3 * LANES
 
 
 @by_learner
@@ -32,6 +34,7 @@ def fetch_ahead(learner, rows, t, k, scratch):
         return
     scratch.upcoming[0], scratch.upcoming[1] = rows.indptr[t], rows.indptr[t + 1]
     indices = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+    fetch_entries(rows, t)
     width, on_the_way = 0, False
     for part in range(learner.parts.shape[0]):
         width = max(width, learner.parts[part, OFFSET] + learner.parts[part, WIDTH])
@@ -48,9 +51,24 @@ def fetch_ahead(learner, rows, t, k, scratch):
 
 
 @inlined
+def fetch_entries(rows, t):
+    """Ask for the values of row t, and for the indices of the next one, which are read first.
+
+    They follow each other, but so much is read between two rows that no machine sees that.
+    """
+    for j in range(rows.indptr[t], rows.indptr[t + 1], LANES):
+        fetch_near(rows.values, j)
+    if t + 2 < rows.indptr.shape[0]:
+        for j in range(rows.indptr[t + 1], rows.indptr[t + 2], LANES):
+            fetch_near(rows.indices, j)
+
+
+@inlined
 def fetch_rows(table, indices, width):
     """Ask for the first columns of the features of a row."""
-    last = min(width, MOST_LINES * LANES)
-    for j in range(indices.shape[0]):
-        for column in range(0, last, LANES):
-            fetch(table, indices[j] * table.shape[1] + column)
+    for column in range(0, min(width, MOST_LINES * LANES), LANES):
+        for j in range(indices.shape[0]):
+            if width <= NARROW:
+                fetch_near(table, indices[j] * table.shape[1] + column)
+            else:
+                fetch(table, indices[j] * table.shape[1] + column)

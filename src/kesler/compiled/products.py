@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kesler.compiled.fetch import fetch
+from kesler.compiled.fetch import fetch, fetch_near
 from kesler.compiled.jit import always_inlined
 from kesler.compiled.lanes import LANES, load, store
 from kesler.compiled.prefetch import MOST_LINES
@@ -69,8 +69,8 @@ def add_two_lines(indices, values, upcoming, weights, column, out, r):
         x, start = number(values[j]), indices[j] * row + column
         if j < upcoming.shape[0]:
             ahead = upcoming[j] * row + column
-            fetch(weights, ahead)
-            fetch(weights, ahead + LANES)
+            fetch_near(weights, ahead)
+            fetch_near(weights, ahead + LANES)
         a = a + load(weights, start) * x
         b = b + load(weights, start + LANES) * x
     fetch_rest(indices, upcoming, weights, column, 2 * LANES)
@@ -86,7 +86,7 @@ def add_line(indices, values, upcoming, weights, column, out, r):
     for j in range(indices.shape[0]):
         x, start = number(values[j]), indices[j] * row + column
         if j < upcoming.shape[0]:
-            fetch(weights, upcoming[j] * row + column)
+            fetch_near(weights, upcoming[j] * row + column)
         a = a + load(weights, start) * x
     fetch_rest(indices, upcoming, weights, column, LANES)
     store(out, r, a)

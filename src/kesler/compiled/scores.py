@@ -114,9 +114,9 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
 @inlined
 def weigh_views(learner, part, indices, weights):
     """weights[j] = that of the j-th entry's view in a shared part."""
-    lift, column = lift_of(learner, part), learner.parts[part, OFFSET]
+    lift, column = lift_of(learner, part), np.uintp(learner.parts[part, OFFSET])
     for j in range(indices.shape[0]):
-        weights[j] = learner.weights[indices[j], column] + lift
+        weights[j] = learner.weights[np.uintp(indices[j]), column] + lift
 
 
 @inlined

@@ -12,7 +12,7 @@ from kesler.compiled.forgetting import MOST, shrink_weights
 from kesler.compiled.given import find_views
 from kesler.compiled.lanes import LANES
 from kesler.compiled.learner import LARGEST, NOT_FINITE, ONE
-from kesler.compiled.lengths import squared_length
+from kesler.compiled.lengths import largest, squared_length
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.metrics import (
     gather_gradient,
@@ -21,7 +21,7 @@ from kesler.compiled.metrics import (
     measure_in_metric,
     rescale,
 )
-from kesler.compiled.moves import is_movable, largest, move
+from kesler.compiled.moves import is_movable, move
 from kesler.compiled.norms import gram_column, gram_diagonal, pair_norm
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.prefetch import fetch_ahead

@@ -49,8 +49,8 @@ def list_features(learner, indices):
     if learner.newcomers[0] == VIRTUAL:
         for j in range(indices.shape[0]):
             i = indices[j]
-            if learner.is_listed[i] == 0:
-                learner.is_listed[i] = 1
+            if not learner.is_listed[i]:
+                learner.is_listed[i] = True
                 learner.listed[0] += 1
                 learner.listed[learner.listed[0]] = i
 

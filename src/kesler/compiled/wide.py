@@ -93,8 +93,11 @@ def change_widely(learner, part, indices, values, k, scratch):
     if learner.parts[part, KIND] == SHARED:
         rates = scratch.shared_rates[part]
         if gathers:
-            gather_shared(evidence, first, indices, scratch.tables[part], k, wide, share)
-            find_rates(learner, first, indices, rates)
+            n, sums = indices.shape[0], scratch.amounts[part]
+            sum_views(scratch.tables[part], n, k, wide, scratch.chosen, 2, sums)
+            find_scales(learner, indices, scratch.scales)
+            gather_shared(evidence, first, indices, sums, share, rates)
+            turn_to_rates(rates, 0, scratch.scales, n)
             return
         if kind != ADAPTIVE:
             find_rates(learner, first, indices, rates)
@@ -137,7 +140,7 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
         return
     width, chosen = whole_lines(k), scratch.chosen[1 : 1 + scratch.chosen[0]]
     if kind == ADAPTIVE and chosen.shape[0]:
-        add_chosen_lengths(values, chosen, scratch.packed[part], lengths)
+        add_chosen_lengths(values, chosen, scratch.packed[part], scratch.phi, lengths)
     elif kind == ADAPTIVE:
         add_lengths(scratch.entries, values, scratch.phi, width, scratch.rates[part], lengths)
     else:
@@ -188,49 +191,58 @@ def gather_rows(evidence, indices, values, first, width, wide, share, scales, ra
 
 
 @inlined
+def turn_to_rates(rates, start, scales, n):
+    """rates[j] = scale_j / sqrt(rates[j]), n from a place on, where evidence stands by now."""
+    for j in range(n):
+        rate = rate_of(ADAPTIVE, rates[np.uintp(start + j)], np.float32(1))
+        rates[np.uintp(start + j)] = rate * scales[j]
+
+
+@inlined
 def gather_chosen(evidence, indices, values, first, chosen, wide, share, scales, rates):
-    """As `gather_rows`, for some classes alone: their rates follow each other, row by row."""
-    start, m, p = np.uintp(first), np.uintp(chosen.shape[0]), np.uintp(0)
-    one = np.uintp(1)
-    for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
-        for c in range(m):
-            r = np.uintp(chosen[c])
-            grown = gathered(evidence[i, start + r], share, wide[r] * x)
-            evidence[i, start + r] = grown
-            rates[p] = grown
-            p += one
-    for q in range(p):
-        rates[q] = rate_of(ADAPTIVE, rates[q], np.float32(1))
-    p = np.uintp(0)
-    for j in range(indices.shape[0]):
-        scale = scales[j]
-        for _ in range(m):
-            rates[p] *= scale
-            p += one
+    """As `gather_rows`, for some classes alone, and class by class: so rates stand, by lines."""
+    n = indices.shape[0]
+    for c in range(chosen.shape[0]):
+        column, start = np.uintp(first + chosen[c]), np.uintp(c * whole_lines(n))
+        coefficient = wide[np.uintp(chosen[c])]
+        for j in range(np.uintp(n)):
+            i = np.uintp(indices[j])
+            grown = gathered(evidence[i, column], share, coefficient * values[j])
+            evidence[i, column] = grown
+            rates[start + j] = grown
+        turn_to_rates(rates, start, scales, n)
 
 
 @inlined
 def move_chosen(weights, indices, values, first, chosen, wide, rates):
     """weights[i, r] += c_r x_i rate[i, r], of some classes alone."""
-    start, m, p = np.uintp(first), np.uintp(chosen.shape[0]), np.uintp(0)
-    for j in range(indices.shape[0]):
-        x, i = values[j], np.uintp(indices[j])
-        for c in range(m):
-            r = np.uintp(chosen[c])
-            weights[i, start + r] += wide[r] * x * rates[p]
-            p += np.uintp(1)
+    n = indices.shape[0]
+    for c in range(chosen.shape[0]):
+        column, start = np.uintp(first + chosen[c]), np.uintp(c * whole_lines(n))
+        coefficient = wide[np.uintp(chosen[c])]
+        for j in range(np.uintp(n)):
+            weights[np.uintp(indices[j]), column] += coefficient * values[j] * rates[start + j]
 
 
 @inlined
-def add_chosen_lengths(values, chosen, rates, lengths):
+def add_chosen_lengths(values, chosen, rates, squares, lengths):
     """lengths[r] += sum_i x_i^2 rate[i, r], of some classes alone."""
-    m, p = np.uintp(chosen.shape[0]), np.uintp(0)
-    for j in range(values.shape[0]):
-        squared = values[j] * values[j]
-        for c in range(m):
-            lengths[np.uintp(chosen[c])] += rates[p] * squared
-            p += np.uintp(1)
+    n = values.shape[0]
+    for j in range(n):
+        squares[j] = values[j] * values[j]
+    for c in range(chosen.shape[0]):
+        lengths[chosen[c]] += product_from(rates, c * whole_lines(n), squares, n)
+
+
+@inlined
+def product_from(numbers, start, others, n):
+    """Return the inner product of n numbers, from a place on, and the first n others."""
+    line, in_lines, total = spread(np.float32(0)), n // LANES * LANES, np.float32(0)
+    for j in range(0, in_lines, LANES):
+        line = line + load(numbers, start + j) * load(others, j)
+    for j in range(in_lines, n):
+        total += numbers[start + j] * others[j]
+    return total_of(line) + total
 
 
 @inlined
@@ -287,25 +299,45 @@ def add_lengths(entries, values, squares, width, rates, lengths):
 
 
 @inlined
-def gather_shared(evidence, column, indices, table, n, wide, share):
-    """evidence[i] += share sum_r (c_r phi_i(x, r))^2."""
-    c, nothing = np.uintp(column), spread(np.float32(0))
+def gather_shared(evidence, column, indices, squares, share, grown):
+    """evidence[i] += share squares[j], which grown[j] then is at the j-th entry."""
+    c = np.uintp(column)
     for j in range(indices.shape[0]):
-        i, line = np.uintp(indices[j]), nothing
-        for r in range(0, n, LANES):
-            moved = load(wide, r) * load(table, j * table.shape[1] + r)
-            line = line + moved * moved
-        evidence[i, c] = min(evidence[i, c] + share * total_of(line), np.float32(LARGEST))
+        i = np.uintp(indices[j])
+        grown[j] = min(evidence[i, c] + share * squares[j], np.float32(LARGEST))
+        evidence[i, c] = grown[j]
 
 
 @inlined
-def sum_views(table, n_entries, n, wide, sums):
-    """sums[j] = sum_r c_r phi_i(x, r) at the j-th entry."""
+def sum_views(table, n_entries, n, wide, chosen, power, sums):
+    """sums[j] = sum_r (c_r phi_i(x, r))^power at the j-th entry, of power 1 or 2.
+
+    Of the classes `chosen` alone where these are so few that a look at each is less than one at
+    every line.
+    """
+    m = chosen[0]
+    if m == 0 or 4 * m > n:
+        sum_lines(table, n_entries, n, wide, power, sums)
+        return
+    for j in range(n_entries):
+        sums[j] = 0
+    for c in range(m):
+        r = np.uintp(chosen[1 + c])
+        coefficient = wide[r]
+        for j in range(np.uintp(n_entries)):
+            amount = coefficient * table[j, r]
+            sums[j] += amount * amount if power == 2 else amount
+
+
+@inlined
+def sum_lines(table, n_entries, n, wide, power, sums):
+    """Sum the views of all classes, as `sum_views` says."""
     nothing = spread(np.float32(0))
     for j in range(n_entries):
         line = nothing
         for r in range(0, n, LANES):
-            line = line + load(wide, r) * load(table, j * table.shape[1] + r)
+            amount = load(wide, r) * load(table, j * table.shape[1] + r)
+            line = line + (amount * amount if power == 2 else amount)
         sums[j] = total_of(line)
 
 
@@ -319,12 +351,19 @@ def move_shared(weights, column, indices, sums, rates):
 
 @inlined
 def add_shared_lengths(table, rates, n_entries, n, y, lengths):
-    """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST."""
-    for s in range(0, n, LANES):
-        line, own = load(lengths, s), np.float32(0)
+    """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST.
+
+    Two lines at a time, since a sum waits for the one before; an odd last one goes with itself.
+    """
+    for s in range(0, n, 2 * LANES):
+        t = s + LANES if s + LANES < n else s
+        line, other, own = load(lengths, s), load(lengths, t), np.float32(0)
         for j in range(n_entries):
             if y != THE_REST:
                 own = table[np.uintp(j), np.uintp(y)]
-            gap = load(table, j * table.shape[1] + s) - own
-            line = line + gap * gap * rates[j]
+            row, rate = j * table.shape[1], rates[j]
+            gap, beside = load(table, row + s) - own, load(table, row + t) - own
+            line = line + gap * gap * rate
+            other = other + beside * beside * rate
         store(lengths, s, line)
+        store(lengths, t, other)

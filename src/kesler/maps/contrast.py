@@ -8,6 +8,7 @@ from numbers import Real
 
 import numpy as np
 
+from kesler.compiled.lanes import beyond
 from kesler.errors import KeslerError
 from kesler.maps.feature_map import Elementwise, FeatureMap
 
@@ -24,7 +25,7 @@ def relative_contrast(x, p, others, q):
     """Return x (p - others) / (p + others), 0 where both are or only rounding tells them apart."""
     off, both = p - others, p + others
     # Of what rounding leaves, AdaGrad would make a step as large as any other.
-    return x * (off / (both + LEAST)) if abs(off) > NOISE * both else np.float32(0)
+    return x * beyond(off, NOISE * both, off / (both + LEAST))
 
 
 @dataclass(frozen=True)

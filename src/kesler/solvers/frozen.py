@@ -17,6 +17,7 @@ from kesler.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.machine import Machine
 from kesler.maps import FeatureMap, SubExperts
 from kesler.memory import layers_of
+from kesler.room import whole_lines
 from kesler.rows import Rows
 from kesler.updates import Perceptron
 
@@ -226,9 +227,9 @@ class FrozenHypotheses:
             member_starts=starts,
             members=members,
             common=np.array([coupling_of([classes]) for classes in self.members]),
-            statistics=_own(kept.layers, np.float32),
+            statistics=_by_lines(kept.layers),
             totals=_own(kept.totals, np.float32),
-            divisors=_own(kept.divisors, np.float32),
+            divisors=_by_lines(kept.divisors),
             pooled=_own(kept.pooled),
         )
 
@@ -294,6 +295,13 @@ def coupling_of(members: Sequence[list[list[int]]]) -> Array:
 def _own(array: npt.NDArray[Any], dtype: Any = np.float64) -> npt.NDArray[Any]:
     """Return an array as kernels take it, copied if it is read-only (a memory map)."""
     return np.require(array, dtype, ["C", "W"])
+
+
+def _by_lines(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return a table with whole lines of classes, as kernels read it: zeros behind the last."""
+    n = array.shape[-1]
+    room = [(0, 0)] * (array.ndim - 1) + [(0, whole_lines(n) - n)]
+    return np.pad(array.astype(np.float32, copy=False), room)
 
 
 def _n_hypotheses(members: list[list[int]]) -> int:
