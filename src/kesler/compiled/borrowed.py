@@ -151,7 +151,7 @@ def byte_at(address: int) -> int:
 
 
 def copy_bytes(target: int, source: int, n: int) -> None:
-    """Copy n bytes from one address to another, which lies beyond them."""
+    """Copy n bytes from one address to another; the two stretches must not overlap."""
     ctypes.memmove(target, source, n)
 
 
