@@ -353,7 +353,7 @@ def test_over_a_kernel_views_are_the_same(view):
 
 @pytest.mark.parametrize("view", [Distance(), Frequency(), Contrast(), GaussianRatio()])
 def test_tables_hold_the_views_of_all_classes(view):
-    stream = make_stream(32, density=1.0)
+    stream = make_stream(32)
     machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
     learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
@@ -361,12 +361,30 @@ def test_tables_hold_the_views_of_all_classes(view):
     table, out = np.full((n, line + 1), np.float32(-99)), np.empty(n, dtype=np.float32)
     of = getattr(of_map, "py_func", of_map)
     call = compiled_call(of)
-    call(learner, 0, TABLE, indices, values, table, k, out, np.empty(k))
+    none = values[:0]
+    call(learner, 0, TABLE, indices, values, table, none, k, none, np.empty(k))
     for r in range(k):
-        call(learner, 0, PHI, indices, values, table, r, out, np.empty(k))
+        call(learner, 0, PHI, indices, values, table, none, r, out, np.empty(k))
         np.testing.assert_array_equal(table[:, r], out)
     assert np.isin(table[:, k:line], [0, -99]).all()  # by lines, or class by class
     assert (table[:, line] == -99).all()
+
+
+@pytest.mark.parametrize("n_classes", [5, 21, 37])  # of one line, of two, of three
+@pytest.mark.parametrize("view", [Distance(), Frequency(), Contrast(), GaussianRatio()])
+def test_tables_are_summed_with_weights_as_they_are_filled(view, n_classes):
+    stream = make_stream(33, 5 * n_classes, n_classes)
+    machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
+    learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
+    indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
+    weights = np.linspace(-1, 2, n).astype(np.float32)
+    table = np.zeros((n, whole_lines(k)), dtype=np.float32)
+    sums = np.full(whole_lines(k), np.float32(0.5))
+    call = compiled_call(getattr(of_map, "py_func", of_map))
+    call(learner, 0, TABLE, indices, values, table, weights, k, sums, np.empty(k))
+    expected = 0.5 + weights.astype(float) @ table.astype(float)
+    assert np.abs(table[:, :k]).max() > 0
+    np.testing.assert_allclose(sums, expected, rtol=1e-4, atol=1e-5)
 
 
 def compiled_call(function: Any) -> Any:

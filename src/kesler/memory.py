@@ -13,6 +13,7 @@ from kesler.algorithms.algorithm import MOST_NUMBERS
 from kesler.answers import Kind
 from kesler.calibration import uncalibrated
 from kesler.classes import ClassTable, Label, Newcomers, plain
+from kesler.columns import columns_of, n_beside, n_columns
 from kesler.conditioning import Conditioning
 from kesler.costs import Costs
 from kesler.counted import Counted
@@ -20,7 +21,6 @@ from kesler.errors import KeslerError
 from kesler.geometry import Metric
 from kesler.hypotheses import (
     Grouped,
-    Ordered,
     Part,
     PerClass,
     Shared,
@@ -92,6 +92,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         half_life: float | None,
     ) -> None:
         self.parts = list(parts)
+        self._n_beside = n_beside(self.parts)
         self.rule = rule
         self.classes = classes
         self.constant = constant
@@ -266,7 +267,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         from kesler.compiled.copies import copy_filled
 
         times = 2.0 if self.sparse is None else 1.25  # rows of the table take most of the memory
-        class_room = grown(self._class_room, n_classes + self._n_unborn, times)
+        n_places = n_classes + self._n_unborn + self._n_beside
+        class_room = grown(self._class_room, n_places, times)
         feature_room = grown(
             self._feature_room, max(n_features + 1, n_sub_experts + self.takes_ratings)
         )
@@ -301,7 +303,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     def _has_room(self, n_classes: int, n_features: int) -> bool:
         """Whether there is room for so many classes and features, and for one that is not met."""
-        return n_classes + self._n_unborn <= self._class_room and n_features < self._feature_room
+        n_places = n_classes + self._n_unborn + self._n_beside
+        return n_places <= self._class_room and n_features < self._feature_room
 
     def _count(self, n_features: int, n_sub_experts: int) -> None:
         if n_features > self.n_features:
@@ -362,12 +365,8 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         if self.sparse is not None:
             self.sparse.make_room(feature_room, class_room)
             return
-        rooms = [
-            _n_columns(part, class_room, room)
-            for part, room in zip(self.parts, group_room, strict=True)
-        ]
-        offsets = self._place(rooms)
-        weights = aligned_zeros(feature_room, whole_lines(sum(rooms)))
+        offsets, width = columns_of(self.parts, class_room, group_room)
+        weights = aligned_zeros(feature_room, whole_lines(width))
         weights_begin_at = self._ask_link(WEIGHT, self._numbers[2])
         if weights_begin_at:
             weights[:] = weights_begin_at
@@ -384,12 +383,6 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         self._listed = np.zeros(1 + feature_room * self._n_unborn, dtype=np.int64)
         self._is_listed = np.zeros(feature_room * self._n_unborn, dtype=np.bool_)
         self.weights, self._states, self._offsets = weights, states, offsets
-
-    def _place(self, rooms: Sequence[int]) -> list[int]:
-        """Return the first column of each part: single ones before all, in the first cache line."""
-        order = sorted(range(len(rooms)), key=lambda i: (not isinstance(self.parts[i], Shared), i))
-        starts = np.cumsum([0, *(rooms[i] for i in order)]).tolist()
-        return [starts[order.index(i)] for i in range(len(rooms))]
 
     def _own_hypotheses(self) -> None:
         """Copy arrays that may be a read-only memory map."""
@@ -539,9 +532,9 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
 
     def _width(self, i: int) -> int:
         """Return how many hypotheses part i has by now."""
-        n_classes = min(len(self.classes) + self._n_unborn, self._class_room)
+        n_classes = min(len(self.classes) + self._n_unborn, self._class_room - self._n_beside)
         n_groups = min(len(self.groups[i]), self._group_room[i])
-        return _n_columns(self.parts[i], n_classes, n_groups)
+        return n_columns(self.parts[i], n_classes, n_groups)
 
     @property
     def _n_used(self) -> int:
@@ -637,12 +630,3 @@ def _smoothing(maps: Sequence[FeatureMap]) -> list[float]:
         )
     shrinkage, floor = variances.pop() if variances else (0.0, 0.0)
     return [shrinkage, floor, pseudo.pop() if pseudo else 0.0]
-
-
-def _n_columns(part: Part, n_classes: int, n_groups: int) -> int:
-    """Return how many columns of the weights a part has for so many classes and groups."""
-    if isinstance(part, PerClass):
-        return n_classes
-    if isinstance(part, Ordered):
-        return 1 + n_classes
-    return n_groups if isinstance(part, Grouped) else 1

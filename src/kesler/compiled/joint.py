@@ -60,13 +60,11 @@ class Listed(NamedTuple):
 class Desk(NamedTuple):
     """Room for one row.
 
-    views : (parts, entries, classes), phi(x, r) at each entry, of parts with a map; phi :
-    (entries,); column : (hypotheses of a part,); products : (classes,); movers : (classes,), those
-    that move.
+    views : (parts, entries, classes), phi(x, r) at each entry, of parts with a map; column :
+    (hypotheses of a part,); products : (classes,); movers : (classes,), those that move.
     """
 
     views: npt.NDArray[np.float32]
-    phi: npt.NDArray[np.float32]
     column: npt.NDArray[np.float64]
     products: npt.NDArray[np.float64]
     movers: npt.NDArray[np.int64]
@@ -94,7 +92,6 @@ def make_desk(joint, rows):
     n_viewed = joint.parts.shape[0] if joint.statistics.shape[0] else 0
     return Desk(
         np.empty((n_viewed, longest, whole_lines(n_classes)), np.float32),
-        np.empty(longest, np.float32),
         np.empty(widest),
         np.empty(n_classes),
         np.empty(n_classes, np.int64),
@@ -113,8 +110,8 @@ def set_views(joint, indices, values, desk):
     n_classes = joint.common.shape[1]
     for part in range(joint.parts.shape[0]):
         if has_map(joint, part):
-            view = desk.views[part]
-            of_map(joint, part, TABLE, indices, values, view, n_classes, desk.phi, desk.products)
+            view, none = desk.views[part], values[:0]
+            of_map(joint, part, TABLE, indices, values, view, none, n_classes, none, desk.products)
 
 
 @inlined

@@ -216,7 +216,6 @@ class Scratch(NamedTuple):
     other: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
     conditioned: npt.NDArray[np.float32]
-    narrow: npt.NDArray[np.float32]
     vectors: npt.NDArray[np.float32]
     shared_rates: npt.NDArray[np.float32]
     rates: npt.NDArray[np.float32]
@@ -380,7 +379,7 @@ def make_scratch(learner, rows):
     n_vectors, n_kept = longest if wide else 0, n_parts if keeps_views(learner) else 0
     is_rated = asks_for_all(learner.rule[1]) and learner.metric[METRIC] == ADAPTIVE
     of_classes = (n_classes, n_classes, n_classes, width)
-    of_row = (longest, longest, longest, n_conditioned, (longest, 1), (n_vectors, n_classes))
+    of_row = (longest, longest, longest, n_conditioned, (n_vectors, n_classes))
     n_rated, rates = n_parts if is_rated else 0, (n_parts, longest)
     rated, packed = (n_rated, longest, n_classes), (n_rated, longest * n_classes // 2)
     floats = (*of_classes, *of_row, rates, rated, packed, (n_kept, longest))

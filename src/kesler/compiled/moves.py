@@ -48,7 +48,7 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
         if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part, solver):
             n, sums = indices.shape[0], scratch.amounts[part]
             n_classes = min(k, scratch.wide.shape[0])
-            sum_views(scratch.tables[part], n, n_classes, scratch.wide, scratch.chosen, 1, sums)
+            sum_views(part, n, n_classes, 1, scratch)
             if not largest(sums[:n]) <= LARGEST:
                 return False
             continue
@@ -156,7 +156,7 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
         return
     n = indices.shape[0]
     for j in range(n):
-        scratch.narrow[j, 0] = 0
+        scratch.other[j] = 0
     total, group = 0.0, column - learner.parts[part, OFFSET]
     for i in range(n_moved):
         r = solver.moved[i]
@@ -167,10 +167,10 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             phi_of(learner, part, indices, values, r, scratch, scratch.phi)
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
-                scratch.narrow[j, 0] += coefficient * scratch.phi[j]
+                scratch.other[j] += coefficient * scratch.phi[j]
     walk = begin_walk(learner)
     for j in range(n):
-        amount = scratch.narrow[j, 0]
+        amount = scratch.other[j]
         if learner.parts[part, MAP] == ITSELF:
             amount = np.float32(total) * values[j]
         change(learner, walk, indices[j], column, amount, scratch.out)

@@ -77,7 +77,6 @@ def pair_norm(learner, indices, values, y, s, scratch):
 def gram_column(learner, indices, values, s, k, scratch, out):
     """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
     clear(out, k)
-    n = indices.shape[0]
     plain = squared_length(values)
     for part in range(learner.parts.shape[0]):
         if learner.parts[part, KIND] == ORDERED:
@@ -90,10 +89,8 @@ def gram_column(learner, indices, values, s, k, scratch, out):
         if learner.parts[part, MAP] == GIVEN:
             add_given_products(learner, part, s, k, scratch.views, out)
             continue
-        phi_of(learner, part, indices, values, s, scratch, scratch.phi)
-        for j in range(n):
-            scratch.narrow[j, 0] = scratch.phi[j]
-        products = scratch.products
+        weights, products = scratch.phi[: indices.shape[0]], scratch.products
+        phi_of(learner, part, indices, values, s, scratch, weights)
         clear(products, k)
         n_known = min(k, learner.counters[FIRST_SEEN])
         of_map(
@@ -102,9 +99,10 @@ def gram_column(learner, indices, values, s, k, scratch, out):
             PRODUCTS,
             indices,
             values,
-            scratch.narrow[:n],
+            scratch.vectors,
+            weights,
             n_known,
-            scratch.phi,
+            scratch.other,
             products,
         )
         for r in range(k):
@@ -133,7 +131,8 @@ def measure_views(learner, part, indices, values, k, scratch):
             SQUARED_NORMS,
             indices,
             values,
-            scratch.narrow,
+            scratch.vectors,
+            values[:0],
             min(k, learner.counters[FIRST_SEEN]),
             scratch.phi,
             products,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kesler.compiled.fetch import fetch, fetch_near
 from kesler.compiled.jit import by_learner, inlined
-from kesler.compiled.lanes import LANES
-from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, WIDTH
+from kesler.compiled.lanes import LANES, whole_lines
+from kesler.compiled.learner import ITSELF, KIND, MAP, OFFSET, PER_CLASS, SHARED, WIDTH
 
 # Tables smaller than this stay in a core's own cache, in numbers.
 LEAST = 1 << 17
@@ -37,17 +37,24 @@ def fetch_ahead(learner, rows, t, k, scratch):
     fetch_entries(rows, t)
     width, on_the_way = 0, False
     for part in range(learner.parts.shape[0]):
-        width = max(width, learner.parts[part, OFFSET] + learner.parts[part, WIDTH])
-        is_plain = learner.parts[part, KIND] == PER_CLASS and learner.parts[part, MAP] == ITSELF
-        on_the_way |= t > 0 and is_plain
+        kind = learner.parts[part, KIND]
+        if kind != SHARED:
+            width = max(width, learner.parts[part, OFFSET] + learner.parts[part, WIDTH])
+        on_the_way |= t > 0 and kind == PER_CLASS and learner.parts[part, MAP] == ITSELF
     if not on_the_way:
-        fetch_rows(learner.weights, indices, width)
+        fetch_rows(learner.weights, indices, 0, width)
     if learner.evidence.shape[0]:
-        fetch_rows(learner.evidence, indices, width)
+        fetch_rows(learner.evidence, indices, 0, width)
+    for part in range(learner.parts.shape[0]):
+        column = learner.parts[part, OFFSET]
+        if learner.parts[part, KIND] == SHARED and column >= whole_lines(width):
+            fetch_rows(learner.weights, indices, column, 1)
+            if learner.evidence.shape[0]:
+                fetch_rows(learner.evidence, indices, column, 1)
     for layer in range(learner.statistics.shape[0]):
-        fetch_rows(learner.statistics[layer], indices, k)
+        fetch_rows(learner.statistics[layer], indices, 0, k)
     if learner.pooled.shape[1]:
-        fetch_rows(learner.pooled, indices, 1)
+        fetch_rows(learner.pooled, indices, 0, 1)
 
 
 @inlined
@@ -64,9 +71,9 @@ def fetch_entries(rows, t):
 
 
 @inlined
-def fetch_rows(table, indices, width):
-    """Ask for the first columns of the features of a row."""
-    for column in range(0, min(width, MOST_LINES * LANES), LANES):
+def fetch_rows(table, indices, first, width):
+    """Ask for so many columns of the features of a row."""
+    for column in range(first, first + min(width, MOST_LINES * LANES), LANES):
         for j in range(indices.shape[0]):
             if width <= NARROW:
                 fetch_near(table, indices[j] * table.shape[1] + column)

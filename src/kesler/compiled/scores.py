@@ -65,22 +65,14 @@ def class_vectors(learner, part, indices, k, vectors):
 def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a part whose view of x is x itself.
 
-    Where the columns of other parts in the first cache line leave the lines as many, they are
-    summed too: lines that begin after them touch one more.
+    Whole lines of classes are summed; behind the last class others' columns may stand.
     """
     kind, offset, column = learner.parts[part, KIND], learner.parts[part, OFFSET], scratch.column
     if kind == PER_CLASS:
-        upcoming = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]]
-        width, before = whole_lines(k), offset % LANES
-        begins_before = before > 0 and whole_lines(before + k) == width
-        out = scores
-        if begins_before:
-            clear(column, width)
-            out, offset = column, offset - before
-        add_products(indices, values, upcoming, learner.weights, offset, width, out)
-        if begins_before:
-            for r in range(k):
-                scores[r] += column[before + r]
+        upcoming, width = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]], whole_lines(k)
+        add_products(indices, values, upcoming, learner.weights, offset, width, scores)
+        for r in range(k, width):
+            scores[r] = 0
         return
     width = learner.parts[part, WIDTH]
     clear(column, width)
@@ -93,22 +85,17 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
 @inlined
 def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
     """Scores of a part whose view of x is phi(x, r)."""
-    n = indices.shape[0]
-    k = min(k, learner.counters[FIRST_SEEN])
-    if learner.parts[part, KIND] == SHARED and scratch.tables.shape[0]:
-        keep_views(learner, part, indices, values, k, scratch)
-        weights, table = scratch.phi[:n], scratch.tables[part]
-        weigh_views(learner, part, indices, weights)
-        width = whole_lines(k)
-        add_products(scratch.entries[:n], weights, indices[:0], table, 0, width, scores)
-        return
+    k, weights = min(k, learner.counters[FIRST_SEEN]), scratch.phi[: indices.shape[0]]
+    task, vectors = PROJECT, scratch.vectors
     if learner.parts[part, KIND] == SHARED:
-        vectors = scratch.narrow[:n]
-        weigh_views(learner, part, indices, vectors[:, 0])
+        weigh_views(learner, part, indices, weights)
+        if scratch.tables.shape[0]:  # these views are wanted again
+            task, vectors = TABLE, scratch.tables[part]
     else:
-        vectors = scratch.vectors[:n]
         class_vectors(learner, part, indices, k, vectors)
-    of_map(learner, part, PROJECT, indices, values, vectors, k, scores, scratch.products)
+        weights = weights[:0]
+    products = scratch.products
+    of_map(learner, part, task, indices, values, vectors, weights, k, scores, products)
 
 
 @inlined
@@ -120,14 +107,7 @@ def weigh_views(learner, part, indices, weights):
 
 
 @inlined
-def keep_views(learner, part, indices, values, k, scratch):
-    """Keep the views of a shared part, which are wanted again."""
-    table = scratch.tables[part]
-    of_map(learner, part, TABLE, indices, values, table, k, scratch.phi, scratch.products)
-
-
-@inlined
-def of_map(learner, part, task, indices, values, vectors, k, out, products):
+def of_map(learner, part, task, indices, values, vectors, weights, k, out, products):
     """Call the loops of the part's map; see `kesler.compiled.maps.map_loops`."""
     call_map(
         learner.parts[part, MAP],
@@ -135,6 +115,7 @@ def of_map(learner, part, task, indices, values, vectors, k, out, products):
         indices,
         values,
         vectors,
+        weights,
         learner.statistics,
         learner.totals,
         learner.divisors,
@@ -163,7 +144,8 @@ def compute_phi(learner, part, indices, values, r, scratch, out):
     if r >= learner.counters[FIRST_SEEN]:
         clear(out, indices.shape[0])
         return
-    of_map(learner, part, PHI, indices, values, scratch.narrow, r, out, scratch.products)
+    vectors, products = scratch.vectors, scratch.products
+    of_map(learner, part, PHI, indices, values, vectors, values[:0], r, out, products)
 
 
 @by_learner

@@ -156,7 +156,7 @@ class KernelScratch(NamedTuple):
     views : (classes, longest row + 1), phi(x, r) from the second place on, the first being 0;
     sizes : (classes,), their squared norms; inner, distances, similarities, factors : (PANEL,), of
     the support vectors of a panel; lanes : (classes, PANEL), scores before they are summed;
-    column : (hypotheses,); phi, narrow, products, out : for the loops of maps;
+    column : (hypotheses,); phi, vectors, products, out : for the loops of maps;
     pair : (longest row, 1), one : (3, 1), for single products in double; conditioned, exact : as
     in `Scratch`; kept, units : (longest row,), the row as it may be stored, and 1 over the ranges
     of its features; widened : (1,), whether these are no longer the learner's; norms :
@@ -174,7 +174,7 @@ class KernelScratch(NamedTuple):
     lanes: npt.NDArray[np.float32]
     column: npt.NDArray[np.float32]
     phi: npt.NDArray[np.float32]
-    narrow: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32]
     products: npt.NDArray[np.float64]
     out: npt.NDArray[np.float64]
     pair: npt.NDArray[np.float32]

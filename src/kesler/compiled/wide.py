@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit import by_learner, inlined
-from kesler.compiled.lanes import LANES, load, spread, store, total_of, whole_lines
+from kesler.compiled.lanes import LANES, first_of, load, spread, store, total_of, whole_lines
 from kesler.compiled.learner import (
     ADAPTIVE,
     CONFIDENT,
@@ -94,7 +94,9 @@ def change_widely(learner, part, indices, values, k, scratch):
         rates = scratch.shared_rates[part]
         if gathers:
             n, sums = indices.shape[0], scratch.amounts[part]
-            sum_views(scratch.tables[part], n, k, wide, scratch.chosen, 2, sums)
+            if is_packed(scratch, k):
+                pack_views(scratch.tables[part], n, scratch.chosen, scratch.packed[part])
+            sum_views(part, n, k, 2, scratch)
             find_scales(learner, indices, scratch.scales)
             gather_shared(evidence, first, indices, sums, share, rates)
             turn_to_rates(rates, 0, scratch.scales, n)
@@ -136,7 +138,11 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
         rates = scratch.shared_rates[part]
         if kind != ADAPTIVE:
             find_rates(learner, first, indices, rates)
-        add_shared_lengths(scratch.tables[part], rates, indices.shape[0], k, y, lengths)
+        n = indices.shape[0]
+        if is_packed(scratch, k):
+            add_packed_lengths(scratch.packed[part], rates, n, scratch.chosen, lengths)
+        else:
+            add_shared_lengths(scratch.tables[part], rates, n, k, y, lengths)
         return
     width, chosen = whole_lines(k), scratch.chosen[1 : 1 + scratch.chosen[0]]
     if kind == ADAPTIVE and chosen.shape[0]:
@@ -309,24 +315,43 @@ def gather_shared(evidence, column, indices, squares, share, grown):
 
 
 @inlined
-def sum_views(table, n_entries, n, wide, chosen, power, sums):
-    """sums[j] = sum_r (c_r phi_i(x, r))^power at the j-th entry, of power 1 or 2.
+def is_packed(scratch, k):
+    """Whether views are wanted of so few classes that these are copied to where they stand alone.
 
-    Of the classes `chosen` alone where these are so few that a look at each is less than one at
-    every line.
+    A look at one class is a look at a line of sixteen, feature by feature.
     """
-    m = chosen[0]
-    if m == 0 or 4 * m > n:
-        sum_lines(table, n_entries, n, wide, power, sums)
-        return
-    for j in range(n_entries):
-        sums[j] = 0
-    for c in range(m):
-        r = np.uintp(chosen[1 + c])
-        coefficient = wide[r]
-        for j in range(np.uintp(n_entries)):
-            amount = coefficient * table[j, r]
-            sums[j] += amount * amount if power == 2 else amount
+    return 0 < 4 * scratch.chosen[0] <= k
+
+
+@inlined
+def pack_views(table, n, chosen, packed):
+    """Copy the views of the classes `chosen`, class by class, each from a whole line on."""
+    for c in range(chosen[0]):
+        r, start = np.uintp(chosen[1 + c]), np.uintp(c * whole_lines(n))
+        for j in range(np.uintp(n)):
+            packed[start + j] = table[j, r]
+
+
+@inlined
+def sum_views(part, n, k, power, scratch):
+    """amounts[j] = sum_r (c_r phi_i(x, r))^power at the j-th entry, of power 1 or 2."""
+    sums = scratch.amounts[part]
+    if is_packed(scratch, k):
+        sum_packed(scratch.packed[part], n, scratch.wide, scratch.chosen, power, sums)
+    else:
+        sum_lines(scratch.tables[part], n, k, scratch.wide, power, sums)
+
+
+@inlined
+def sum_packed(packed, n, wide, chosen, power, sums):
+    """Sum the views of the classes `chosen`, sixteen features at a time."""
+    nothing, width = spread(np.float32(0)), whole_lines(n)
+    for j in range(0, n, LANES):
+        line = nothing
+        for c in range(chosen[0]):
+            amount = load(packed, c * width + j) * wide[np.uintp(chosen[1 + c])]
+            line = line + (amount * amount if power == 2 else amount)
+        store(sums, j, line)
 
 
 @inlined
@@ -347,6 +372,18 @@ def move_shared(weights, column, indices, sums, rates):
     c = np.uintp(column)
     for j in range(indices.shape[0]):
         weights[np.uintp(indices[j]), c] += sums[j] * rates[j]
+
+
+@inlined
+def add_packed_lengths(packed, rates, n, chosen, lengths):
+    """lengths[r] += sum_i rate[i] phi_i(x, r)^2, of the classes `chosen`."""
+    width = whole_lines(n)
+    for c in range(chosen[0]):
+        line = spread(np.float32(0))
+        for j in range(0, n, LANES):
+            views = load(packed, c * width + j)
+            line = line + first_of(views * views * load(rates, j), n - j)
+        lengths[np.uintp(chosen[1 + c])] += total_of(line)
 
 
 @inlined
