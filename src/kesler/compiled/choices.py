@@ -86,6 +86,13 @@ def worst_pair(scores, k, solver, highest):
 
 
 @inlined
+def names_one(codes, levels, rest, solver):
+    """Whether an answer names one class, and says of all others that they are to be below."""
+    is_best = codes.shape[0] == 1 and levels[0] == 0
+    return is_best and rest == 1 and solver.ranks.shape[1] == 0
+
+
+@inlined
 def names_the_best(y, k, highest, solver):
     """Whether an answer that names one class says of the others that they are all to be below."""
     return highest == 1 and y < k and solver.levels[y] == 0 and solver.ranks.shape[1] == 0

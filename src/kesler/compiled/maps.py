@@ -167,30 +167,40 @@ def fill_each(vectors, weights, indices, values, pooled, k, kept, q, out):  # ty
 
 
 def fill_lines(vectors, weights, indices, values, pooled, k, kept, q, out):  # type: ignore[no-untyped-def]
-    """Do the same sixteen classes at a time, two lines of them, and leave zeros behind the last.
+    """Do the same sixteen classes at a time, and leave zeros behind the last.
 
-    What is looked at once a class stays in registers then, and so do the sums.
+    Of two lines at most, what is looked at once a class stays in registers, and so do the sums.
+    Where there are more, the lines of a feature come one after the other, as memory has them.
     """
     is_summed = weights.shape[0] > 0
-    for r in range(0, k, 2 * LANES):
-        s = r + LANES if r + LANES < k else r
-        of_class, of_other = beside(kept, r), beside(kept, s)
+    if k <= 2 * LANES:
+        s = LANES if LANES < k else 0
+        of_class, of_other = beside(kept, 0), beside(kept, s)
         total, other_total = spread(np.float32(0)), spread(np.float32(0))
         if is_summed:
-            total, other_total = load(out, r), load(out, s)
+            total, other_total = load(out, 0), load(out, s)
         for j in range(indices.shape[0]):
             f, row = np.uintp(indices[j]), j * vectors.shape[1]
             x, level = ahead(values[j], f, pooled)
-            line = first_of(at(x, level, f, r, of_class, kept, q), k - r)
+            line = first_of(at(x, level, f, 0, of_class, kept, q), k)
             other = first_of(at(x, level, f, s, of_other, kept, q), k - s)
-            store(vectors, row + r, line)
+            store(vectors, row, line)
             store(vectors, row + s, other)
             if is_summed:
                 total = total + line * weights[np.uintp(j)]
                 other_total = other_total + other * weights[np.uintp(j)]
         if is_summed:
-            store(out, r, total)
+            store(out, 0, total)
             store(out, s, other_total)
+    else:
+        for j in range(indices.shape[0]):
+            f, row = np.uintp(indices[j]), j * vectors.shape[1]
+            x, level = ahead(values[j], f, pooled)
+            for r in range(0, k, LANES):
+                line = first_of(at(x, level, f, r, beside(kept, r), kept, q), k - r)
+                store(vectors, row + r, line)
+                if is_summed:
+                    store(out, r, load(out, r) + line * weights[np.uintp(j)])
 
 
 def one_at(array, row, column):  # type: ignore[no-untyped-def]

@@ -44,7 +44,6 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.shape[0]):
-        size = largest(values)
         if wide and learner.parts[part, KIND] == SHARED and is_wide_part(learner, part, solver):
             n, sums = indices.shape[0], scratch.amounts[part]
             n_classes = min(k, scratch.wide.shape[0])
@@ -52,6 +51,7 @@ def is_movable(learner, indices, values, n_moved, scratch, solver):
             if not largest(sums[:n]) <= LARGEST:
                 return False
             continue
+        size = largest(values)
         if learner.parts[part, KIND] == ORDERED:
             if not largest_ordered_step(learner, n_moved, solver) * size <= LARGEST:
                 return False

@@ -11,7 +11,7 @@ from kesler.compiled.fetch import fetch
 from kesler.compiled.forgetting import MOST, shrink_weights
 from kesler.compiled.given import find_views
 from kesler.compiled.lanes import LANES
-from kesler.compiled.learner import LARGEST, NOT_FINITE, ONE
+from kesler.compiled.learner import LARGEST, ONE
 from kesler.compiled.lengths import largest, squared_length
 from kesler.compiled.links import meet_features, meet_hypotheses, settle
 from kesler.compiled.metrics import (
@@ -25,7 +25,7 @@ from kesler.compiled.moves import is_movable, move
 from kesler.compiled.norms import gram_column, gram_diagonal, pair_norm
 from kesler.compiled.ordered import insert_rank
 from kesler.compiled.prefetch import fetch_ahead
-from kesler.compiled.scores import best_but, finite
+from kesler.compiled.scores import best_but
 from kesler.compiled.sparse_rows import (
     ROWS,
     UNITS,
@@ -34,7 +34,7 @@ from kesler.compiled.sparse_rows import (
     has_room_for,
 )
 from kesler.compiled.statistics import inherit, list_features
-from kesler.compiled.trial import has_room, judge
+from kesler.compiled.trial import has_room, judge, note_odd
 from kesler.compiled.wide import choose_loops
 
 # ---- the pair of a trial: the answer, and the class of highest score but it ----------------------
@@ -50,8 +50,7 @@ def sparse_set_levels(learner, codes, levels, rest, k, solver):
 @judge.register(SparseLearner)
 def sparse_judge(learner, codes, k, highest, scratch, solver):
     """Return the right class and its best rival; (-1, -1) if one is missing or no number."""
-    if not finite(learner, scratch.scores, k):
-        learner.counters[NOT_FINITE] += 1
+    if note_odd(learner, scratch.scores, k):
         return -1, -1
     y = solver.lowest[0]
     if y < 0 or k < 2:

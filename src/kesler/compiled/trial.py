@@ -12,6 +12,7 @@ from kesler.compiled.choices import (
     is_ahead,
     loss_of,
     most_violated,
+    names_one,
     names_the_best,
     select,
     set_levels,
@@ -140,16 +141,36 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
             leave_evidence(learner, indices, values, m, weight, scratch, solver)
 
 
+@always_inlined
+def is_mistaken(learner, codes, levels, rest, winner, k, scratch, solver):
+    """Whether of a pair that the answer orders the worse class is predicted before the better one.
+
+    Where one class is to be above all others, any prediction but that class is such a pair.
+    """
+    if names_one(codes, levels, rest, solver):
+        return codes[0] < k and codes[0] != winner
+    highest = set_levels(learner, codes, levels, rest, k, solver)
+    r, s = judge(learner, codes, k, highest, scratch, solver)
+    return r >= 0 and is_ahead(scratch.scores, s, r)
+
+
 @by_learner
 def judge(learner, codes, k, highest, scratch, solver):
     """Return the worst pair, (-1, -1) if there is none or scores are no numbers."""
-    if not finite(learner, scratch.scores, k):
-        learner.counters[NOT_FINITE] += 1
+    if note_odd(learner, scratch.scores, k):
         return -1, -1
     if codes.shape[0] == 1 and names_the_best(codes[0], k, highest, solver):
         s = best_but(learner, scratch.scores, k, codes[0])
         return (np.int64(codes[0]), s) if s >= 0 else (-1, -1)
     return worst_pair(scratch.scores, k, solver, highest)
+
+
+@inlined
+def note_odd(learner, scores, k):
+    """Return whether a score is no number, which is counted."""
+    is_odd = not finite(learner, scores, k)
+    learner.counters[NOT_FINITE] += is_odd
+    return is_odd
 
 
 @always_inlined
@@ -218,20 +239,18 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         list_features(learner, row)
-        highest = set_levels(learner, codes, levels, heard.shape[REST], k, solver)
-        r, s = judge(learner, codes, k, highest, scratch, solver)
-        # A mistake is a pair of which the worse class would be predicted first.
-        mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
+        rest, winner = heard.shape[REST], predictions[t]
+        mistaken = is_mistaken(learner, codes, levels, rest, winner, k, scratch, solver)
         has_grown = rescale(learner, row, x, weight * learner.forgetting[WORTH])
-        if learner.newcomers[0] != WAIT or has_grown:
-            has_joined = learner.newcomers[0] != WAIT and brings_new(learner, codes)
+        has_joined = learner.newcomers[0] != WAIT and brings_new(learner, codes)
+        if has_joined or has_grown:
+            note_odd(learner, scratch.scores, k)
             if has_joined:
                 join_new(learner, codes, scratch.out)
-            if has_joined or has_grown:
-                score_candidates(learner, rows, t, row, x, scratch)
-            k = n_candidates(learner)
-            highest = set_levels(learner, codes, levels, heard.shape[REST], k, solver)
-            r, s = judge(learner, codes, k, highest, scratch, solver)
+            score_candidates(learner, rows, t, row, x, scratch)
+        k = n_candidates(learner)
+        highest = set_levels(learner, codes, levels, rest, k, solver)
+        r, s = judge(learner, codes, k, highest, scratch, solver)
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken
