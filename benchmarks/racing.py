@@ -36,9 +36,9 @@ from report import circumstances, table
 RESULTS = Path(__file__).parent / "results"
 PAGE = "RESULTS.md"
 INTRODUCTION = """Each race is one command, `python benchmarks/<race>.py`; `make races` runs them
-all, and `make bench` a shorter form of each. Contestants run in turn, another one first each time,
-in one process unless a race says otherwise; medians are shown. This page is written by the races;
-their figures, run by run, stand in [results](results/)."""
+all, and `make bench` a shorter form of each. Contestants run in turn, in one process unless a race
+says otherwise; medians are shown. This page is written by the races; their figures, run by run,
+stand in [results](results/)."""
 
 Figures = Mapping[str, float]
 """What stands beside a time, by the title of its column: {"error %": 4.2}."""
@@ -113,11 +113,14 @@ def timed(run: Callable[[], Any]) -> tuple[float, float, Any]:
     return time.perf_counter() - wall, processor_time() - processor, found
 
 
-def in_turn(contestants: Sequence[Contestant], repeats: int) -> dict[str, Laps]:
+def in_turn(
+    contestants: Sequence[Contestant], repeats: int, *, is_warm: bool = False
+) -> dict[str, Laps]:
     """Run each contestant once, then each a second time, and so on, so that all meet the same.
 
-    Who begins goes round, since a run meets memory as those before left it: the default learner
-    took a quarter longer where it was always the third.
+    If `is_warm`, those that are run more than once have a run before each that is timed, which then
+    meets memory as its like left it. Else small tables find memory of those before, but large ones
+    wait for what the machine had taken back: a millisecond a megabyte, where machines are shared.
 
     Examples
     --------
@@ -130,8 +133,9 @@ def in_turn(contestants: Sequence[Contestant], repeats: int) -> dict[str, Laps]:
         if each.prepare:
             each.prepare()
     for repeat in range(repeats):
-        first = repeat % len(contestants)
-        for each in [*contestants[first:], *contestants[:first]]:
+        for each in contestants:
+            if is_warm and repeat < each.most > 1:
+                each.run()
             if repeat < each.most:
                 wall, processor, figures = timed(each.run)
                 laps[each.name].wall.append(wall)
@@ -263,10 +267,15 @@ class Race:
         self.start = time.perf_counter()
 
     def run(
-        self, heading: str, contestants: Iterable[Contestant], unit: str = "rows"
+        self,
+        heading: str,
+        contestants: Iterable[Contestant],
+        unit: str = "rows",
+        *,
+        is_warm: bool = False,
     ) -> dict[str, Laps]:
         """Time contestants in turn, and add a table in which the first is the measure."""
-        laps = in_turn(self.present(contestants), self.repeats)
+        laps = in_turn(self.present(contestants), self.repeats, is_warm=is_warm)
         self.show(heading, laps, unit)
         return laps
 
