@@ -134,7 +134,7 @@ def in_turn(
             each.prepare()
     for repeat in range(repeats):
         for each in contestants:
-            if is_warm and repeat < each.most > 1:
+            if is_warm and repeat < each.most and min(each.most, repeats) > 1:
                 each.run()
             if repeat < each.most:
                 wall, processor, figures = timed(each.run)

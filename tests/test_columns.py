@@ -50,6 +50,13 @@ def test_one_column_more_takes_no_line_more(n_classes: int, room: int) -> None:
     assert [w.shape[1] for w in machine.hypothesis_weights()] == [n_classes + 1, 1]
 
 
+def test_there_may_be_more_single_columns_than_a_line_holds() -> None:
+    X, shared = np.eye(3), [Shared(Contrast(), begins_at=0.1)] * 33
+    model = OnlineClassifier([PerClass(), *shared], update="pa1").partial_fit(X, [0, 1, 2])
+    assert model._machine.weights.shape[1] == 48
+    assert sum(w.shape[1] for w in model._machine.hypothesis_weights()) == 3 + 33
+
+
 def words(n_classes: int) -> Stream:
     """Rows of a third of 60 words, of classes that appear one after the other."""
     return make_stream(44, 6 * n_classes, n_classes, 60, density=0.3, whole=True)

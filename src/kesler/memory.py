@@ -30,7 +30,7 @@ from kesler.hypotheses import (
 from kesler.links import CustomLink, Linear, Link
 from kesler.links.link import SCALE, WEIGHT
 from kesler.maps import FeatureMap, GaussianRatio, SubExperts
-from kesler.room import LANES, aligned_zeros, grown, whole_lines
+from kesler.room import aligned_zeros, grown, whole_lines
 from kesler.sparse_weights import SparseWeights, is_sparse
 from kesler.updates import UpdateRule
 
@@ -131,7 +131,7 @@ conditioning, half_life : as in :class:`~kesler.machine.Machine`.
         )
         self.lock = RLock()
         self.sparse: SparseWeights | None = None
-        self._allocate(LANES, 0, [0] * len(self.parts))
+        self._allocate(whole_lines(1 + self._n_beside), 0, [0] * len(self.parts))
 
     # ---- what has been seen -----------------------------------------------------------------
 

@@ -200,12 +200,13 @@ class Scratch(NamedTuple):
     wide, lengths : (classes,), coefficients and squared norms of all classes; scales : (longest
     row,), what rates are multiplied by; conditioned, exact : (longest row,) if rows are
     conditioned; shared_rates : (parts, longest row); rates : (parts, longest row, classes), if they
-    are adaptive and wanted again; packed : (parts, half as many), those of the classes `chosen`,
-    how many these are and which (see `wide.choose_loops`); amounts : (parts, longest row), what the
-    views add to weights that are wanted again; tables : (parts, longest row, classes), these views,
-    zeros behind the known classes; entries : (longest row,), their numbers; upcoming : (2,), where
-    among the words of all rows those of the next one begin and end, if what scores this row is to
-    ask for their weights; held : what the others are cut out of.
+    are adaptive and wanted again; packed : (parts, half as many), those of the classes `chosen`, or
+    of a shared part their views; chosen : (1 + classes,), how many these are and which (see
+    `wide.choose_loops`); amounts : (parts, longest row), what the views add to weights that are
+    wanted again; tables : (parts, longest row, classes), these views, zeros behind the known
+    classes; entries : (longest row,), their numbers; upcoming : (2,), where among the words of all
+    rows those of the next one begin and end, if what scores this row is to ask for their weights;
+    held : what the others are cut out of.
     """
 
     scores: npt.NDArray[np.float32]

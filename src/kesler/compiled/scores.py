@@ -7,7 +7,17 @@ import numpy as np
 
 from kesler.compiled.given import add_given_scores
 from kesler.compiled.jit import always_inlined, by_learner, inlined
-from kesler.compiled.lanes import LANES, highest_of, holds, larger, load, spread, whole_lines
+from kesler.compiled.lanes import (
+    LANES,
+    first_of,
+    highest_of,
+    holds,
+    larger,
+    load,
+    spread,
+    store,
+    whole_lines,
+)
 from kesler.compiled.learner import (
     FACTOR,
     FIRST_SEEN,
@@ -71,8 +81,9 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     if kind == PER_CLASS:
         upcoming, width = scratch.words[scratch.upcoming[0] : scratch.upcoming[1]], whole_lines(k)
         add_products(indices, values, upcoming, learner.weights, offset, width, scores)
-        for r in range(k, width):
-            scores[r] = 0
+        last = width - LANES
+        if k < width:
+            store(scores, last, first_of(load(scores, last), k - last))
         return
     width = learner.parts[part, WIDTH]
     clear(column, width)

@@ -141,19 +141,6 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
             leave_evidence(learner, indices, values, m, weight, scratch, solver)
 
 
-@always_inlined
-def is_mistaken(learner, codes, levels, rest, winner, k, scratch, solver):
-    """Whether of a pair that the answer orders the worse class is predicted before the better one.
-
-    Where one class is to be above all others, any prediction but that class is such a pair.
-    """
-    if names_one(codes, levels, rest, solver):
-        return codes[0] < k and codes[0] != winner
-    highest = set_levels(learner, codes, levels, rest, k, solver)
-    r, s = judge(learner, codes, k, highest, scratch, solver)
-    return r >= 0 and is_ahead(scratch.scores, s, r)
-
-
 @by_learner
 def judge(learner, codes, k, highest, scratch, solver):
     """Return the worst pair, (-1, -1) if there is none or scores are no numbers."""
@@ -168,9 +155,10 @@ def judge(learner, codes, k, highest, scratch, solver):
 @inlined
 def note_odd(learner, scores, k):
     """Return whether a score is no number, which is counted."""
-    is_odd = not finite(learner, scores, k)
-    learner.counters[NOT_FINITE] += is_odd
-    return is_odd
+    if finite(learner, scores, k):
+        return False
+    learner.counters[NOT_FINITE] += 1
+    return True
 
 
 @always_inlined
@@ -239,18 +227,27 @@ def learn_all(learner, rows, heard, predictions, scores, probabilities, scratch,
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         list_features(learner, row)
-        rest, winner = heard.shape[REST], predictions[t]
-        mistaken = is_mistaken(learner, codes, levels, rest, winner, k, scratch, solver)
+        # A mistake is a pair of which the worse class would be predicted first: if one class is to
+        # be above all others, any prediction but that class is.
+        rest, highest, r, s = heard.shape[REST], NOTHING, NOTHING, NOTHING
+        if learner.newcomers[0] != WAIT and names_one(codes, levels, rest, solver):
+            mistaken = codes[0] < k and codes[0] != predictions[t]
+        else:
+            highest = set_levels(learner, codes, levels, rest, k, solver)
+            r, s = judge(learner, codes, k, highest, scratch, solver)
+            mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
         has_grown = rescale(learner, row, x, weight * learner.forgetting[WORTH])
-        has_joined = learner.newcomers[0] != WAIT and brings_new(learner, codes)
-        if has_joined or has_grown:
-            note_odd(learner, scratch.scores, k)
+        if learner.newcomers[0] != WAIT or has_grown:
+            has_joined = learner.newcomers[0] != WAIT and brings_new(learner, codes)
+            if has_joined or has_grown:
+                note_odd(learner, scratch.scores, k)
             if has_joined:
                 join_new(learner, codes, scratch.out)
-            score_candidates(learner, rows, t, row, x, scratch)
-        k = n_candidates(learner)
-        highest = set_levels(learner, codes, levels, rest, k, solver)
-        r, s = judge(learner, codes, k, highest, scratch, solver)
+            if has_joined or has_grown:
+                score_candidates(learner, rows, t, row, x, scratch)
+            k = n_candidates(learner)
+            highest = set_levels(learner, codes, levels, rest, k, solver)
+            r, s = judge(learner, codes, k, highest, scratch, solver)
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         learner.counters[TRIALS] += 1
         learner.counters[MISTAKES] += mistaken

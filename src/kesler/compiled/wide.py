@@ -180,7 +180,8 @@ def find_rates(learner, column, indices, rates):
 
 
 # ---- loops over arrays alone: what vectorises is a function of its own ---------------------------
-# Columns come by whole lines, and those behind the classes hold zeros.
+# Columns come by whole lines; coefficients behind the classes are 0, where a shared hypothesis may
+# stand, which is written as it was.
 
 
 @inlined
