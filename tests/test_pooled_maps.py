@@ -379,10 +379,11 @@ def test_tables_are_summed_with_weights_as_they_are_filled(view, n_classes):
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
     weights = np.linspace(-1, 2, n).astype(np.float32)
     table = np.zeros((n, whole_lines(k)), dtype=np.float32)
-    sums = np.full(whole_lines(k), np.float32(0.5))
+    sums = np.linspace(-1, 1, whole_lines(k)).astype(np.float32)
     call = compiled_call(getattr(of_map, "py_func", of_map))
+    before = sums.copy()
     call(learner, 0, TABLE, indices, values, table, weights, k, sums, np.empty(k))
-    expected = 0.5 + weights.astype(float) @ table.astype(float)
+    expected = before + weights.astype(float) @ table.astype(float)
     assert np.abs(table[:, :k]).max() > 0
     np.testing.assert_allclose(sums, expected, rtol=1e-4, atol=1e-5)
 
