@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    LETTER as a stream: three methods side by side, and a picture"
-	@echo "make test    lint, types, the order of the rooms, tests and doctests"
+	@echo "make test    lint, types, the order of the layers, tests and doctests"
 	@echo "make papers  the tables and figures of the sources, from KESLER_DATA"
 	@echo "make bench   the races with the peers in a short form, in about ten minutes"
 	@echo "make races   the races in full, and the page benchmarks/RESULTS.md"

@@ -22,11 +22,11 @@ from functools import partial
 import numpy as np
 
 from kesler import OnlineClassifier
-from kesler.answers import Answers
-from kesler.events import NO_PROBABILITIES, NO_SCORES
-from kesler.progressive import Comparison
+from kesler.data.rows import Rows
+from kesler.evaluation.comparison import Comparison
+from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
+from kesler.learner.targets import Answers
 from kesler.readers import Block
-from kesler.rows import Rows
 from racing import Contestant, Figures, Race, command_line
 from text_stream import make_text_stream
 
@@ -65,7 +65,7 @@ def together(blocks: Sequence[Block], n_threads: int) -> Figures:
     """Let threads learn blocks with one learner, without its lock; return its mistakes."""
     model = OnlineClassifier("multi", update="pa1")
     model.learn_rows(blocks[0].rows, blocks[0].labels)  # room for all features and classes
-    machine = model._machine
+    machine = model._learner
 
     def learn(share: Sequence[Block]) -> int:
         wrong = 0

@@ -23,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from judging import Errors, geometric_mean, leave_one_out, mcnemar, mean_ranks
-from kesler import KeslerError, OnlineClassifier, PerClass, Shared, progressive_validate
-from kesler.estimators.defaults import of_measurements, of_words
+from kesler import KeslerError, OnlineClassifier, progressive_validate
+from kesler.hypotheses import PerClass, Shared
 from kesler.maps import Distance, FeatureMap, Frequency
+from kesler.online.defaults import of_measurements, of_words
 from kesler.updates import OneVsRestHinge, OneVsRestSquared, SoftmaxGradient
 from peer import DEFAULT, SETTINGS, KeptRuns, is_installed
 from report import Report, table
@@ -55,10 +56,10 @@ def with_map(kind: str, words: FeatureMap, measurements: FeatureMap) -> OnlineCl
 
 HINGE, SQUARED = OneVsRestHinge(), OneVsRestSquared()
 SOFTMAX = SoftmaxGradient(1.5, invariant=True)
-BANK = "bank"
+BANK = "ensemble"
 CANDIDATES: dict[str, Callable[[str], OnlineClassifier]] = {
     "default": lambda kind: OnlineClassifier(),
-    BANK: lambda kind: OnlineClassifier(update="bank"),
+    BANK: lambda kind: OnlineClassifier(update="ensemble"),
     "squared": lambda kind: of_kind(kind, update=SQUARED),
     "hinge": lambda kind: of_kind(kind, update=HINGE),
     "softmax": lambda kind: of_kind(kind, update=SOFTMAX),
@@ -66,17 +67,19 @@ CANDIDATES: dict[str, Callable[[str], OnlineClassifier]] = {
     "double steps": lambda kind: with_steps(kind, 2.0),
     "Fink's maps": lambda kind: with_map(kind, Frequency(), Distance()),
     "no map": lambda kind: of_kind(kind, hypotheses="multi"),
-    "plain rows": lambda kind: of_kind(kind, conditioning=None),
-    "wait": lambda kind: of_kind(kind, newcomers="wait"),
-    "learn": lambda kind: of_kind(kind, newcomers="learn"),
-    "virtual": lambda kind: of_kind(kind, newcomers="virtual"),
-    "AROW": lambda kind: of_kind(kind, update="arow", metric="auto"),
-    "SCW-I": lambda kind: of_kind(kind, update="scw1", metric="auto"),
-    "PA-I": lambda kind: of_kind(kind, update="pa1", metric="auto"),
+    "plain rows": lambda kind: of_kind(kind, preprocessing=None),
+    "register": lambda kind: of_kind(kind, on_new_class="register"),
+    "learn": lambda kind: of_kind(kind, on_new_class="learn"),
+    "inherit": lambda kind: of_kind(kind, on_new_class="inherit"),
+    "AROW": lambda kind: of_kind(kind, update="arow", preconditioner="auto"),
+    "SCW-I": lambda kind: of_kind(kind, update="scw1", preconditioner="auto"),
+    "PA-I": lambda kind: of_kind(kind, update="pa1", preconditioner="auto"),
     "PA-I, as Fink": lambda kind: OnlineClassifier(update="pa1"),
 }
-"""Learners by name, for a kind of rows; the first is judged, and the bank after it. The choice that
-leaves one set out is among all but the bank; random orders are for the first two."""
+"""Learners by name, for a kind of rows; the first is judged.
+
+And the ensemble after it. The choice that
+leaves one set out is among all but the ensemble; random orders are for the first two."""
 N_REORDERED = 2
 
 KERNEL = "RBF, untuned"
@@ -233,9 +236,9 @@ def write(page: Report, study: Study, sets: Sequence[RealSet], runs: KeptRuns) -
         page.add("## Expected calibration error, 15 bins", calibration_table(study, sets))
     for claim, holds in targets(study, sets):
         page.check(claim, holds)
-    kept = {"errors": study.errors, "orders": study.spread, "calibration": study.calibration}
+    stored = {"errors": study.errors, "orders": study.spread, "calibration": study.calibration}
     RESULTS.mkdir(exist_ok=True)
-    figures = {**kept, "p": study.p_values}
+    figures = {**stored, "p": study.p_values}
     (RESULTS / "defaults.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return page.write()
 
@@ -332,7 +335,7 @@ def targets(study: Study, sets: Sequence[RealSet]) -> list[tuple[str, bool]]:
             most = MOST_MEANS[kind]
             claim = f"default: geometric mean against VW default ({source}), {kind}"
             checks.append((f"{claim}, at most {most}: {mean:.3f}", mean <= most))
-        checks += bank_targets(study.errors[BANK], sets, source, default)
+        checks += ensemble_targets(study.errors[BANK], sets, source, default)
     over = [s.name for s in sets if ours[s.name] > FIXED_GRACE * s.published.fixed]
     checks.append((f"default: no set more than 3 % above column D3{but(over)}", not over))
     checks += kernel_targets(study.errors.get(KERNEL, {}))
@@ -349,16 +352,18 @@ def references(study: Study, sets: Sequence[RealSet]) -> list[tuple[str, Errors,
     return found
 
 
-def bank_targets(
+def ensemble_targets(
     ours: Errors, sets: Sequence[RealSet], source: str, default: Errors
 ) -> list[tuple[str, bool]]:
-    """Return the targets of the bank of learners."""
+    """Return the targets of the ensemble of learners."""
     over = [s.name for s in sets if ours[s.name] > default[s.name]]
     mean = mean_of(ours, sets, default)
-    claim = f"bank: geometric mean against VW default ({source}), at most {BANK_MEAN}: {mean:.3f}"
+    claim = (
+        f"ensemble: geometric mean against VW default ({source}), at most {BANK_MEAN}: {mean:.3f}"
+    )
     return [
         (claim, mean <= BANK_MEAN),
-        without_exception(f"bank: no set above VW default ({source})", over),
+        without_exception(f"ensemble: no set above VW default ({source})", over),
     ]
 
 

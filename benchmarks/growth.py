@@ -25,8 +25,8 @@ import numpy as np
 from scipy import sparse
 
 from kesler import OnlineClassifier
-from kesler.machine import Machine
-from kesler.rows import Rows
+from kesler.data.rows import Rows
+from kesler.learner.learner import Learner
 from racing import Growth, Race, command_line, table
 from text_stream import make_text_stream
 
@@ -99,23 +99,23 @@ def pass_with_pauses(
 
     There is room from the start for the classes that are given, none of which is known.
     """
-    pauses, make_room = [], Machine.make_room
+    pauses, reserve = [], Learner.reserve
 
-    def timed(machine: Machine, *arguments: Any) -> None:
+    def timed(machine: Learner, *arguments: Any) -> None:
         start = time.perf_counter()
-        make_room(machine, *arguments)
+        reserve(machine, *arguments)
         pauses.append(time.perf_counter() - start)
 
     model, start = OnlineClassifier("multi", update="pa1"), time.perf_counter()
     model.partial_fit(rows[:0], [], classes)
-    with mock.patch.object(Machine, "make_room", timed):
+    with mock.patch.object(Learner, "reserve", timed):
         for first in range(0, len(labels), BLOCK):
             some = slice(first, first + BLOCK)
             model.learn_rows(rows[some], labels[some])
     return time.perf_counter() - start, pauses
 
 
-def room(race: Race, n_rows: int) -> None:
+def capacity(race: Race, n_rows: int) -> None:
     """Show what share of a pass goes to making room for classes."""
     lines, most = [], 0.0
     for n_classes in COMING:
@@ -146,7 +146,7 @@ def main() -> int:
     for name, settings in LEARNERS.items():
         passes(settings, 100)()  # compiles, or loads what was compiled
         race.grow(name, growths(settings, ROWS // 4 if race.is_quick else ROWS))
-    room(race, 5 * ROWS // (5 if race.is_quick else 1))
+    capacity(race, 5 * ROWS // (5 if race.is_quick else 1))
     return race.write()
 
 

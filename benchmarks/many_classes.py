@@ -63,17 +63,18 @@ def parse() -> argparse.Namespace:
 
 def learn(n_classes: int, n_rows: int, *, whole: bool) -> dict[str, Any]:
     """Learn a stream once; return what it took."""
-    from kesler import OnlineClassifier, memory
-    from kesler.rows import Rows
+    from kesler import OnlineClassifier
+    from kesler.data.rows import Rows
+    from kesler.learner import state
     from text_stream import make_text_stream
 
     X, y = make_text_stream(n_rows, n_classes)
     rows, labels = Rows.from_sparse(X), y.tolist()
-    most = memory.LARGEST_TABLE
-    for memory.LARGEST_TABLE in (0, 1 << 62):  # compiles, or loads what was compiled, for both
+    most = state.LARGEST_TABLE
+    for state.LARGEST_TABLE in (0, 1 << 62):  # compiles, or loads what was compiled, for both
         OnlineClassifier("multi", update="pa1").learn_rows(rows[:200], labels[:200])
     if not whole:
-        memory.LARGEST_TABLE = most
+        state.LARGEST_TABLE = most
     model, checksum, wrong = OnlineClassifier("multi", update="pa1"), 0, 0
     before, wall, start = memory_now(), time.perf_counter(), time.process_time()
     for first in range(0, n_rows, BLOCK):
@@ -117,7 +118,7 @@ def said_by_system(entry: str) -> float:
 
 def n_weights(model: Any) -> int:
     """Return how many weights are not 0; whole tables are not counted."""
-    return int(model._machine.hypothesis_weights()[0].nnz) if model.keeps_sparse_rows_ else 0
+    return int(model._learner.hypothesis_weights()[0].nnz) if model.keeps_sparse_rows_ else 0
 
 
 # ---- all sizes ----------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def serial(
 def line(
     name: str, shares: list[float], model: OnlineClassifier, X: pd.DataFrame, y: Labels
 ) -> list[str]:
-    """Return a line of the table: mistakes before answers were heard, and those of the result."""
+    """Return a line of the table: mistakes before answers were given, and those of the result."""
     left = 100 * (1 - model.score(X, y))
     return [name, *(f"{share:.2f}" for share in shares), f"{left:.2f}"]
 

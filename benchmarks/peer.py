@@ -112,12 +112,12 @@ def run_once(data: Path, stream: Stream, setting: str) -> Wrong:
     """Return the mistakes of one run; the first row of a class is none, whatever was predicted."""
     from vowpalwabbit import Workspace
 
-    told = data.with_suffix(".out")
+    settings = data.with_suffix(".out")
     workspace = Workspace(
-        f"--oaa {stream.n_classes} -b {BITS} -d {data} -p {told} --quiet {setting}"
+        f"--oaa {stream.n_classes} -b {BITS} -d {data} -p {settings} --quiet {setting}"
     )
     workspace.finish()
-    wrong = np.loadtxt(told, usecols=0).astype(np.int64) - 1 != stream.y
+    wrong = np.loadtxt(settings, usecols=0).astype(np.int64) - 1 != stream.y
     wrong[np.unique(stream.y, return_index=True)[1]] = False
     return np.asarray(wrong)
 

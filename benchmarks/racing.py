@@ -407,10 +407,10 @@ def section(found: Mapping[str, Any]) -> str:
     """Return what the page says of one race."""
     peers = ", ".join(f"{package} {each}" for package, each in found["peers"].items())
     made = f"`python benchmarks/{found['race']}.py{' --quick' * found['is_quick']}`"
-    told = f"{made}, {found['seconds']} s, by {found['clock']} time; {found['circumstances']}"
+    settings = f"{made}, {found['seconds']} s, by {found['clock']} time; {found['circumstances']}"
     blocks = [f"## {found['title']}", found["about"], *found["blocks"]]
     checks = "\n".join(verdicts(found["checks"]))
-    return "\n\n".join(filter(None, [*blocks, checks, f"{told}{' ' + peers if peers else ''}"]))
+    return "\n\n".join(filter(None, [*blocks, checks, f"{settings}{' ' + peers if peers else ''}"]))
 
 
 def verdicts(checks: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -31,12 +31,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from kesler.calibration import uncalibrated
-from kesler.classes import ClassTable
+from kesler.data.rows import Rows
 from kesler.hypotheses import PerClass
-from kesler.machine import Machine
-from kesler.room import aligned_zeros
-from kesler.rows import Rows
+from kesler.learner.calibration import uncalibrated
+from kesler.learner.classes import ClassTable
+from kesler.learner.learner import Learner
+from kesler.state.capacity import aligned_zeros
 from kesler.updates import PassiveAggressive
 from racing import Laps, Race, command_line, table, timed
 from text_stream import make_text_stream
@@ -83,7 +83,7 @@ class Problem:
         return -(-self.n_classes // 16) * 16
 
 
-class Prepared(Machine):
+class Prepared(Learner):
     """A learner of which `run` runs the kernel alone, on rows that it was handed to learn."""
 
     task: Any

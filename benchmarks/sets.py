@@ -137,12 +137,12 @@ def measurements(name: str) -> tuple[Features, Any]:
     return np.asarray(data.X, dtype=np.float32), data.y
 
 
-def faces() -> tuple[Features, Any]:
+def estimators() -> tuple[Features, Any]:
     """Read the faces of the first 30 persons, by their 60 principal components."""
     X, y = measurements("yaleb")
-    kept = np.isin(y, np.unique(y)[:N_PERSONS])
-    components = PCA(N_COMPONENTS, svd_solver="full").fit_transform(X[kept] / 255)
-    return components.astype(np.float32), y[kept]
+    stored = np.isin(y, np.unique(y)[:N_PERSONS])
+    components = PCA(N_COMPONENTS, svd_solver="full").fit_transform(X[stored] / 255)
+    return components.astype(np.float32), y[stored]
 
 
 def digits() -> tuple[Features, Any]:
@@ -188,6 +188,6 @@ SETS = (
     _table("vowel", 56.97, 54.04, 34.34),
     _table("optdigits", 5.43, 5.43, 4.89),
     _table("isolet", 20.17, 19.14, 9.88, shuffled=True),
-    RealSet("yaleb", "dense", faces, Published(23.02, 23.02, 16.88), shuffled=True),
+    RealSet("yaleb", "dense", estimators, Published(23.02, 23.02, 16.88), shuffled=True),
     RealSet("mnist", "dense", digits, Published(10.79, 10.60, 10.26)),
 )

@@ -252,11 +252,11 @@ def page(results: dict[str, Any]) -> str:
         size = f"{result['rows']} x {result['candidates']}, {result['classes']}"
         lines += [f"| {name} | {size} | {cells(row, results['limit'])} |" for row in result["path"]]
     if "growth" in results:
-        told = ", ".join(
+        settings = ", ".join(
             f"{name} to the power of {value:.2f}"
             for name, value in results["growth"]["exponents"].items()
         )
-        lines += ["", f"A round's time grows with {told}."]
+        lines += ["", f"A round's time grows with {settings}."]
     lines += ["", *(missed(results) or ["All targets are met."]), "", results["machine"], ""]
     return "\n".join(lines)
 

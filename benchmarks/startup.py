@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from kesler.compiled.kernel_cache import SHIPPED
+from kesler.compiled.jit.cache import SHIPPED
 from racing import Contestant, Figures, Laps, Race, command_line
 
 IMPORT, WARM, COLD = 0.3, 0.8, 5.0

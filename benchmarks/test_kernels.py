@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kesler import OnlineClassifier
-from kesler.rows import Rows
+from kesler.data.rows import Rows
 from text_stream import make_text_stream
 
 N_ROWS = 1000
@@ -25,7 +25,7 @@ LEARNERS = {
     "mira": {"hypotheses": "multi", "update": "mira"},
     "hybrid": {"hypotheses": "hybrid", "update": "pa1"},
     "arow": {"hypotheses": "multi", "update": "arow"},
-    "softmax": {"hypotheses": "multi", "update": "softmax", "metric": "adagrad"},
+    "softmax": {"hypotheses": "multi", "update": "softmax", "preconditioner": "adagrad"},
     "default": {},
 }
 
@@ -36,7 +36,7 @@ def taught(settings: dict[str, str], n_classes: int) -> tuple[Any, Rows, list[in
     X, y = make_text_stream(n_first + N_ROWS, n_classes)
     y[:n_classes] = np.arange(n_classes)
     model = OnlineClassifier(**settings).fit(X[:n_first], y[:n_first])
-    return model._machine, Rows.from_sparse(X[n_first:]), y[n_first:].tolist()
+    return model._learner, Rows.from_sparse(X[n_first:]), y[n_first:].tolist()
 
 
 @pytest.mark.parametrize("n_classes", CLASSES[:2])
@@ -60,6 +60,6 @@ def test_room(benchmark: Any, n_classes: int) -> None:
     machine, _, _ = taught(LEARNERS["pa1"], n_classes)
 
     def once_more() -> None:
-        machine.make_room(2 * machine.weights.shape[1], 0)
+        machine.reserve(2 * machine.weights.shape[1], 0)
 
     benchmark.pedantic(once_more, rounds=1)

@@ -17,11 +17,11 @@ from sklearn.preprocessing import normalize
 
 import fink2006
 from enron import USERS, Mail, read_mail
-from kesler import OnlineClassifier, PerClass, Shared, progressive_validate, update_rule
-from kesler.hypotheses import Part
+from kesler import OnlineClassifier, progressive_validate, update_rule
+from kesler.hypotheses import Part, PerClass, Shared
 from kesler.maps import Frequency
+from kesler.parts.updates.mira import mira_steps_per_class
 from kesler.updates import MIRA, ConProj, PassiveAggressive, SimPerc, SimProj, UpdateRule
-from kesler.updates.mira import mira_steps_per_class
 from report import Panel, Report, draw, draw_beside, in_line, percentages, table
 
 # Table 1, in per cent; the authors counted two messages more than Bekkerman for each user.
@@ -63,7 +63,7 @@ ALGORITHMS: dict[str, tuple[list[Part], Callable[[float], UpdateRule]]] = {
 }
 
 # As MIRA, but ultraconservative.
-MIRA_ON_MISTAKES = update_rule(constraints="mistaken", sees="norms", parameters=(1.0,))(
+MIRA_ON_MISTAKES = update_rule(constraints="mistaken", requires="norms", parameters=(1.0,))(
     mira_steps_per_class
 )
 

@@ -24,8 +24,8 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from kesler import OnlineLabelRanker, OnlineMultilabelClassifier, metrics, progressive_validate
+from kesler.data.datasets.registry import RANKED
 from kesler.datasets import load
-from kesler.datasets.registry import RANKED
 from kesler.updates import ConProj, SimPerc, SimProj
 from report import Report, table
 
@@ -179,8 +179,8 @@ def read_rankings() -> Iterator[Rankings]:
     """Yield the 21 sets, rows in a fixed random order, at most `MOST_ROWS` of each."""
     for name in RANKED.split():
         data = load(f"ranking/{name}")
-        kept = np.random.default_rng(0).permutation(len(data.y))[:MOST_ROWS]
-        yield Rankings(name, len(data.y), np.asarray(data.X)[kept], np.asarray(data.y)[kept])
+        stored = np.random.default_rng(0).permutation(len(data.y))[:MOST_ROWS]
+        yield Rankings(name, len(data.y), np.asarray(data.X)[stored], np.asarray(data.y)[stored])
 
 
 def our_scores(method: str, X: Array, R: Array, X_test: Array) -> Array:
@@ -225,12 +225,12 @@ def rankings(report: Report) -> None:
     found, rows = [], []
     for data in read_rankings():
         found.append(taus(data))
-        kept = (
+        stored = (
             f"{len(data.X):,} of {data.n_rows:,}"
             if len(data.X) < data.n_rows
             else f"{data.n_rows:,}"
         )
-        rows.append([data.name, kept, *(f"{tau:.3f}" for tau in found[-1].values())])
+        rows.append([data.name, stored, *(f"{tau:.3f}" for tau in found[-1].values())])
         print(*rows[-1], flush=True)
     means = {name: float(np.mean([each[name] for each in found])) for name in found[0]}
     rows.append(["mean", "", *(f"{tau:.3f}" for tau in means.values())])

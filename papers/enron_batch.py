@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from enron import USERS, read_mail
-from kesler import CrammerSingerClassifier, PerClass, Shared
-from kesler.hypotheses import Part
+from kesler import CrammerSingerClassifier
+from kesler.hypotheses import Part, PerClass, Shared
 from kesler.maps import Contrast, Frequency
 from report import Report, table
 

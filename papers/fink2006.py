@@ -104,17 +104,19 @@ def run_user(user: str, fields: Iterable[str] = FIELDS) -> Curves:
     return run([(mail.binary, mail.folders)], "frequency")
 
 
-def run_faces(brightness: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] = np.asarray) -> Curves:
+def run_estimators(
+    brightness: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] = np.asarray,
+) -> Curves:
     """Return the curves on Yale B, in several random orders.
 
     The 30 persons are the first of those with all 64 images. Images become 60 principal
     components, taken over all images, as in the paper, each of standard deviation 1.
     """
-    faces = cast(Dataset, load("yaleb"))
-    persons, counts = np.unique(faces.y, return_counts=True)
-    chosen = np.isin(faces.y, persons[counts == 64][:30])
-    components = PCA(60, random_state=0).fit_transform(brightness(np.asarray(faces.X)[chosen]))
-    X, y = components / components.std(axis=0), faces.y[chosen]
+    estimators = cast(Dataset, load("yaleb"))
+    persons, counts = np.unique(estimators.y, return_counts=True)
+    chosen = np.isin(estimators.y, persons[counts == 64][:30])
+    components = PCA(60, random_state=0).fit_transform(brightness(np.asarray(estimators.X)[chosen]))
+    X, y = components / components.std(axis=0), estimators.y[chosen]
     orders = (np.random.default_rng(seed).permutation(len(y)) for seed in range(DRAWS))
     return run(((X[order], y[order]) for order in orders), "distance")
 
@@ -286,7 +288,7 @@ def show_logarithm(report: Report) -> None:
     report.add(
         "### Yale B, one step further",
         "With the logarithm of each pixel in place of the alignment, for light multiplies what a "
-        f"face reflects: {percentages(errors(run_faces(np.log1p)))}.",
+        f"face reflects: {percentages(errors(run_estimators(np.log1p)))}.",
     )
 
 
@@ -296,7 +298,7 @@ def main() -> int:
         "fink2006", "Online multiclass learning by interclass hypothesis sharing (2006)"
     )
     show_synthetic(report, {name: run_synthetic(name) for name in SYNTHETIC})
-    show_table(report, {user: run_user(user) for user in USERS} | {"Yale B": run_faces()})
+    show_table(report, {user: run_user(user) for user in USERS} | {"Yale B": run_estimators()})
     show_kernels(report)
     show_sigmas(report)
     show_fields(report)

@@ -177,7 +177,7 @@ def run(method: str, split: Split) -> Figures | None:
 def n_weights(model: Any) -> int:
     """Return how many weights a fitted model holds, those of the learners in it included."""
     if isinstance(model, Passes):
-        return int(model.model_._machine.n_weights)
+        return int(model.model_._learner.n_weights)
     if hasattr(model, "coef_"):
         return int(np.size(model.coef_) + np.size(getattr(model, "intercept_", ())))
     # A binary problem of one label is answered by a constant, which holds none.

@@ -23,8 +23,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from kesler import OnlineOrdinalClassifier, progressive_validate, update_rule
+from kesler.data.datasets.registry import BEN_DAVID, REGRESSION
 from kesler.datasets import load
-from kesler.datasets.registry import BEN_DAVID, REGRESSION
 from kesler.metrics import mean_absolute_error
 from kesler.updates import SimProj
 from report import Report, table
@@ -38,7 +38,7 @@ PENALTIES = (0.1, 1.0, 10.0)
 CLOSE = 1.02
 
 
-@update_rule(constraints="mistaken", sees="losses")
+@update_rule(constraints="mistaken", requires="losses")
 def prank(parameters, weight, losses, squared_norms, gram, steps):  # type: ignore[no-untyped-def]
     """Move by 1 along every threshold that is on the wrong side (Crammer and Singer 2001)."""
     for j in range(losses.shape[0]):
@@ -133,10 +133,10 @@ def batch_error(
     method: str, alpha: float, X: Array, X_test: Array, y: Array, y_test: Array
 ) -> float:
     """Return the error of a solver of mord, which wants ranks without gaps."""
-    met, codes = np.unique(y, return_inverse=True)
+    seen, codes = np.unique(y, return_inverse=True)
     predicted = BATCH[method](alpha).fit(X, codes).predict(X_test).astype(int)
     ranks = np.unique(np.concatenate([y, y_test])).tolist()
-    return error(met[np.clip(predicted, 0, len(met) - 1)], y_test, ranks)
+    return error(seen[np.clip(predicted, 0, len(seen) - 1)], y_test, ranks)
 
 
 def errors_of(data: Ranked) -> tuple[dict[str, Array], dict[str, float]]:

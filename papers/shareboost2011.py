@@ -32,11 +32,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from kesler import (
-    JointBoostClassifier,
-    MixedNormClassifier,
-    ShareBoostClassifier,
-)
+from kesler import JointBoostClassifier, MixedNormClassifier, ShareBoostClassifier
 from kesler.datasets import load
 from kesler.dictionaries import Dictionary, Pieces, Products, Stumps, Templates
 from report import LAYOUT, RESULTS, STYLE, Report, in_line, spread, table
@@ -258,8 +254,8 @@ def shareboost(split: Split, dictionary: Dictionary, n: int, **settings: Any) ->
 
 def penalty_by_rows_aside(split: Split, dictionary: Dictionary, n: int) -> float:
     """Return the weight of the squared norm with which the last fifth of the rows goes best."""
-    n_kept = len(split.y) * 4 // 5
-    learnt, aside = slice(n_kept), slice(n_kept, None)
+    n_stored = len(split.y) * 4 // 5
+    learnt, aside = slice(n_stored), slice(n_stored, None)
     part = Split(split.X[learnt], split.y[learnt], split.X[aside], split.y[aside])
     errors = {alpha: shareboost(part, dictionary, n, alpha=alpha).at(n) for alpha in ALPHAS}
     return min(errors, key=errors.__getitem__)
@@ -319,8 +315,8 @@ def figure3(run: Run) -> None:
         }
         run.tell(f"figure 3, {name}")
         panels.append(compare(run, name, curves))
-        told = in_line(f"{method} {alpha:g}" for method, alpha in alphas.items())
-        run.report.add(f"Weights of the squared norm: {told}")
+        settings = in_line(f"{method} {alpha:g}" for method, alpha in alphas.items())
+        run.report.add(f"Weights of the squared norm: {settings}")
     draw(run.report.picture("figure3", "Test error by the number of features"), panels)
 
 

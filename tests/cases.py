@@ -14,7 +14,7 @@ from registry import FAMILIES, PLAIN_RULES, Row
 from streams import make_stream
 
 OF_TABLES: dict[str, Any] = {"sets": OnlineMultilabelClassifier, "rankings": OnlineLabelRanker}
-FACES: dict[str, Any] = {**OF_TABLES, "ranks": OnlineOrdinalClassifier}
+ESTIMATORS: dict[str, Any] = {**OF_TABLES, "ranks": OnlineOrdinalClassifier}
 Answers = list[Any]  # a list of labels a row; for ranks one label
 
 
@@ -22,43 +22,49 @@ Answers = list[Any]  # a list of labels a row; for ranks one label
 class Case:
     """A face of a learner of the registry."""
 
-    face: str
+    estimator: str
     row: Row
     intercept: float = 1.0
 
     @property
     def name(self) -> str:
-        return f"{self.face}-{self.row.name}"
+        return f"{self.estimator}-{self.row.name}"
 
     def learner(self, C: float = 1.0) -> Any:
         view = self.row.feature_map
         hypotheses = FAMILIES[self.row.family].hypotheses(None, view)
         more: dict[str, Any] = {
-            name: getattr(self.row, name) for name in ("conditioning", "metric", "newcomers")
+            name: getattr(self.row, name)
+            for name in ("preprocessing", "preconditioner", "on_new_class")
         }
-        if view is not None and self.face != "ranks":
+        if view is not None and self.estimator != "ranks":
             more["feature_map"] = view
         update = self.row.update(C)
-        return FACES[self.face](hypotheses, update=update, intercept=self.intercept, **more)
+        return ESTIMATORS[self.estimator](
+            hypotheses, update=update, intercept=self.intercept, **more
+        )
 
 
 CASES = [
-    Case(face, Row(rule, family, "product-mean" if FAMILIES[family].kinds[0][1] else None))
-    for face, rule, family in product(
-        FACES, PLAIN_RULES, ["multi", "single", "own-view", "grouped"]
+    Case(estimator, Row(rule, family, "product-mean" if FAMILIES[family].kinds[0][1] else None))
+    for estimator, rule, family in product(
+        ESTIMATORS, PLAIN_RULES, ["multi", "single", "own-view", "grouped"]
     )
-] + [Case(face, Row(rule, "hybrid", "distance")) for face, rule in product(OF_TABLES, PLAIN_RULES)]
+] + [
+    Case(estimator, Row(rule, "hybrid", "distance"))
+    for estimator, rule in product(OF_TABLES, PLAIN_RULES)
+]
 CASES += [Case("ranks", Row(rule, "hybrid", None)) for rule in PLAIN_RULES]
 CASES += [
-    Case(face, Row("simproj", "multi", None, conditioning=conditioning))
-    for face, conditioning in product(FACES, ["counts", "idf", "z-scores"])
+    Case(estimator, Row("simproj", "multi", None, preprocessing=preprocessing))
+    for estimator, preprocessing in product(ESTIMATORS, ["counts", "idf", "z-scores"])
 ]
 # What text with several labels asks for.
 WORDS = Row(
     *("ovr-squared", "multi", None),
-    conditioning="counts",
-    metric="adagrad",
-    newcomers="virtual",
+    preprocessing="counts",
+    preconditioner="adagrad",
+    on_new_class="inherit",
 )
 CASES += [Case("sets", WORDS), Case("sets", replace(WORDS, family="hybrid", view="contrast"))]
 
@@ -67,13 +73,13 @@ def every_case(cases: list[Case]) -> Any:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
 
 
-def answers_of(face: str, seed: int, n_rows: int, k: int) -> Answers:
+def answers_of(estimator: str, seed: int, n_rows: int, k: int) -> Answers:
     """Lists of labels, numbered in the order in which they are named first; ranks in any order."""
     rng = np.random.default_rng(seed)
-    if face == "ranks":
+    if estimator == "ranks":
         return rng.integers(k, size=n_rows).tolist()
     lengths = rng.integers(0, k + 1, size=n_rows)
-    named = [rng.permutation(k)[: n // (2 if face == "sets" else 1)].tolist() for n in lengths]
+    named = [rng.permutation(k)[: n // (2 if estimator == "sets" else 1)].tolist() for n in lengths]
     number: dict[int, int] = {}
     return [[number.setdefault(label, len(number)) for label in row] for row in named]
 
@@ -82,13 +88,13 @@ def rows_of(seed: int, n_rows: int = 30) -> np.ndarray:
     return make_stream(seed, n_rows).X
 
 
-def some(face: str, seed: int, n_rows: int = 30, k: int = 6) -> tuple[np.ndarray, Answers]:
-    return rows_of(seed, n_rows), answers_of(face, seed, n_rows, k)
+def some(estimator: str, seed: int, n_rows: int = 30, k: int = 6) -> tuple[np.ndarray, Answers]:
+    return rows_of(seed, n_rows), answers_of(estimator, seed, n_rows, k)
 
 
-def table_of(face: str, y: Answers, k: int) -> np.ndarray:
+def table_of(estimator: str, y: Answers, k: int) -> np.ndarray:
     """Return the same answers as an indicator matrix, or as ranks."""
     table = np.zeros((len(y), k))
     for row, labels in enumerate(y):
-        table[row, labels] = 1 if face == "sets" else np.arange(1, len(labels) + 1)
+        table[row, labels] = 1 if estimator == "sets" else np.arange(1, len(labels) + 1)
     return table

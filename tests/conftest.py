@@ -3,9 +3,16 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before NumPy is imported, here and in the workers: on small matrices the threads of BLAS do
+# nothing but wait for one another, which took a LabelTree eleven times the processor time.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
 
 settings.register_profile(
     "kesler",
@@ -16,27 +23,52 @@ settings.register_profile(
 )
 settings.load_profile("kesler")
 
+collect_ignore = ["mutation_plugin.py"]  # it is loaded by the script of mutations alone
+
 
 LOOPS = (
     "model = OnlineClassifier('multi', update='pa1'); learn(model); model.predict_proba(X)",
     "model = OnlineClassifier('multi', update='pa1', kernel='rbf'); learn(model); model.predict(X)",
-    "from kesler.compiled import bank, measures",
+    "from kesler.compiled.trial import ensemble, measures",
 )
 """What has the largest loops compiled, each in a process of its own."""
+TESTS = Path(__file__).parent
+OF_TESTS = [file.stem for file in TESTS.glob("test_*.py") if "\n@kernel(" in file.read_text()]
+"""Tests that compile a loop of their own when they are imported."""
+REST = """
+import pkgutil, sys
+from importlib import import_module
+import kesler.compiled
+
+modules = pkgutil.walk_packages(kesler.compiled.__path__, "kesler.compiled.")
+names = sorted(module.name for module in modules)
+sys.path.insert(0, {tests!r})
+for name in [*names[len(names) * {half} // 2 : len(names) * ({half} + 1) // 2], *{of_tests}]:
+    import_module(name)
+"""
+"""Has all other loops compiled: neighbours, which may import one another, in one process."""
+HALVES = (
+    REST.format(tests=str(TESTS), half=0, of_tests=OF_TESTS),
+    REST.format(tests=str(TESTS), half=1, of_tests=[]),
+)
 BEGIN = (
     "from kesler import OnlineClassifier; X = [[0.0], [1.0]]; learn = lambda m: m.fit(X, [0, 1]); "
 )
 
 
 def pytest_configure(config):
-    """Have the loops compiled once, before several workers would each compile them all."""
+    """Have all loops compiled once: workers would each compile them when they collect the tests."""
     workers = config.getoption("numprocesses", None)
     is_worker = hasattr(config, "workerinput")
     if not workers or is_worker or os.environ.get("NUMBA_DISABLE_JIT"):
         return
-    running = [subprocess.Popen([sys.executable, "-c", BEGIN + each]) for each in LOOPS]
-    for each in running:
-        each.wait()
+    with ThreadPoolExecutor(workers) as pool:
+        for codes in ([BEGIN + each for each in LOOPS], HALVES):
+            list(
+                pool.map(
+                    lambda code: subprocess.run([sys.executable, "-c", code], check=True), codes
+                )
+            )
 
 
 def pytest_collection_modifyitems(items):

@@ -31,15 +31,19 @@ from registry import FAMILIES, ORACLE_MAPS, with_strength
 
 PAGE = Path(__file__).parent.parent / "docs" / "what-runs.md"
 
-FACES: dict[str, Any] = {
+ESTIMATORS: dict[str, Any] = {
     "classes": OnlineClassifier,
     "label sets": OnlineMultilabelClassifier,
     "rankings": OnlineLabelRanker,
     "ranks": OnlineOrdinalClassifier,
 }
 HYPOTHESES = ("multi", "single", "hybrid", "grouped-view")
-METRICS = ("adagrad", "confidence")
-GEOMETRIES = (*LINKS, "own link", "averaged", *METRICS, "kernel")
+PRECONDITIONERS = {
+    "adagrad": "adagrad",
+    "confidence": "confidence",
+    "own preconditioner": homemade.slowing,
+}
+GEOMETRIES = (*LINKS, "own link", "averaged", *PRECONDITIONERS, "kernel")
 VIEW = "product-mean"
 C = 0.2
 
@@ -62,20 +66,20 @@ class Cell:
         if hypotheses == "grouped-view":
             view = None if self.answers == "ranks" else MAPS[VIEW]()
             hypotheses = FAMILIES[hypotheses].hypotheses(None, view)
-        told: dict[str, Any] = {"update": with_strength(self.rule, C)}
+        settings: dict[str, Any] = {"update": with_strength(self.rule, C)}
         if self.answers != "ranks":
-            told["feature_map"] = VIEW
+            settings["feature_map"] = VIEW
         if self.geometry in LINKS:
-            told["link"] = self.geometry
+            settings["link"] = self.geometry
         elif self.geometry == "own link":
-            told["link"] = homemade.bent
+            settings["link"] = homemade.bent
         elif self.geometry == "averaged":
-            told["averaged"] = True
-        elif self.geometry in METRICS:
-            told["metric"] = self.geometry
+            settings["averaged"] = True
+        elif self.geometry in PRECONDITIONERS:
+            settings["preconditioner"] = PRECONDITIONERS[self.geometry]
         else:
-            told |= {"kernel": "rbf", "sigma": 2.0}
-        return FACES[self.answers](hypotheses, **told)
+            settings |= {"kernel": "rbf", "sigma": 2.0}
+        return ESTIMATORS[self.answers](hypotheses, **settings)
 
     def parts(self) -> list[dict[str, Any]]:
         """Return the hypotheses in the oracle's words; "ordered" is one that it does not know."""
@@ -94,7 +98,7 @@ class Cell:
 
 CELLS = [
     Cell(*names)
-    for names in product(FACES, HYPOTHESES, RULES, GEOMETRIES)
+    for names in product(ESTIMATORS, HYPOTHESES, RULES, GEOMETRIES)
     if names[0] != "ranks" or names[3] != "kernel"  # OnlineOrdinalClassifier takes none
 ]
 
@@ -103,9 +107,9 @@ CELLS = [
 def real_rows() -> tuple[Any, Any]:
     """100 rows of Pendigits, the digits 0 to 4 in the order of their files, in units of 50."""
     data = load("pendigits")
-    kept = np.flatnonzero(np.asarray(data.y).astype(int) < 5)[:100]
-    X = (np.asarray(data.X)[kept] - 50) / 50
-    return X.astype(np.float32).astype(float), np.asarray(data.y)[kept].astype(int)
+    stored = np.flatnonzero(np.asarray(data.y).astype(int) < 5)[:100]
+    X = (np.asarray(data.X)[stored] - 50) / 50
+    return X.astype(np.float32).astype(float), np.asarray(data.y)[stored].astype(int)
 
 
 def answers_to(kind: str, digits: Any) -> list[Any]:
@@ -157,14 +161,15 @@ def page() -> str:
     blocks = [
         "# What runs",
         "Every rule, over every way of sharing hypotheses, for every kind of answer, in every "
-        "geometry. What is marked *yes* equals its NumPy twin trial by trial on 100 real rows "
+        "geometry. What is marked *yes* equals its NumPy reference trial by trial on 100 real rows "
         "(`tests/test_grid.py`), what is marked *no* raises the sentence of that number. Made by "
-        "`python tests/grid.py`; a test compares this page with what happens. `own link` is a "
-        "user's f(v), `kernel` the RBF kernel; `OnlineOrdinalClassifier` takes no kernel.",
+        "`python tests/grid.py`; a test compares this page with what happens. `own link` and "
+        "`own preconditioner` are a user's f(v) and f(evidence), `kernel` the RBF kernel; "
+        "`OnlineOrdinalClassifier` takes no kernel.",
     ]
-    for kind in FACES:
+    for kind in ESTIMATORS:
         columns = [g for g in GEOMETRIES if Cell(kind, "multi", "pa1", g) in CELLS]
-        blocks.append(f"## {kind.capitalize()}: `{FACES[kind].__name__}`")
+        blocks.append(f"## {kind.capitalize()}: `{ESTIMATORS[kind].__name__}`")
         rows = []
         for rule in RULES:
             found = [[mark(refusal(Cell(kind, h, rule, g))) for h in HYPOTHESES] for g in columns]

@@ -4,12 +4,13 @@ from kesler import (
     feature_map,
     link_function,
     mercer_kernel,
+    preconditioner,
     threshold_algorithm,
     update_rule,
 )
 
 
-@update_rule(constraints="worst", sees="norms", parameters=(0.5,))
+@update_rule(constraints="worst", requires="norms", parameters=(0.5,))
 def part_way(parameters, weight, losses, squared_norms, gram, steps):
     """Go a given part of the way that would satisfy the constraint."""
     if squared_norms[0] > 0:
@@ -34,7 +35,7 @@ def sets_of(code):
     return [name for name, holds in sets.items() if holds]
 
 
-@update_rule(constraints="predicted", sees="losses")
+@update_rule(constraints="predicted", requires="losses")
 def not_a_number(parameters, weight, losses, squared_norms, gram, steps):
     """Ask for a step that nobody can take."""
     steps[0] = losses[0] * float("nan")
@@ -50,6 +51,12 @@ def not_arithmetic(parameters, weight, losses, squared_norms, gram, steps):
 def bent(v, q):
     """Begin at q and rise, faster and faster on either side."""
     return q[0] + v + v * v * v
+
+
+@preconditioner(parameters=(0.5,))
+def slowing(evidence, q):
+    """Shrink steps by the cube root of the evidence, with a delay."""
+    return (q[0] + evidence) ** (-1.0 / 3.0)
 
 
 @threshold_algorithm(begins_at=0.25, n_states=1, parameters=(0.5,))

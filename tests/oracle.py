@@ -57,10 +57,10 @@ class Watched:
         originals = {name: getattr(reference, name) for name in ("stack", "move")}
         rule = reference.RULES[update]
 
-        def stack(x: Array, r: int, past: Any, parts: Any, k: int) -> Array:
+        def stack(x: Array, r: int, running: Any, parts: Any, k: int) -> Array:
             if r == 0:
                 self._views = []
-            self._views.append(originals["stack"](x, r, past, parts, k))
+            self._views.append(originals["stack"](x, r, running, parts, k))
             if len(self._views) == n_known(self._t):
                 self._begin_trial()
             return self._views[-1]

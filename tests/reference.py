@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import reference_metrics
 import reference_pooled
+import reference_preconditioners
 from reference_pooled import Seen
 
 Array = NDArray[np.float64]
@@ -29,18 +29,18 @@ MAPS: dict[str, dict[str, Any]] = {  # phi(x, r) = g(x, p), where p is the stati
 }
 
 
-def statistic(name: str, past: Past) -> Array:
+def statistic(name: str, running: Past) -> Array:
     """Fink et al. 2006: first instance (sec. 2), mean (Eq. 9), share of rows with x_i != 0."""
-    rows, w = np.array([row for row, _ in past]), np.array([weight for _, weight in past])
+    rows, w = np.array([row for row, _ in running]), np.array([weight for _, weight in running])
     if name == "first":
         return np.asarray(rows[0])
     rows = rows if name == "mean" else (rows != 0).astype(float)
     return np.asarray(w @ rows / w.sum() if w.sum() > 0 else np.zeros(rows.shape[1]))
 
 
-def view(m: dict[str, Any], x: Array, past: Past) -> Array:
+def view(m: dict[str, Any], x: Array, running: Past) -> Array:
     """Fink et al. 2006, sec. 2: phi(x, r), of a statistic of the class or of all rows beside it."""
-    made = m["view"](x, past) if "view" in m else m["g"](x, statistic(m["statistic"], past))
+    made = m["view"](x, running) if "view" in m else m["g"](x, statistic(m["statistic"], running))
     return np.asarray(made)
 
 
@@ -57,12 +57,12 @@ def members(part: Part, r: int) -> list[int]:
     return [r] if part["kind"] == "per_class" else [0]
 
 
-def stack(x: Array, r: int, past: Past, parts: list[Part], k: int) -> Array:
+def stack(x: Array, r: int, running: Past, parts: list[Part], k: int) -> Array:
     """Fink et al. 2006, proof of Theorem 1: V^r, tau(r) phi^tau(x, r) for every tau, end to end."""
     blocks = []
     for part in parts:
         block, m = np.zeros((n_hypotheses(part, k), len(x))), part.get("map")
-        phi = x if m is None else view(m, x, past)
+        phi = x if m is None else view(m, x, running)
         block[members(part, r)] = phi
         blocks.append(block.ravel())
     return np.concatenate(blocks)
@@ -175,7 +175,7 @@ RULES: dict[str, Callable[[Array, Array, Array, float], Array]] = {
     **{"simperc": simperc, "conproj": averaged, "simproj": averaged},
     **{"margin-perceptron": perceptron, "hinge": gradient},
     **{"softmax": softmax, "logistic": logistic},
-    **reference_metrics.RULES,
+    **reference_preconditioners.RULES,
 }
 CHOICES: dict[str, Callable[[Array, int, float], list[int]]] = {
     **{"perceptron": predicted, "pa": most_violated, "pa1": most_violated, "pa2": most_violated},
@@ -214,20 +214,20 @@ def reference_run(
     importance = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
     ends = n * np.cumsum([n_hypotheses(part, k) for part in hypotheses])
     w, scores, predictions, mistakes = np.zeros(ends[-1]), np.zeros(0), [], 0
-    first_seen: list[int] = []  # the trial that each class was met on
-    past: list[Past] = []  # what each class has seen
+    first_seen: list[int] = []  # the trial that each class was seen on
+    running: list[Past] = []  # what each class has seen
     everyone: list[Any] = []  # what all have
     for t, (r, weight) in enumerate(zip(map(int, y), importance, strict=True)):
-        V = np.array([stack(X[t], s, past[s], hypotheses, k) for s in range(len(past))])
+        V = np.array([stack(X[t], s, running[s], hypotheses, k) for s in range(len(running))])
         scores = np.array([v @ w for v in V])
         predictions.append(int(np.argmax(scores)) if len(V) else -1)
-        if r == len(past):  # met for the first time: it joins, and that is all
+        if r == len(running):  # seen for the first time: it joins, and that is all
             first_seen.append(t)
-            past.append(Seen(everyone))
+            running.append(Seen(everyone))
         else:
             mistakes += predictions[-1] != r
             w = w + move(update, V, scores, r, C, float(weight))
-        past[r].append((X[t], float(weight)))
+        running[r].append((X[t], float(weight)))
     out = {"predictions": predictions, "mistakes": int(mistakes), "first_seen": first_seen}
     return {**out, "scores_last": scores, "W": [v.reshape(-1, n) for v in np.split(w, ends[:-1])]}
 

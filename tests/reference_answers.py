@@ -11,7 +11,7 @@ import numpy as np
 
 import reference
 from reference import Array, Part, Past
-from reference_metrics import AGAINST_REST
+from reference_preconditioners import AGAINST_REST
 
 Pairs = list[tuple[int, int]]
 WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge", "arow")
@@ -30,8 +30,8 @@ def pairs_with_rest(levels: dict[int, int], rest: int, k: int) -> Pairs:
     """Rifkin and Klautau 2004: each class and k, the rest; the middle level is the rest's own."""
     level = [levels.get(r, rest) for r in range(k)]
     top = max([rest, *level])
-    told = [r for r in range(k) if level[r] >= 0 and 2 * level[r] != top]
-    return [(r, k) if 2 * level[r] < top else (k, r) for r in told]
+    settings = [r for r in range(k) if level[r] >= 0 and 2 * level[r] != top]
+    return [(r, k) if 2 * level[r] < top else (k, r) for r in settings]
 
 
 def is_ahead(scores: Array, s: int, r: int) -> bool:
@@ -103,17 +103,19 @@ def reference_answers_run(
     k, n = 1 + max((r for answer in answers for r in answer), default=-1), X.shape[1]
     ends = n * np.cumsum([reference.n_hypotheses(part, k) for part in hypotheses])
     w, moved = np.zeros(ends[-1]), np.zeros(ends[-1])
-    past: list[Past] = []  # the rows in which each class was best
+    running: list[Past] = []  # the rows in which each class was best
     shared = any(part["kind"] != "per_class" for part in hypotheses)
     touched: set[int] = set()  # classes whose weights a solver may have moved by its last bits
     scores_before, mistakes, doubtful = [], 0, len(X)
     for t, answer in enumerate(answers):
         weight = 1.0 if weights is None else float(weights[t])
-        seen = [rows or [(np.zeros(n), 1.0)] for rows in past]
-        V = np.array([reference.stack(X[t], r, seen[r], hypotheses, k) for r in range(len(past))])
+        seen = [rows or [(np.zeros(n), 1.0)] for rows in running]
+        V = np.array(
+            [reference.stack(X[t], r, seen[r], hypotheses, k) for r in range(len(running))]
+        )
         scores = np.array([np.sort(v * w).sum() for v in V])  # same terms, same score
         scores_before.append(scores)
-        pairs = pairs_of(answer, rest, len(past))
+        pairs = pairs_of(answer, rest, len(running))
         size = float((abs(V) @ moved).max()) if len(V) else 0.0
         terms = np.array([[*np.sort(v * w), *np.sort(abs(v) * moved)] for v in V])
         solved = touched if update == "mira" else set()
@@ -131,10 +133,10 @@ def reference_answers_run(
             )
             alpha = weight * alpha if update in reference.UNIT_STEPS else alpha
             w, moved = w + alpha @ d, moved + alpha @ abs(d)
-        past.extend([] for _ in range(len(past), max([*answer, len(past) - 1]) + 1))
+        running.extend([] for _ in range(len(running), max([*answer, len(running) - 1]) + 1))
         for r, level in answer.items():
             if level == 0:
-                past[r].append((X[t], weight))
+                running[r].append((X[t], weight))
     W = [v.reshape(-1, n) for v in np.split(w, ends[:-1])]
     found = {"scores": scores_before, "mistakes": mistakes, "doubtful": doubtful, "moved": moved}
     return {**found, "W": W}
@@ -143,8 +145,8 @@ def reference_answers_run(
 if __name__ == "__main__":
     # By hand: row 0 only joins 0, 1, 2; row 1 ties all, 1 before 2 by number, but wants 2 on top.
     rows2 = np.array([[1.0, 0.0], [1.0, 0.0]])
-    told = [{0: 1, 1: 0, 2: 2}, {0: 1, 2: 0, 1: 2}]
-    run = reference_answers_run(rows2, told, 2, [{"kind": "per_class", "map": None}], "simperc")
+    settings = [{0: 1, 1: 0, 2: 2}, {0: 1, 2: 0, 1: 2}]
+    run = reference_answers_run(rows2, settings, 2, [{"kind": "per_class", "map": None}], "simperc")
     # Violated: 2 over 0 and 2 over 1; 0 over 1 holds by number. C / 2 along each.
     assert run["W"][0].tolist() == [[-0.5, 0.0], [-0.5, 0.0], [1.0, 0.0]], run
     assert run["mistakes"] == 1, run

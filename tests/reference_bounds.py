@@ -22,8 +22,8 @@ from reference import Array, Part
 class Views:
     """V[t][r] = phi_t(x, r) over all hypotheses, of the classes known in trial t; y[t] is right.
 
-    Only trials of a class that was met before, beside another one: Fink et al. 2006, sec. 2, counts
-    neither a mistake nor a loss in the others.
+    Only trials of a class that was seen before, beside another one: Fink et al. 2006, sec. 2,
+    counts neither a mistake nor a loss in the others.
     """
 
     V: list[Array]
@@ -44,15 +44,15 @@ class Views:
 
 def views_of(X: Array, y: Any, parts: list[Part]) -> Views:
     """Go through the trials as `reference_run` does, without moving."""
-    k, past, V, right = int(np.max(y)) + 1, list[reference.Seen](), list[Array](), list[int]()
+    k, running, V, right = int(np.max(y)) + 1, list[reference.Seen](), list[Array](), list[int]()
     everyone: list[Any] = []
     for x, r in zip(X, map(int, y), strict=True):
-        if r == len(past):
-            past.append(reference.Seen(everyone))
-        elif len(past) > 1:
-            V.append(np.array([reference.stack(x, s, p, parts, k) for s, p in enumerate(past)]))
+        if r == len(running):
+            running.append(reference.Seen(everyone))
+        elif len(running) > 1:
+            V.append(np.array([reference.stack(x, s, p, parts, k) for s, p in enumerate(running)]))
             right.append(r)
-        past[r].append((x, 1.0))
+        running[r].append((x, 1.0))
     rho = max(sum(len(reference.members(part, r)) for part in parts) for r in range(k))
     return Views(V, right, X.shape[1], rho)
 
@@ -103,10 +103,10 @@ def competitor(views: Views, C: float) -> Array:
     Solved to the end or not, they are a competitor.
     """
     d = views.differences()
-    machine = LinearSVC(C=C, loss="hinge", fit_intercept=False, max_iter=2000, random_state=0)
+    learner = LinearSVC(C=C, loss="hinge", fit_intercept=False, max_iter=2000, random_state=0)
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        machine.fit(np.concatenate([d, -d]), np.repeat([1, -1], len(d)))
-    return np.asarray(machine.coef_[0], dtype=np.float64)
+        learner.fit(np.concatenate([d, -d]), np.repeat([1, -1], len(d)))
+    return np.asarray(learner.coef_[0], dtype=np.float64)
 
 
 BOUNDS: dict[str, list[Callable[[Views, Array, float], float]]] = {

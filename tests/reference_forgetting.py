@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import reference_conditioning
-from kesler.conditioning import Counts
+import reference_preprocessing
+from kesler.preprocessing import Counts
 
 Array = NDArray[np.float64]
 
@@ -18,11 +18,13 @@ def counting(n_rows: int, half_life: float) -> Array:
 
 def conditioned(part: Any, X: Array, half_life: float) -> Array:
     """Return all rows of a stream as their trials see them."""
-    oracle = reference_conditioning
+    oracle = reference_preprocessing
     see = oracle.counts if isinstance(part, Counts) else oracle.z_scores
-    past, rows = X[:0], []
+    running, rows = X[:0], []
     for x in X:
-        w = counting(len(past), half_life)
-        rows.append(see(x, past, w, part))
-        past = np.vstack([past, x if isinstance(part, Counts) else oracle.taken_in(x, past, w)])
+        w = counting(len(running), half_life)
+        rows.append(see(x, running, w, part))
+        running = np.vstack(
+            [running, x if isinstance(part, Counts) else oracle.taken_in(x, running, w)]
+        )
     return np.array(rows)

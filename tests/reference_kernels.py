@@ -27,10 +27,10 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def view(part: Part, x: Array, past: Past) -> Array:
+def view(part: Part, x: Array, running: Past) -> Array:
     """phi(x, r), of the instances of r so far."""
     m = part.get("map")
-    return x if m is None else np.asarray(m["g"](x, reference.statistic(m["statistic"], past)))
+    return x if m is None else np.asarray(m["g"](x, reference.statistic(m["statistic"], running)))
 
 
 def score(
@@ -111,13 +111,13 @@ def reference_kernel_run(
 
     Of a list of kernels, each trial has its own, for all that was taken in.
     """
-    past: list[Past] = []
+    running: list[Past] = []
     supports: list[list[Support]] = [[] for _ in parts]
     predictions, history, mistakes, doubtful = [], [], 0, len(X)
     for i, (x, r) in enumerate(zip(X, map(int, y), strict=True)):
         K = kernel if callable(kernel) else kernel[i]
-        weight, k = 1.0 if weights is None else float(weights[i]), len(past)
-        views = [[view(part, x, past[s]) for s in range(k)] for part in parts]
+        weight, k = 1.0 if weights is None else float(weights[i]), len(running)
+        views = [[view(part, x, running[s]) for s in range(k)] for part in parts]
         pairs = [
             [score(p, u, v[s], s, K) for p, u, v in zip(parts, supports, views, strict=True)]
             for s in range(k)
@@ -127,7 +127,7 @@ def reference_kernel_run(
         history.append(scores)
         predictions.append(int(np.argmax(scores)) if k else -1)
         if r == k:
-            past.append([])
+            running.append([])
         else:
             if near(update, scores, r, close * size, C):
                 doubtful = min(doubtful, i)
@@ -142,6 +142,6 @@ def reference_kernel_run(
             for part, phis, held in zip(parts, views, supports, strict=True):
                 take_in(part, phis, c, held)
                 del held[: max(0, len(held) - budget) if budget else 0]
-        past[r].append((x, weight))
+        running[r].append((x, weight))
     found = {"predictions": predictions, "mistakes": int(mistakes), "scores": history}
     return {**found, "doubtful": doubtful, "n_supports": [len(held) for held in supports]}

@@ -18,23 +18,23 @@ from reference import Array, Part, Past
 
 @dataclass(frozen=True)
 class Link:
-    """How weights follow from sums, `met` saying which of them count, and how d is measured."""
+    """How weights follow from sums, `seen` saying which of them count, and how d is measured."""
 
     weights: Callable[[Array, Array], Array]
     squared_norm: Callable[[Array], float]
 
 
 def linear() -> Link:
-    return Link(lambda v, met: v, lambda d: float(d @ d))
+    return Link(lambda v, known: v, lambda d: float(d @ d))
 
 
 def exponential(alpha: float, total: float) -> Link:
     """Kivinen and Warmuth 1997: U alpha^v_i / sum_j alpha^v_j; U ln alpha max d_i^2."""
 
-    def weights(v: Array, met: Array) -> Array:
-        top = v[met].max() if met.any() else 0.0
+    def weights(v: Array, known: Array) -> Array:
+        top = v[known].max() if known.any() else 0.0
         powers = alpha ** (v - top)
-        return np.asarray(total * powers / (powers[met].sum() if met.any() else 1.0))
+        return np.asarray(total * powers / (powers[known].sum() if known.any() else 1.0))
 
     return Link(weights, lambda d: total * np.log(alpha) * float(abs(d).max()) ** 2)
 
@@ -42,10 +42,10 @@ def exponential(alpha: float, total: float) -> Link:
 def balanced(alpha: float, total: float) -> Link:
     """Kivinen and Warmuth 1997, EG+-: each feature beside its negative."""
 
-    def weights(v: Array, met: Array) -> Array:
-        top = abs(v[met]).max() if met.any() else 0.0
+    def weights(v: Array, known: Array) -> Array:
+        top = abs(v[known]).max() if known.any() else 0.0
         up, down = alpha ** (v - top), alpha ** (-v - top)
-        return np.asarray(total * (up - down) / ((up + down)[met].sum() if met.any() else 1.0))
+        return np.asarray(total * (up - down) / ((up + down)[known].sum() if known.any() else 1.0))
 
     return Link(weights, lambda d: total * np.log(alpha) * float(abs(d).max()) ** 2)
 
@@ -53,7 +53,7 @@ def balanced(alpha: float, total: float) -> Link:
 def p_norm(p: float) -> Link:
     """Gentile 2003: sign(v_i) |v_i|^(p - 1) / ||v||_p^(p - 2); (p - 1) ||d||_p^2."""
 
-    def weights(v: Array, met: Array) -> Array:
+    def weights(v: Array, known: Array) -> Array:
         length = float((abs(v) ** p).sum() ** (1 / p))
         return np.sign(v) * (abs(v) / length) ** (p - 1) * length if length > 0 else 0.0 * v
 
@@ -62,7 +62,7 @@ def p_norm(p: float) -> Link:
 
 def elementwise(f: Callable[[Array], Array]) -> Link:
     """Grove et al. 1997: w_i = f(v_i), no norm."""
-    return Link(lambda v, met: f(v), lambda d: np.nan)
+    return Link(lambda v, known: f(v), lambda d: np.nan)
 
 
 def reference_link_run(
@@ -84,37 +84,37 @@ def reference_link_run(
     sizes = [reference.n_hypotheses(part, k) for part in hypotheses]
     v, seen = np.zeros(n * sum(sizes)), np.zeros(n, dtype=bool)
     sees_zeros = any(p["map"] and p["map"]["g"](np.zeros(1), np.ones(1))[0] for p in hypotheses)
-    past: list[Past] = []
+    running: list[Past] = []
     scores_before, terms, mistakes, doubtful = [], [], 0, len(X)
     for t, answer in enumerate(answers):
-        met = np.concatenate([hypotheses_met(p, len(past), k) for p in hypotheses])
-        w = link.weights(v, (met[:, None] & seen).ravel())
-        rows = [each or [(np.zeros(n), 1.0)] for each in past]
+        known = np.concatenate([hypotheses_seen(p, len(running), k) for p in hypotheses])
+        w = link.weights(v, (known[:, None] & seen).ravel())
+        rows = [each or [(np.zeros(n), 1.0)] for each in running]
         V = np.array([reference.stack(X[t], s, each, hypotheses, k) for s, each in enumerate(rows)])
         scores = np.array([np.sort(row * w).sum() for row in V])  # same terms, same score
         scores_before.append(scores)
         terms.append(float((abs(V) @ abs(w)).max()) if len(V) else 0.0)
         seen |= (X[t] != 0) | sees_zeros
-        pairs = pairs_of(answer, rest, len(past))
+        pairs = pairs_of(answer, rest, len(running))
         if pairs:
             mistakes += any(reference_answers.is_ahead(scores, s, r) for r, s in pairs)
             if is_doubtful(update, scores, V * w, pairs, margin, terms[-1]):
                 doubtful = min(doubtful, t)
             along = reference_answers.chosen(update, scores, pairs, margin)
             v = v + step(update, V, scores, along, margin, link, C)
-        past.extend([] for _ in range(len(past), max([*answer, len(past) - 1]) + 1))
+        running.extend([] for _ in range(len(running), max([*answer, len(running) - 1]) + 1))
         for r, level in answer.items():
             if level == 0:
-                past[r].append((X[t], 1.0))
+                running[r].append((X[t], 1.0))
     return {"scores": scores_before, "terms": terms, "mistakes": mistakes, "doubtful": doubtful}
 
 
-def hypotheses_met(part: Part, n_classes: int, k: int) -> Array:
-    """Which hypotheses of a part the classes met so far belong to."""
-    met = np.zeros(reference.n_hypotheses(part, k), dtype=bool)
+def hypotheses_seen(part: Part, n_classes: int, k: int) -> Array:
+    """Which hypotheses of a part the classes seen so far belong to."""
+    known = np.zeros(reference.n_hypotheses(part, k), dtype=bool)
     for r in range(n_classes):
-        met[reference.members(part, r)] = True
-    return met if part["kind"] != "shared" else np.ones(1, dtype=bool)
+        known[reference.members(part, r)] = True
+    return known if part["kind"] != "shared" else np.ones(1, dtype=bool)
 
 
 def is_doubtful(

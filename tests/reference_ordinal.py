@@ -100,7 +100,7 @@ def reference_ordinal_run(
     w, moved = np.zeros(space.size), np.zeros(space.size)
     margin = reference.margin_of(update, C)
     known: list[int] = []
-    met: list[int] = []
+    seen: list[int] = []
     predictions: list[int] = []
     mistakes, doubtful = 0, len(X)
     for t, (x, rank) in enumerate(zip(X, map(int, y), strict=True)):
@@ -108,7 +108,7 @@ def reference_ordinal_run(
         pairs = list(pairwise(known))
         D = np.array([space.instance(x, a, b) for a, b in pairs]).reshape(len(pairs), space.size)
         scores = np.cumsum([0.0, *(D @ w)])
-        firsts = [met.index(r) for r in known]
+        firsts = [seen.index(r) for r in known]
         best = sorted(range(len(known)), key=lambda i: (-scores[i], firsts[i]))
         predictions.append(known[best[0]] if known else -1)
         sizes = abs(D) @ moved
@@ -117,13 +117,13 @@ def reference_ordinal_run(
         if rank not in known:
             space.begin(w, known, rank)
             moved[:] = np.maximum(moved, abs(w))
-            known, met = sorted([*known, rank]), [*met, rank]
+            known, seen = sorted([*known, rank]), [*seen, rank]
             continue
         labels = np.array([1.0 if rank >= upper else -1.0 for _, upper in pairs])
         A = labels[:, None] * D
         leads = A @ w
-        # The worse of two equals is ahead if it was met first.
-        order = np.array([met.index(b) - met.index(a) for a, b in pairs])
+        # The worse of two equals is ahead if it was seen first.
+        order = np.array([seen.index(b) - seen.index(a) for a, b in pairs])
         swapped = labels * order > 0
         wrong = (leads < 0) | ((leads == 0) & swapped)
         if pairs and not is_decided(update, leads, margin, sizes):

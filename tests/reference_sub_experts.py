@@ -102,9 +102,9 @@ def close_call(V: Array, scores: Array, moved: Array, *, solved: bool) -> bool:
 
 if __name__ == "__main__":
     # By hand: rows 0 and 1 join; row 2 ties and says 0, so w = x^1 - x^0 = (-1, 1).
-    told = np.array([[[1.0, 0.0], [0.0, 1.0]]] * 3)
+    settings = np.array([[[1.0, 0.0], [0.0, 1.0]]] * 3)
     run = sub_experts_run(
-        told, np.zeros((3, 1)), [0, 1, 1], [Part("shared", "ratings")], "perceptron"
+        settings, np.zeros((3, 1)), [0, 1, 1], [Part("shared", "ratings")], "perceptron"
     )
     assert run["mistakes"] == 1 and run["W"][0].tolist() == [-1.0, 1.0], run
     print("the oracle's self-check passes")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from reference import Array
-from reference_conditioning import followed, width
 from reference_kernels import Kernel
+from reference_preprocessing import followed, width
 
 RECENT, SHARE = 64, 0.04
 
@@ -26,8 +26,8 @@ def medians(X: Array, *, ranged: bool) -> list[float]:
     median, n, found = 0.0, 0, []
     for t, x in enumerate(X):
         scale = scales(X, t, ranged=ranged)
-        for past in X[max(0, t - RECENT) : t][::-1]:
-            distance = float((((x - past) * scale) ** 2).sum())
+        for running in X[max(0, t - RECENT) : t][::-1]:
+            distance = float((((x - running) * scale) ** 2).sum())
             if distance > 0:
                 n += 1
                 ratio = 1 + min(0.5, 1 / np.sqrt(n))

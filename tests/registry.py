@@ -1,7 +1,7 @@
 """Every learner of the product, one row each, made of the product's own tables.
 
 A new name in `RULES` or `MAPS` comes in by itself; one further row in `ROWS` buys all the laws of
-`test_laws.py`. Classes go by numbers here, in the order in which they are met.
+`test_laws.py`. Classes go by numbers here, in the order in which they are seen.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import numpy as np
 
 import homemade
 import reference
-import reference_metrics
 import reference_pooled
-from kesler import Grouped, LinearMax, OnlineClassifier, PerClass, Shared
+import reference_preconditioners
+from kesler import LinearMax, OnlineClassifier
 from kesler.algorithms import ALGORITHMS
-from kesler.conditioning import CONDITIONINGS, Conditioning, resolve_conditioning
-from kesler.estimators.defaults import of_measurements, of_words
+from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.links import LINKS
 from kesler.maps import MAPS, FeatureMap
+from kesler.online.defaults import of_measurements, of_words
+from kesler.preconditioners import PRECONDITIONERS
+from kesler.preprocessing import PREPROCESSINGS, Preprocessing, resolve_preprocessing
 from kesler.updates import RULES, UpdateRule
-from reference_conditioning import conditioned
+from reference_preprocessing import conditioned
 
 MOST_CLASSES = 12
 SETS = {
@@ -33,7 +35,7 @@ SETS = {
 }
 CUSTOM = [
     *(homemade.sets_of, homemade.damped, homemade.closeness),
-    *(homemade.part_way, homemade.bent, homemade.counted),
+    *(homemade.part_way, homemade.bent, homemade.counted, homemade.slowing),
 ]
 
 # ---- the same parts in the oracle's words -------------------------------------------------------
@@ -50,9 +52,9 @@ reference.RULES["part_way"] = lambda losses, norms, gram, C: (
 )
 reference.CHOICES["part_way"] = reference.most_violated
 
-NEEDS_TWIN = tuple(reference_metrics.RULES)
+NEEDS_REFERENCE = tuple(reference_preconditioners.RULES)
 """Rules that only trial-by-trial comparisons know: those against the rest, and confident ones."""
-PLAIN_RULES = [rule for rule in RULES if rule not in NEEDS_TWIN]
+PLAIN_RULES = [rule for rule in RULES if rule not in NEEDS_REFERENCE]
 
 # ---- families of hypotheses ---------------------------------------------------------------------
 
@@ -104,6 +106,9 @@ def with_strength(rule: str, C: float) -> UpdateRule:
     return replace(made, **{made.strength: C}) if made.strength is not None else made
 
 
+SCALED = [name for name, make in PRECONDITIONERS.items() if make().unit == "features"]
+"""The metrics that measure features in units of their own, which maps have none of."""
+
 DEFAULTS: dict[str, Callable[[], dict[str, Any]]] = {
     "default": dict,
     "words": of_words,
@@ -124,9 +129,9 @@ class Row:
     link: str = "linear"
     averaged: bool = False
     algorithm: str | None = None
-    conditioning: str | None = None
-    metric: str = "auto"
-    newcomers: Any = "wait"
+    preprocessing: str | None = None
+    preconditioner: str = "auto"
+    on_new_class: Any = "register"
     half_life: float | None = None
     invariant: bool = False
     sparse: bool = False  # whether its weights stand in sparse rows, however few they are
@@ -136,24 +141,39 @@ class Row:
     def name(self) -> str:
         link = self.link if self.link != "linear" else None
         first = self.rule if self.algorithm is None else f"linear-max-{self.algorithm}"
-        parts = [self.settings, first, self.family, self.view, link, self.conditioning]
+        parts = [self.settings, first, self.family, self.view, link, self.preprocessing]
         options = {
             "mean": self.averaged,
             "invariant": self.invariant,
             "sparse-rows": self.sparse,
-            self.metric: self.metric != "auto",
-            self.newcomers: self.newcomers != "wait",
+            self.preconditioner: self.preconditioner != "auto",
+            self.on_new_class: self.on_new_class != "register",
             f"half-life-{self.half_life}": self.half_life is not None,
         }
         return "-".join([*filter(None, parts), *(name for name, on in options.items() if on)])
 
     @property
+    def moved_in(self) -> Any:
+        """The preconditioner, or the name of one of ours."""
+        known = self.preconditioner in (*PRECONDITIONERS, "auto")
+        return self.preconditioner if known else getattr(homemade, self.preconditioner)
+
+    @property
     def is_plain(self) -> bool:
-        """Whether the oracle of whole runs knows it: no link, metric, rest or newcomers."""
-        told = (self.link, self.algorithm, self.conditioning, self.metric, self.newcomers)
-        plain = told == ("linear", None, None, "auto", "wait") and not self.invariant
+        """Whether the oracle of whole runs knows it: no link, preconditioner.
+
+        Rest or new classes.
+        """
+        settings = (
+            self.link,
+            self.algorithm,
+            self.preprocessing,
+            self.preconditioner,
+            self.on_new_class,
+        )
+        plain = settings == ("linear", None, None, "auto", "register") and not self.invariant
         known = self.has_oracle and self.half_life is None
-        return plain and self.rule not in NEEDS_TWIN and known
+        return plain and self.rule not in NEEDS_REFERENCE and known
 
     @property
     def has_oracle(self) -> bool:
@@ -173,8 +193,8 @@ class Row:
         return MAPS[self.view]() if self.view in MAPS else getattr(homemade, self.view)
 
     @property
-    def conditioned_by(self) -> Conditioning | None:
-        return resolve_conditioning(self.conditioning, dense=True)
+    def conditioned_by(self) -> Preprocessing | None:
+        return resolve_preprocessing(self.preprocessing, dense=True)
 
     def seen(self, X: Any, weights: Any = None) -> Any:
         """Return rows as their trials see them, in the oracle's words."""
@@ -200,16 +220,16 @@ class Row:
         if self.algorithm is not None:
             known = self.algorithm in ALGORITHMS
             algorithm = self.algorithm if known else getattr(homemade, self.algorithm)
-            return LinearMax(algorithm, hypotheses, view, self.conditioning)
+            return LinearMax(algorithm, hypotheses, view, self.preprocessing)
         return OnlineClassifier(
             hypotheses,
             view,
             self.update(C),
             self.link if self.link in LINKS else getattr(homemade, self.link),
             self.averaged,
-            conditioning=self.conditioning,
-            metric=self.metric,
-            newcomers=self.newcomers,
+            preprocessing=self.preprocessing,
+            preconditioner=self.moved_in,
+            on_new_class=self.on_new_class,
             half_life=self.half_life,
         )
 
@@ -253,7 +273,7 @@ def _rows() -> list[Row]:
         ]
     ]
     conditioned = [
-        replace(row, conditioning=conditioning)
+        replace(row, preprocessing=preprocessing)
         for row in [
             Row("pa1", "multi", None),
             Row("perceptron", "hybrid", "frequency"),
@@ -262,8 +282,8 @@ def _rows() -> list[Row]:
             Row("perceptron", "all-three", "product", averaged=True),
             Row("perceptron", "multi", None, algorithm="romma"),
         ]
-        for conditioning in CONDITIONINGS
-        if conditioning != "none"
+        for preprocessing in PREPROCESSINGS
+        if preprocessing != "none"
     ]
     return list(
         dict.fromkeys(
@@ -279,16 +299,16 @@ def _defaults() -> list[Row]:
     """The learner of those who choose nothing: it sees arrays, which it takes for measurements."""
     words = Row(
         *("ovr-hinge", "hybrid", "contrast"),
-        conditioning="counts",
-        metric="adagrad",
-        newcomers="virtual",
+        preprocessing="counts",
+        preconditioner="adagrad",
+        on_new_class="inherit",
         settings="words",
     )
     measurements = Row(
         *("softmax", "hybrid", "gaussian-ratio"),
-        conditioning="z-scores",
-        metric="adagrad",
-        newcomers="learn",
+        preprocessing="z-scores",
+        preconditioner="adagrad",
+        on_new_class="learn",
         invariant=True,
         settings="measurements",
     )
@@ -301,7 +321,7 @@ def _sparse() -> list[Row]:
         Row("perceptron", "multi", None, sparse=True),
         Row("pa1", "multi", None, sparse=True),
         Row("pa2", "multi", None, sparse=True, half_life=2.0),
-        Row("hinge", "multi", None, sparse=True, newcomers="learn"),
+        Row("hinge", "multi", None, sparse=True, on_new_class="learn"),
     ]
 
 
@@ -310,42 +330,54 @@ def _forgetting() -> list[Row]:
     return [
         Row("pa1", "hybrid", "product-mean", half_life=2.0),
         Row("perceptron", "single", "frequency", half_life=5.0),
-        Row("ovr-squared", "all-three", "product-mean", metric="adagrad", half_life=2.0),
-        Row("ovr-squared", "hybrid", "contrast", metric="adagrad", half_life=2.0),
-        Row("softmax", "hybrid", "gaussian-ratio", metric="adagrad", half_life=2.0),
-        Row("ovr-squared", "multi", None, metric="adagrad", newcomers="virtual", half_life=1.0),
+        Row("ovr-squared", "all-three", "product-mean", preconditioner="adagrad", half_life=2.0),
+        Row("ovr-squared", "hybrid", "contrast", preconditioner="adagrad", half_life=2.0),
+        Row("softmax", "hybrid", "gaussian-ratio", preconditioner="adagrad", half_life=2.0),
+        Row(
+            "ovr-squared",
+            "multi",
+            None,
+            preconditioner="adagrad",
+            on_new_class="inherit",
+            half_life=1.0,
+        ),
         Row("pa1", "multi", None, half_life=2.0),
-        Row("simproj", "hybrid", "frequency", metric="confidence", half_life=2.0),
-        Row("softmax", "multi", None, metric="confidence", half_life=5.0),
-        Row("pa1", "multi", None, conditioning="idf", half_life=2.0),
-        Row("pa1", "hybrid", "distance", conditioning="z-scores", half_life=2.0),
+        Row("simproj", "hybrid", "frequency", preconditioner="confidence", half_life=2.0),
+        Row("softmax", "hybrid", "product-mean", preconditioner="slowing", half_life=2.0),
+        Row("softmax", "multi", None, preconditioner="confidence", half_life=5.0),
+        Row("pa1", "multi", None, preprocessing="idf", half_life=2.0),
+        Row("pa1", "hybrid", "distance", preprocessing="z-scores", half_life=2.0),
     ]
 
 
 def _adaptive() -> list[Row]:
-    """Metrics, newcomers and steps that do not overshoot, each with parts that differ."""
+    """Metrics, new classes and steps that do not overshoot, each with parts that differ."""
     view = "product-mean"
     return [
-        # Each metric, where few classes move and where all do, over every way of sharing.
+        # Each preconditioner, where few classes move and where all do, over every way of sharing.
         *(
-            Row(rule, family, view if family in WITH_MAP else None, metric=metric)
-            for metric in ("adagrad", "confidence")
+            Row(rule, family, view if family in WITH_MAP else None, preconditioner=preconditioner)
+            for preconditioner in [
+                *(name for name in PRECONDITIONERS if name not in SCALED),
+                "slowing",
+            ]
+            if preconditioner != "euclidean"
             for rule, family in [
                 *(("pa1", "multi"), ("simproj", "hybrid"), ("ovr-squared", "multi")),
                 *(("softmax", "grouped-view"), ("ovr-squared", "all-three")),
             ]
         ),
-        Row("softmax", "hybrid", "distance", metric="adagrad"),
-        Row("perceptron", "own-view", "frequency", metric="adagrad", averaged=True),
+        Row("softmax", "hybrid", "distance", preconditioner="adagrad"),
+        Row("perceptron", "own-view", "frequency", preconditioner="adagrad", averaged=True),
         *(
-            Row(rule, family, None, metric=metric)
-            for metric in ("scale-free", "scale-free-adagrad")
+            Row(rule, family, None, preconditioner=preconditioner)
+            for preconditioner in SCALED
             for rule, family in [("ovr-squared", "multi"), ("pa1", "grouped"), ("softmax", "born")]
         ),
         *(
-            Row(rule, family, map_, metric=metric, newcomers=newcomers)
-            for newcomers in ("learn", "virtual")
-            for rule, family, map_, metric in [
+            Row(rule, family, map_, preconditioner=preconditioner, on_new_class=on_new_class)
+            for on_new_class in ("learn", "inherit")
+            for rule, family, map_, preconditioner in [
                 ("ovr-squared", "hybrid", "frequency", "adagrad"),
                 ("softmax", "multi", None, "adagrad"),
                 ("pa1", "all-three", "distance", "auto"),
@@ -353,11 +385,42 @@ def _adaptive() -> list[Row]:
                 ("ovr-hinge", "multi", None, "scale-free-adagrad"),
             ]
         ),
-        Row("simproj", "multi", None, newcomers="virtual", averaged=True),
-        Row("mira", "hybrid", "difference", newcomers="virtual"),
+        Row("simproj", "multi", None, on_new_class="inherit", averaged=True),
+        Row("mira", "hybrid", "difference", on_new_class="inherit"),
         *(Row(rule, "hybrid", view, invariant=True) for rule in ("hinge", "softmax", "logistic")),
-        Row("softmax", "hybrid", "distance", metric="adagrad", newcomers="learn", invariant=True),
+        Row(
+            "softmax",
+            "hybrid",
+            "distance",
+            preconditioner="adagrad",
+            on_new_class="learn",
+            invariant=True,
+        ),
     ]
 
 
 ROWS = _rows()
+
+
+def covering(rows: Sequence[Any], *pairs_with: str, of: Callable[[Any], Any] = vars) -> list[Any]:
+    """Return a few of the rows, the same every time, for laws that hardly depend on the row.
+
+    Every value of every part that is in any row is in one of them, and so is every pair of values
+    of which one belongs to a part in `pairs_with`. `of` returns the parts of a row by name.
+    """
+    marks = {id(row): _marks(of(row), pairs_with) for row in rows}
+    missing, chosen = set().union(*marks.values()), []
+    while missing:
+        chosen.append(max(rows, key=lambda row: len(marks[id(row)] & missing)))
+        missing -= marks[id(chosen[-1])]
+    return [row for row in rows if row in chosen]
+
+
+def _marks(parts: dict[str, Any], pairs_with: Sequence[str]) -> set[Any]:
+    values = set(parts.items())
+    return values | {
+        frozenset({(name, parts[name]), other})
+        for name in pairs_with
+        for other in values
+        if other[0] != name
+    }

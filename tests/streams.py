@@ -85,34 +85,34 @@ def streams(draw: Any, *, whole: bool = False, max_rows: int = 40) -> Stream:
 
 def learnt(model: OnlineClassifier) -> dict[str, Any]:
     """Return all that a model has learnt: arrays as bytes, everything else as it is."""
-    machine = model._machine
+    learner = model._learner
     return {
-        **{name: (a.shape, a.tobytes()) for name, a in machine.arrays().items()},
-        "labels": list(machine.classes.labels),
-        "types": [type(label) for label in machine.classes.labels],
-        "groups": [list(groups) for groups in machine.groups],
-        "memberships": [list(map(list, part)) for part in machine.memberships],
-        "n_features": machine.n_features,
+        **{name: (a.shape, a.tobytes()) for name, a in learner.arrays().items()},
+        "labels": list(learner.classes.labels),
+        "types": [type(label) for label in learner.classes.labels],
+        "groups": [list(groups) for groups in learner.groups],
+        "memberships": [list(map(list, part)) for part in learner.memberships],
+        "n_features": learner.n_features,
         "names": None if model._vocabulary is None else model._vocabulary.names,
         "width": model.__dict__.get("n_features_in_"),
-        "n_sub_experts": machine.n_sub_experts,
+        "n_sub_experts": learner.n_sub_experts,
         "sub_experts": None if model._sub_experts is None else model._sub_experts.names,
     }
 
 
-def whole_arrays(machine: Any) -> dict[str, Any]:
+def whole_arrays(learner: Any) -> dict[str, Any]:
     """Return all that was learnt, weights in tables wherever they stand."""
-    arrays = machine.arrays()
-    if machine.sparse is None:
+    arrays = learner.arrays()
+    if learner.sparse is None:
         return arrays
-    kept = {name: array for name, array in arrays.items() if not name.startswith("weight_")}
-    return kept | {"weights.0": machine.hypothesis_weights()[0].toarray()}
+    stored = {name: array for name, array in arrays.items() if not name.startswith("sparse.")}
+    return stored | {"weights.values.0": learner.hypothesis_weights()[0].toarray()}
 
 
 def everything(model: OnlineClassifier) -> dict[str, Any]:
     """Return what was learnt and the names of all attributes: what a refusal leaves unchanged."""
     found: dict[str, Any] = {"attributes": sorted(model.__dict__), "parameters": repr(model)}
-    return found | (learnt(model) if "_machine" in model.__dict__ else {})
+    return found | (learnt(model) if "_learner" in model.__dict__ else {})
 
 
 def assert_same(one: OnlineClassifier, other: OnlineClassifier, probes: Any) -> None:
@@ -123,6 +123,6 @@ def assert_same(one: OnlineClassifier, other: OnlineClassifier, probes: Any) -> 
     scores, others = one.decision_function(probes), other.decision_function(probes)
     np.testing.assert_array_equal(scores, others, strict=True)
     if hasattr(one, "predict_proba"):
-        chances, others = one.predict_proba(probes), other.predict_proba(probes)
-        np.testing.assert_array_equal(chances, others, strict=True)
+        probabilities, others = one.predict_proba(probes), other.predict_proba(probes)
+        np.testing.assert_array_equal(probabilities, others, strict=True)
     assert one.predict(probes).tolist() == other.predict(probes).tolist()

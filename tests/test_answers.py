@@ -32,13 +32,12 @@ from cases import (
     some,
     table_of,
 )
-from kesler import (
-    OnlineMultilabelClassifier,
-    load,
-    progressive_validate,
-)
-from registry import CUSTOM, FAMILIES, SETS
+from kesler import OnlineMultilabelClassifier, load, progressive_validate
+from registry import CUSTOM, FAMILIES, SETS, covering
 from streams import everything, learnt
+
+FEW = covering(CASES, "estimator", of=lambda case: vars(case.row) | {"estimator": case.estimator})
+"""For laws on what comes before a trial and after it: names, labels and their room."""
 
 
 def assert_same(one: Any, other: Any, X: np.ndarray) -> None:
@@ -55,7 +54,7 @@ def assert_same(one: Any, other: Any, X: np.ndarray) -> None:
 @settings(max_examples=4)
 @given(seed=st.integers(0, 999), cuts=st.lists(st.integers(0, 30), max_size=4))
 def test_1_any_split_into_batches_is_the_same(case, seed, cuts):
-    X, y = some(case.face, seed)
+    X, y = some(case.estimator, seed)
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], size=len(X))
     weights[-1] = 1.0
     assume(any(labels != [] for labels, weight in zip(y, weights, strict=True) if weight))
@@ -70,32 +69,32 @@ def test_1_any_split_into_batches_is_the_same(case, seed, cuts):
     assert_same(unweighted, events, X)
 
 
-@pytest.mark.parametrize("face", OF_TABLES)
+@pytest.mark.parametrize("estimator", OF_TABLES)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 999), cuts=st.lists(st.integers(0, 30), max_size=4))
-def test_1_tables_are_the_same_in_any_split(face, seed, cuts):
-    X, y = some(face, seed)
-    table = table_of(face, y, 8)  # two columns more than there are labels
+def test_1_tables_are_the_same_in_any_split(estimator, seed, cuts):
+    X, y = some(estimator, seed)
+    table = table_of(estimator, y, 8)  # two columns more than there are labels
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], size=len(X))
-    whole = OF_TABLES[face]().partial_fit(X, table, sample_weight=weights)
-    pieces = OF_TABLES[face]()
+    whole = OF_TABLES[estimator]().partial_fit(X, table, sample_weight=weights)
+    pieces = OF_TABLES[estimator]()
     for start, stop in pairwise(sorted({0, *cuts, len(X)})):
         pieces.partial_fit(X[start:stop], table[start:stop], sample_weight=weights[start:stop])
     assert_same(whole, pieces, X)
     assert whole.classes_.tolist() == list(range(8)) and whole.predict(X).shape == (30, 8)
 
 
-@every_case(CASES)
+@every_case(FEW)
 def test_2_declared_labels_are_room_and_no_more(case):
-    X, y = some(case.face, 2)
+    X, y = some(case.estimator, 2)
     plain, declared = case.learner().partial_fit(X, y), case.learner()
     declared.partial_fit(X, y, classes=range(100))
     assert_same(plain, declared, X)
 
 
-@every_case([case for case in CASES if case.face != "ranks"])
+@every_case([case for case in FEW if case.estimator != "ranks"])
 def test_2_no_label_is_scored_before_its_first_row(case):
-    X, y = some(case.face, 3)
+    X, y = some(case.estimator, 3)
     result = progressive_validate(case.learner(), X, y)
     for t, known in enumerate(~np.isnan(result.scores)):
         assert set(np.flatnonzero(known)) == {label for row in y[:t] for label in row}
@@ -108,9 +107,9 @@ def test_2_no_label_is_scored_before_its_first_row(case):
     assert result.n_mistakes == model.n_mistakes_
 
 
-@every_case([c for c in CASES if c.row.family != "grouped" and c.face != "ranks"])
+@every_case([c for c in FEW if c.row.family != "grouped" and c.estimator != "ranks"])
 def test_3_renaming_changes_names_only(case):
-    X, y = some(case.face, 4)
+    X, y = some(case.estimator, 4)
     plain = case.learner().fit(X, y)
     for names in (["f", "c", "a", "e", "b", "d"], [(9 - i, "x") for i in range(6)]):
         model = case.learner().fit(X, [[names[label] for label in row] for row in y])
@@ -122,12 +121,12 @@ def test_3_renaming_changes_names_only(case):
         assert model.predict_one(X[0]) == type(plain.predict_one(X[0]))(named)
 
 
-@pytest.mark.parametrize("face", OF_TABLES)
-def test_3_a_table_says_what_lists_say(face):
-    X, y = some(face, 5)
-    y[0] = [3, 1, 0, 2, 5, 4][: 6 if face == "rankings" else 3]
-    table, names = table_of(face, y, 6), [*"abcdef"]
-    plain = OF_TABLES[face]().fit(X, table)
+@pytest.mark.parametrize("estimator", OF_TABLES)
+def test_3_a_table_says_what_lists_say(estimator):
+    X, y = some(estimator, 5)
+    y[0] = [3, 1, 0, 2, 5, 4][: 6 if estimator == "rankings" else 3]
+    table, names = table_of(estimator, y, 6), [*"abcdef"]
+    plain = OF_TABLES[estimator]().fit(X, table)
     forms = {
         "integers": (table.astype(int), None),
         "sparse": (sparse.csr_array(table), None),
@@ -135,16 +134,16 @@ def test_3_a_table_says_what_lists_say(face):
         "named": (table, names),
         "frame": (pd.DataFrame(table, columns=names), None),
     }
-    if face == "rankings":
+    if estimator == "rankings":
         forms["NaN"] = (np.where(table == 0, np.nan, table), None)
         forms["other ranks"] = (table * 2.5, None)
     for name, (form, classes) in forms.items():
-        model = OF_TABLES[face]().partial_fit(X, form, classes=classes)
+        model = OF_TABLES[estimator]().partial_fit(X, form, classes=classes)
         scores = model.decision_function(X), plain.decision_function(X)
         np.testing.assert_array_equal(*scores, err_msg=name)
         wanted = names if name in ("named", "frame") else list(range(6))
         assert model.classes_.tolist() == wanted, name
-    lists = OF_TABLES[face]().fit(X, y)
+    lists = OF_TABLES[estimator]().fit(X, y)
     assert lists.classes_.tolist() == list(range(6))
 
 
@@ -161,7 +160,7 @@ def test_3_columns_may_come_in_any_order():
 
 @every_case([case for case in CASES if not case.row.dense_only])
 def test_4_dense_sparse_and_named_rows_are_the_same(case):
-    X, y = some(case.face, 7)
+    X, y = some(case.estimator, 7)
     plain = case.learner().fit(X, y)
     names = [dict(zip("abcdefg", x.tolist(), strict=True)) for x in X]
     for rows in (
@@ -178,7 +177,7 @@ def test_4_dense_sparse_and_named_rows_are_the_same(case):
 
 @every_case(CASES)
 def test_5_save_load_go_on_is_never_stopped(case, tmp_path):
-    X, y = some(case.face, 8)
+    X, y = some(case.estimator, 8)
     y[0] = [0] if y[0] == [] else y[0]
     never_stopped = case.learner().partial_fit(X, y)
     model = case.learner().partial_fit(X[:11], y[:11])
@@ -191,7 +190,7 @@ def test_5_save_load_go_on_is_never_stopped(case, tmp_path):
 
 
 def assert_trials_follow(model: Any, X: Any, y: Answers) -> None:
-    """What predicts and the trial that comes next score alike, features never met included."""
+    """What predicts and the trial that comes next score alike, features never seen included."""
     expected = model._scores(X[:1])
     found = model._run_trials(X[:1], y[:1], keep_scores=True).scores
     np.testing.assert_array_equal(found[:, : expected.shape[1]], expected)
@@ -199,12 +198,12 @@ def assert_trials_follow(model: Any, X: Any, y: Answers) -> None:
 
 @every_case(CASES)
 def test_6_predicting_changes_nothing(case):
-    X, y = some(case.face, 9)
+    X, y = some(case.estimator, 9)
     model = case.learner().fit(X, y)
-    before = everything(model), {k: v.tobytes() for k, v in model._machine.arrays().items()}
-    model.predict(X), model.decision_function(X), model.predict_one(X[0]), model.levels_told(y)
+    before = everything(model), {k: v.tobytes() for k, v in model._learner.arrays().items()}
+    model.predict(X), model.decision_function(X), model.predict_one(X[0]), model.target_levels(y)
     if not case.row.dense_only:
-        rows = [{"a": 1.0, "never met": 2.0}]
+        rows = [{"a": 1.0, "never seen": 2.0}]
         named = case.learner().fit([{"a": 1.0, "b": 2.0}] * 9, y[:9])
         inside = everything(named)
         named.predict(rows), named.predict_one(rows[0])
@@ -213,50 +212,50 @@ def test_6_predicting_changes_nothing(case):
     assert_trials_follow(copy.deepcopy(model), X[:3], y[:3])
     assert (
         everything(model),
-        {k: v.tobytes() for k, v in model._machine.arrays().items()},
+        {k: v.tobytes() for k, v in model._learner.arrays().items()},
     ) == before
 
 
 # ---- 7. the compiled trial equals the oracle ----------------------------------------------------
 
 
-def told_to_oracle(face: str, y: Answers) -> tuple[list[dict[int, int]], int]:
+def settings_of_oracle(estimator: str, y: Answers) -> tuple[list[dict[int, int]], int]:
     """Return the levels of classes by number: the threshold is 0, so that labels begin at 1."""
-    if face == "sets":
+    if estimator == "sets":
         return [{0: 1, **{label + 1: 0 for label in row}} for row in y], 2
     return [{label: place for place, label in enumerate(row)} for row in y], -1
 
 
 def oracle_parts(case: Case) -> list[dict[str, Any]]:
     """Return the parts in the oracle's words; its groups go by number, with the threshold first."""
-    shift = 1 if case.face == "sets" else 0
+    shift = 1 if case.estimator == "sets" else 0
     groups = [[label + shift for label in labels] for labels in SETS.values()]
     return [part | {"groups": groups} for part in case.row.oracle()]
 
 
 def our_weights(model: Any, kinds: Any) -> list[Any]:
     """Return the weights of each part, (hypotheses, features), groups in the order of `SETS`."""
-    machine, found = model._machine, []
+    learner, found = model._learner, []
     for i, (kind, _) in enumerate(kinds):
-        weights = machine.arrays()[f"weights.{i}"].T
+        weights = learner.arrays()[f"weights.values.{i}"].T
         if kind == "grouped":
-            nobody, columns = np.zeros(weights.shape[1]), machine.groups[i]
+            nobody, columns = np.zeros(weights.shape[1]), learner.groups[i]
             weights = np.array([weights[columns[s]] if s in columns else nobody for s in SETS])
         found.append(weights)
     return found
 
 
 def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
-    told, rest = told_to_oracle(case.face, y)
+    settings, rest = settings_of_oracle(case.estimator, y)
     seen = case.row.seen(X, weights)
     wide = np.hstack([np.ones((len(X), 1)), seen])
     arguments = (oracle_parts(case), case.row.rule, C)
-    run = reference_answers.reference_answers_run(wide, told, rest, *arguments, weights)
+    run = reference_answers.reference_answers_run(wide, settings, rest, *arguments, weights)
     stop = run["doubtful"]
     assume(stop >= 6 and any(y[:stop]))
     weights = None if weights is None else weights[:stop]
     run = reference_answers.reference_answers_run(
-        wide[:stop], told[:stop], rest, *arguments, weights
+        wide[:stop], settings[:stop], rest, *arguments, weights
     )
     model = case.learner(C)
     result = progressive_validate(model, X[:stop], y[:stop], weights)
@@ -269,7 +268,9 @@ def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
         assert (abs(mine - theirs) <= near + 1e-6).all()
 
 
-@every_case([case for case in CASES if case.face != "ranks" and case.row.metric == "auto"])
+@every_case(
+    [case for case in CASES if case.estimator != "ranks" and case.row.preconditioner == "auto"]
+)
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**31),
@@ -280,7 +281,7 @@ def compare(case: Case, X: Any, y: Answers, C: float, weights: Any) -> None:
 def test_7_every_learner_equals_the_oracle(case, seed, k, C, weighted):
     X = rows_of(seed)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], size=len(X)) if weighted else None
-    compare(case, X, answers_of(case.face, seed, len(X), k), C, weights)
+    compare(case, X, answers_of(case.estimator, seed, len(X), k), C, weights)
 
 
 # ---- 9. a second learner compiles nothing -------------------------------------------------------
@@ -290,9 +291,9 @@ def test_7_every_learner_equals_the_oracle(case, seed, k, C, weighted):
 def test_9_a_second_learner_compiles_nothing(case):
     from numba.core import event
 
-    X, y = some(case.face, 10)
+    X, y = some(case.estimator, 10)
     case.learner().fit(X, y).predict(X)
-    X, y = some(case.face, 11, n_rows=50, k=9)
+    X, y = some(case.estimator, 11, n_rows=50, k=9)
     with event.install_recorder("numba:compile") as compiled:
         case.learner().fit(X.astype(np.float32), y).predict(X)
         progressive_validate(case.learner(), X, y)
@@ -302,11 +303,11 @@ def test_9_a_second_learner_compiles_nothing(case):
 # ---- 10. scikit-learn's conventions -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("face", OF_TABLES)
-def test_10_a_face_is_an_estimator(face):
-    X, y = some(face, 12, n_rows=60)
-    table = table_of(face, y, 6)
-    model = OF_TABLES[face]("multi", update="pa1")
+@pytest.mark.parametrize("estimator", OF_TABLES)
+def test_10_a_estimator_is_an_estimator(estimator):
+    X, y = some(estimator, 12, n_rows=60)
+    table = table_of(estimator, y, 6)
+    model = OF_TABLES[estimator]("multi", update="pa1")
     with pytest.raises(NotFittedError):
         model.predict(X)
     assert clone(model).get_params() == model.get_params()
@@ -349,12 +350,12 @@ OF_MULTILABEL = [
 
 
 @pytest.mark.parametrize(
-    ("face", "wanted"),
+    ("estimator", "wanted"),
     [("sets", OF_ANY_ESTIMATOR + OF_MULTILABEL), ("rankings", OF_ANY_ESTIMATOR)],
 )
-def test_10_scikit_learn_s_checks_pass_where_they_give_such_answers(face, wanted):
+def test_10_scikit_learn_s_checks_pass_where_they_give_such_answers(estimator, wanted):
     """Most others hand out one label a row, which is neither a label set nor a ranking."""
-    results = check_estimator(OF_TABLES[face](), on_fail=None, on_skip=None)
+    results = check_estimator(OF_TABLES[estimator](), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     passed = {result["check_name"] for result in results} - failed
     assert {f"check_{name}" for name in wanted} <= passed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases import FACES, OF_TABLES
+from cases import ESTIMATORS, OF_TABLES
 from kesler import (
     KeslerError,
     OnlineLabelRanker,
@@ -79,9 +79,9 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a list in a set": ("sets", [["a", ["b"]]], "not hashable"),
     "no label": ("sets", [["a", None]], "is no class"),
     "nothing": ("sets", None, "y is None"),
-    "no name at all": ("sets", [[]], "no answer names a label"),
+    "no name at all": ("sets", [[]], "no target names a label"),
     "twice ranked": ("rankings", [["a", "b", "a"]], "row 0 of y names the label 'a' twice"),
-    "a set for a ranking": ("rankings", [{"a", "b"}], "needs an order"),
+    "a set for a ranking": ("rankings", [{"a", "b"}], "in order, best first"),
     "text for a ranking": ("rankings", ["ab"], "not a list of labels"),
     "negative rank": ("rankings", np.array([[1, -2]]), "rank -2.0 in row 0, column 1"),
     "infinite rank": ("rankings", np.array([[1, np.inf]]), "rank inf in row 0, column 1"),
@@ -89,9 +89,9 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("face", "y", "sentence"), REFUSED.values(), ids=REFUSED)
-def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(face, y, sentence):
-    model = FACES[face]()
+@pytest.mark.parametrize(("estimator", "y", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(estimator, y, sentence):
+    model = ESTIMATORS[estimator]()
     before = everything(model)
     with pytest.raises(KeslerError, match=sentence) as caught:
         model.fit([[1.0, 2.0]], y)
@@ -99,7 +99,7 @@ def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(face, y, sentence):
     assert everything(model) == before
 
 
-@pytest.mark.parametrize("face", OF_TABLES)
+@pytest.mark.parametrize("estimator", OF_TABLES)
 @pytest.mark.parametrize(
     ("columns", "classes", "sentence"),
     [
@@ -110,9 +110,9 @@ def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(face, y, sentence):
     ],
 )
 def test_columns_that_do_not_stand_for_the_labels_known_are_refused(
-    face, columns, classes, sentence
+    estimator, columns, classes, sentence
 ):
-    model = FACES[face]().fit(np.eye(4), np.eye(4))
+    model = ESTIMATORS[estimator]().fit(np.eye(4), np.eye(4))
     before = everything(model)
     with pytest.raises(KeslerError, match=sentence):
         model.partial_fit(np.eye(4), np.ones((4, columns)), classes=classes)
@@ -126,7 +126,7 @@ def test_an_intercept_is_a_number(intercept):
         OnlineMultilabelClassifier(intercept=intercept).fit([[1.0]], [["a"]])
 
 
-def test_the_command_line_refuses_other_faces(tmp_path, capsys):
+def test_the_command_line_refuses_other_estimators(tmp_path, capsys):
     from kesler.cli import main
 
     path = tmp_path / "model"
@@ -144,13 +144,13 @@ def test_sets_and_tables_are_scored_alike():
     table = np.array([[label in row for label in "abc"] for row in sets])
     right = (model.predict(X) == table).all(axis=1).mean()
     assert model.score(X, sets) == model.score(X, table) == right
-    assert model.score(X[:2], [["a"], ["never met"]]) <= 0.5
+    assert model.score(X[:2], [["a"], ["never seen"]]) <= 0.5
 
 
-@pytest.mark.parametrize("face", [OnlineMultilabelClassifier, OnlineLabelRanker])
-def test_a_row_of_a_table_is_no_list_of_labels(face):
+@pytest.mark.parametrize("estimator", [OnlineMultilabelClassifier, OnlineLabelRanker])
+def test_a_row_of_a_table_is_no_list_of_labels(estimator):
     with pytest.raises(KeslerError, match="may be labels or a row of a table"):
-        face().learn_one([1.0, 2.0], np.array([0, 1]))
+        estimator().learn_one([1.0, 2.0], np.array([0, 1]))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_row_of_a_table_is_no_list_of_labels(face):
         (np.ones((4, 3)), "names all 3 labels"),
         ([["a", "b"]] * 4, "names all 2 labels"),
         (np.zeros((4, 3)), "no row of y names any of the 3 labels"),
-        ([[]] * 4, "no answer names a label"),
+        ([[]] * 4, "no target names a label"),
     ],
 )
 def test_label_sets_that_all_name_everything_or_nothing_are_refused(y, part):

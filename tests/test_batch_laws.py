@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from kesler import CrammerSingerClassifier, Grouped, PerClass, SoftmaxClassifier
+from kesler import CrammerSingerClassifier, SoftmaxClassifier
+from kesler.hypotheses import Grouped, PerClass
 
 LOOSE, TIGHT = 3e-2, 1e-5
 
@@ -35,7 +36,7 @@ def soft_with_margin(leads, costs):
 
 
 @dataclass(frozen=True)
-class Machine:
+class Learner:
     """One batch machine: how it is made, and the losses of rows that it minimises."""
 
     make: Callable[..., Any]
@@ -44,14 +45,14 @@ class Machine:
 
 SVM, SOFTMAX = CrammerSingerClassifier, SoftmaxClassifier
 MACHINES = {
-    "svm": Machine(SVM, hinges),
-    "svm, no constant": Machine(lambda **k: SVM(fit_intercept=False, **k), hinges),
-    "svm, single": Machine(lambda **k: SVM(hypotheses="single", **k), hinges),
-    "svm, hybrid": Machine(lambda **k: SVM(hypotheses="hybrid", **k), hinges),
-    "svm, groups": Machine(lambda **k: SVM(hypotheses=[PerClass(), Grouped(halves)], **k), hinges),
-    "softmax": Machine(SOFTMAX, soft),
-    "softmax, margin": Machine(lambda **k: SOFTMAX(loss="margin-softmax", **k), soft_with_margin),
-    "softmax, hybrid": Machine(lambda **k: SOFTMAX(hypotheses="hybrid", **k), soft),
+    "svm": Learner(SVM, hinges),
+    "svm, no constant": Learner(lambda **k: SVM(fit_intercept=False, **k), hinges),
+    "svm, single": Learner(lambda **k: SVM(hypotheses="single", **k), hinges),
+    "svm, hybrid": Learner(lambda **k: SVM(hypotheses="hybrid", **k), hinges),
+    "svm, groups": Learner(lambda **k: SVM(hypotheses=[PerClass(), Grouped(halves)], **k), hinges),
+    "softmax": Learner(SOFTMAX, soft),
+    "softmax, margin": Learner(lambda **k: SOFTMAX(loss="margin-softmax", **k), soft_with_margin),
+    "softmax, hybrid": Learner(lambda **k: SOFTMAX(hypotheses="hybrid", **k), soft),
 }
 
 

@@ -20,12 +20,13 @@ from kesler import (
     progressive_validate,
     update_rule,
 )
-from kesler.calibration import probabilities
+from kesler.learner.calibration import probabilities
 from kesler.metrics import calibration_error, log_loss
+from kesler.state.records import CALIBRATION
 from streams import make_stream
 
 STREAM = make_stream(7, n_rows=60, n_classes=5)
-FACES = {
+ESTIMATORS = {
     "weights": OnlineClassifier(),
     "averaged": OnlineClassifier("multi", update="softmax", averaged=True),
     "kernel": OnlineClassifier("multi", kernel="rbf"),
@@ -33,17 +34,17 @@ FACES = {
     "winnow": LinearMax(),
     "ranks": OnlineOrdinalClassifier(),
 }
-every_face = pytest.mark.parametrize("face", FACES.values(), ids=FACES)
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 
 
-def fresh(face):
-    return type(face)(**face.get_params(deep=False))
+def fresh(estimator):
+    return type(estimator)(**estimator.get_params(deep=False))
 
 
 # ---- scores that are what a test says -----------------------------------------------------------
 
 
-@update_rule(constraints="predicted", sees="losses")
+@update_rule(constraints="predicted", requires="losses")
 def stand_still(parameters, weight, losses, squared_norms, gram, steps):
     """Take no step."""
     steps[0] = 0.0
@@ -66,8 +67,8 @@ def drawn(seed, n_rows, n_classes, inverse, lapse=0.0):
     """Return scores, and answers drawn from the probabilities that they stand for."""
     generator = np.random.default_rng(seed)
     scores = 2 * generator.normal(size=(n_rows, n_classes)).astype(np.float32).astype(float)
-    chances = [reference.chances(row, lapse, inverse)[0] for row in scores]
-    y = np.array([generator.choice(n_classes, p=p) for p in chances])
+    probabilities = [reference.probabilities(row, lapse, inverse)[0] for row in scores]
+    y = np.array([generator.choice(n_classes, p=p) for p in probabilities])
     y[:n_classes] = np.arange(n_classes)
     return scores, y
 
@@ -85,8 +86,8 @@ def test_what_is_learnt_equals_the_reference(seed, n_classes, inverse, jump):
     learner, result = run(scores, y)
     found, beta, lapse = reference.calibrate(scores, y)
     np.testing.assert_allclose(result.probabilities, found, rtol=2e-4, atol=1e-9)
-    inverse, _, lapses, heard = learner._machine.arrays()["calibration"]
-    assert (inverse, lapses / heard) == pytest.approx((beta, lapse), rel=2e-4)
+    inverse, _, lapses, encoded = learner._learner.arrays()["calibration"]
+    assert (inverse, lapses / encoded) == pytest.approx((beta, lapse), rel=2e-4)
 
 
 @pytest.mark.parametrize("inverse", [0.3, 1.0, 3.0])
@@ -94,10 +95,10 @@ def test_what_is_learnt_equals_the_reference(seed, n_classes, inverse, jump):
 def test_the_temperature_that_made_the_answers_is_found(inverse, n_classes):
     scores, y = drawn(1, 4000, n_classes, inverse)
     learner, result = run(scores, y)
-    found = learner._machine.arrays()["calibration"][0]  # of the last hundred rows or so
+    found = learner._learner.arrays()["calibration"][0]  # of the last hundred rows or so
     assert 0.5 < found / inverse < 2
-    chances = [reference.chances(row, 0.0, inverse)[0] for row in scores]
-    truth = [-math.log(p[answer]) for p, answer in zip(chances, y, strict=True)]
+    probabilities = [reference.probabilities(row, 0.0, inverse)[0] for row in scores]
+    truth = [-math.log(p[answer]) for p, answer in zip(probabilities, y, strict=True)]
     assert result.log_loss < np.mean(truth) + 0.03
     assert result.calibration_error < 0.02
 
@@ -105,8 +106,8 @@ def test_the_temperature_that_made_the_answers_is_found(inverse, n_classes):
 def test_answers_that_scores_do_not_explain_are_counted():
     scores, y = drawn(2, 4000, 5, 2.0, 0.3)
     learner, result = run(scores, y)
-    _, _, lapses, heard = learner._machine.arrays()["calibration"]
-    assert lapses / heard == pytest.approx(0.3, abs=0.1)
+    _, _, lapses, encoded = learner._learner.arrays()["calibration"]
+    assert lapses / encoded == pytest.approx(0.3, abs=0.1)
     assert result.calibration_error < 0.05
 
 
@@ -136,9 +137,11 @@ def test_scores_all_below_0_have_the_chances_of_the_same_scores_moved_up(highest
     # A score of 0 would stand so far above them that float32 has no e^z for it.
     far, gaps = 128 * math.log(2), np.linspace(0.0, 3.0, n_classes)
     scores = (highest * (1 + gaps / far)).astype(np.float32)[None]
-    told = probabilities(scores, np.array([far / abs(highest), 5.0, 0.0, 1.0]))
+    settings = probabilities(
+        scores, np.array([(far / abs(highest), 5.0, 0.0, 1.0)], dtype=CALIBRATION)
+    )
     expected = np.exp(-gaps) / np.exp(-gaps).sum()
-    np.testing.assert_allclose(told[0], expected, rtol=1e-4)
+    np.testing.assert_allclose(settings[0], expected, rtol=1e-4)
 
 
 def test_equal_scores_are_equal_chances():
@@ -149,47 +152,49 @@ def test_equal_scores_are_equal_chances():
 # ---- faces ---------------------------------------------------------------------------------------
 
 
-@every_face
-def test_probabilities_are_of_the_classes_and_agree_with_predictions(face):
-    model = fresh(face).fit(STREAM.X, STREAM.y)
-    chances = model.predict_proba(STREAM.X)
-    assert chances.shape == (len(STREAM), STREAM.n_classes) and chances.dtype == np.float64
-    assert (chances > 0).all()
-    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
-    assert model.classes_[chances.argmax(axis=1)].tolist() == model.predict(STREAM.X).tolist()
+@every_estimator
+def test_probabilities_are_of_the_classes_and_agree_with_predictions(estimator):
+    model = fresh(estimator).fit(STREAM.X, STREAM.y)
+    probabilities = model.predict_proba(STREAM.X)
+    assert (
+        probabilities.shape == (len(STREAM), STREAM.n_classes) and probabilities.dtype == np.float64
+    )
+    assert (probabilities > 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert model.classes_[probabilities.argmax(axis=1)].tolist() == model.predict(STREAM.X).tolist()
     one = model.predict_proba_one(STREAM.X[0])
-    assert [one[label] for label in model.classes_.tolist()] == chances[0].tolist()
+    assert [one[label] for label in model.classes_.tolist()] == probabilities[0].tolist()
 
 
-@every_face
-def test_the_record_holds_what_was_said_before_each_answer(face):
-    model, found = fresh(face), []
+@every_estimator
+def test_the_record_holds_what_was_said_before_each_answer(estimator):
+    model, found = fresh(estimator), []
     for x, y in zip(STREAM.X, STREAM.y.tolist(), strict=True):
         known = model.predict_proba_one(x) if model.n_known_ else {}
         found.append((max(known.values()), known[y]) if y in known else (np.nan, np.nan))
         model.learn_one(x, y)
-    if not getattr(face, "averaged", False):
-        result = progressive_validate(fresh(face), STREAM.X, STREAM.y)
+    if not getattr(estimator, "averaged", False):
+        result = progressive_validate(fresh(estimator), STREAM.X, STREAM.y)
         np.testing.assert_array_equal(result.probabilities, found)
 
 
-@every_face
-def test_learning_goes_on_from_a_file_as_if_never_stopped(face, tmp_path):
-    whole = progressive_validate(fresh(face), STREAM.X, STREAM.y)
-    model = fresh(face).fit(STREAM.X[:25], STREAM.y[:25])
+@every_estimator
+def test_learning_goes_on_from_a_file_as_if_never_stopped(estimator, tmp_path):
+    whole = progressive_validate(fresh(estimator), STREAM.X, STREAM.y)
+    model = fresh(estimator).fit(STREAM.X[:25], STREAM.y[:25])
     model.save(tmp_path / "model")
     rest = progressive_validate(load(tmp_path / "model"), STREAM.X[25:], STREAM.y[25:])
     np.testing.assert_array_equal(rest.probabilities, whole.probabilities[25:])
 
 
-@every_face
-def test_rows_of_one_known_class_and_first_rows_teach_nothing(face):
-    model = fresh(face).fit(STREAM.X[:6], [0] * 6)
-    before = model._machine.arrays()["calibration"].tolist()
+@every_estimator
+def test_rows_of_one_known_class_and_first_rows_teach_nothing(estimator):
+    model = fresh(estimator).fit(STREAM.X[:6], [0] * 6)
+    before = model._learner.arrays()["calibration"].tolist()
     assert before == [1.0, 0.0, 1.0, 50.0]
     assert model.predict_proba(STREAM.X[:2]).tolist() == [[1.0], [1.0]]
     model.partial_fit(STREAM.X[6:9], [1, 2, 3])
-    assert model._machine.arrays()["calibration"].tolist() == before
+    assert model._learner.arrays()["calibration"].tolist() == before
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])

@@ -4,12 +4,14 @@ import json
 import struct
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import kesler as package
 from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
-from kesler.links import LINKS
+from kesler.cli.names import HYPOTHESES, PARTS
+from kesler.learner.classes import OnNewClass
 from kesler.updates import RULES
 
 COMMANDS = ("compare", "learn", "predict", "share")
@@ -20,7 +22,7 @@ def test_help_has_examples_and_exit_codes(capsys, command):
     done = kesler(capsys, command, "--help")
     assert done.code == 0 and not done.err
     assert f"examples:\n  kesler {command} " in done.out or "| kesler" in done.out
-    assert "exit codes: 0 done; 2" in done.out
+    assert "exit codes: 0 success; 2" in done.out
     assert max(map(len, done.lines)) <= 84
 
 
@@ -50,25 +52,41 @@ def test_wrong_usage(capsys, arguments):
 
 
 def test_help_imports_nothing_heavy():
-    script = (
-        "import sys\n"
-        "from kesler.cli import main\n"
-        "try:\n"
-        "    main(['compare', '--help'])\n"
-        "except SystemExit:\n"
-        "    heavy = {'numpy', 'numba', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
-        "    sys.exit(', '.join(heavy) or 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    """That of a command asks registries for names, and so imports NumPy."""
+    for arguments, heavy in (["--help"], {"numpy", "numba"}), (["compare", "--help"], set()):
+        script = (
+            "import sys\n"
+            "from kesler.cli import main\n"
+            "try:\n"
+            f"    main({arguments})\n"
+            "except SystemExit:\n"
+            f"    heavy = {{'sklearn', 'matplotlib', *{heavy or ()}}} & set(sys.modules)\n"
+            "    sys.exit(', '.join(heavy) or 0)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("command", ["compare", "learn"])
-def test_help_names_every_rule_and_link(capsys, command):
-    """They are written out: asking for them would import NumPy."""
-    text = kesler(capsys, command, "--help").out
-    words = set(text.replace(",", " ").split())
-    assert {*RULES, *LINKS} <= words
+def test_help_names_every_part_and_says_what_it_is(capsys, command):
+    words = " ".join(kesler(capsys, command, "--help").out.split())
+    names = set(words.replace(",", " ").split())
+    for option, registry in PARTS.items():
+        assert option in names and set(registry) <= names
+        for name, make in registry.items():
+            part = make()
+            settings = getattr(part, "function", None) or type(part)
+            assert name == "none" or (settings.__doc__ or "").partition("\n")[0] in words
+    assert set(HYPOTHESES) <= names and ",".join(get_args(OnNewClass)) in words
+
+
+def test_help_says_what_the_strength_of_each_rule_is(capsys):
+    words = " ".join(kesler(capsys, "learn", "--help").out.split()).replace("- ", "-")
+    of_strengths = words.partition("aggressiveness of the update rule")[2].partition("--link")[0]
+    for name, make in RULES.items():
+        rule = make()
+        settings = "no effect on" if rule.strength is None else f"{rule.strength} (default "
+        assert name in of_strengths.partition(settings)[2]
 
 
 def test_learning_does_not_import_matplotlib(tmp_path):
@@ -208,7 +226,7 @@ def test_a_full_disk_is_a_sentence(capsys, model, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device", "run.json")
 
-    monkeypatch.setattr("kesler.cli.outputs.write_json", full)
+    monkeypatch.setattr("kesler.cli.files.write_json", full)
     rows = model.with_name("good.jsonl")
     done = kesler(capsys, "compare", rows, "--json", model.with_name("run.json"))
     refused(done, "run.json: No space left on device")

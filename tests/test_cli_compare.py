@@ -148,13 +148,16 @@ def test_bounds_stand_beside_the_mistakes(capsys, mail, tmp_path):
     for name in ("multi:perceptron", "hybrid:simperc"):
         hypotheses, update = name.split(":")
         bound = mistake_bound(validated(hypotheses, update))
-        told = found[name]["bound"]
-        assert (told["theorem"], told["radius"]) == (bound.theorem, pytest.approx(bound.radius))
-        assert told["bound"] == pytest.approx(bound.bound, rel=0.05)
+        settings = found[name]["bound"]
+        assert (settings["theorem"], settings["radius"]) == (
+            bound.theorem,
+            pytest.approx(bound.radius),
+        )
+        assert settings["bound"] == pytest.approx(bound.bound, rel=0.05)
         row = next(line.split() for line in done.lines if line.startswith(f"  {name} "))
-        assert row[:4] == [name, "200", str(bound.n_mistakes), f"{told['bound']:,.0f}"]
+        assert row[:4] == [name, "200", str(bound.n_mistakes), f"{settings['bound']:,.0f}"]
     assert found["multi:simproj"]["bound"] is None
-    assert "multi:simproj: Kesler knows no theorem" in done.out
+    assert "multi:simproj: Kesler has no theorem" in done.out
     without = account(tmp_path / "plain.json")["methods"]
     assert {name: each["mistakes"] for name, each in found.items()} == {
         name: each["mistakes"] for name, each in without.items()

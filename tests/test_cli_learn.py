@@ -28,7 +28,7 @@ ROWS = messages(150)
 # A file in each way of telling features apart, and how it is read.
 INPUTS = {
     "named": (lambda folder: write_jsonl(folder / "rows.jsonl", ROWS), ()),
-    "grown": (lambda folder: write_vw(folder / "rows.vw", ROWS), ()),
+    "enlarged": (lambda folder: write_vw(folder / "rows.vw", ROWS), ()),
     "positions": (lambda folder: write_svmlight(folder / "rows.svm", 150), ()),
     "columns": (lambda folder: write_csv(folder / "rows.csv", 150), ("--label", "signs")),
     "shuffled": (lambda folder: write_vw(folder / "rows.vw", ROWS), ("--shuffle", "3")),
@@ -77,9 +77,9 @@ def test_checkpoints_change_nothing(capsys, tmp_path, kind, every):
 
 
 @inputs
-@pytest.mark.parametrize("n_pieces, kept", [(0, 0), (5, 0), (7, 20), (8, 40), (9, 60)])
+@pytest.mark.parametrize("n_pieces, stored", [(0, 0), (5, 0), (7, 20), (8, 40), (9, 60)])
 def test_a_stopped_run_goes_on_as_if_never_stopped(
-    capsys, tmp_path, monkeypatch, kind, n_pieces, kept
+    capsys, tmp_path, monkeypatch, kind, n_pieces, stored
 ):
     rows, options, expected = whole(capsys, tmp_path, kind)
     path = tmp_path / "model"
@@ -88,13 +88,13 @@ def test_a_stopped_run_goes_on_as_if_never_stopped(
         interrupt_after(patch, n_pieces)  # they end at rows 1, 2, 4, 8, 16, 20, 32, 40, 60
         done = kesler(capsys, *command)
     assert done.code == 130
-    if not kept:
+    if not stored:
         assert done.err == "kesler: stopped; nothing was written\n" and not path.exists()
         return
     assert done.err == (
-        f"kesler: stopped; {path} holds the first {kept} rows: go on with --resume\n"
+        f"kesler: stopped; {path} has learnt {stored} rows: continue with --resume\n"
     )
-    assert load(path).n_trials_ == kept
+    assert load(path).n_trials_ == stored
     assert kesler(capsys, *command, "--resume").code == 0
     assert state(path) == expected
 
@@ -249,6 +249,6 @@ def test_rows_of_no_weight_make_no_model(capsys, tmp_path):
     rows = tmp_path / "rows.vw"
     rows.write_text("a 0 | x\nb 0 | y\n")
     done = kesler(capsys, "learn", rows, "--model", tmp_path / "model", "--checkpoint", "1")
-    refused(done, "no row of a weight above 0")
+    refused(done, "no row of weight above 0")
     assert not (tmp_path / "model").exists()
-    refused(kesler(capsys, "compare", rows), "no row of a weight above 0")
+    refused(kesler(capsys, "compare", rows), "no row of weight above 0")

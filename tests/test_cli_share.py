@@ -47,7 +47,7 @@ def test_the_table_is_the_path(capsys, pens):
     assert gradients == tuple(f"{each.gradient_norm:.5f}" for each in model.path_)
     assert set(errors) == {"-"} and all(float(each) >= 0 for each in seconds)
     assert done.lines[0] == "dataset:pendigits: 10,992 rows, 16 features, 10 classes"
-    assert "40 multiply-accumulates an instance" in done.lines
+    assert "40 multiply-accumulates per instance" in done.lines
     assert max(map(len, done.lines)) <= 84
 
 
@@ -91,8 +91,8 @@ def test_svmlight_files_of_other_widths(capsys, tmp_path, longer):
 
 def test_an_export_predicts_and_bears_names(capsys, tmp_path):
     table = write_csv(tmp_path / "rows.csv", 200)
-    told = ("--label", "signs", "--features", "2", "--export", tmp_path / "signs.py")
-    done = kesler(capsys, "share", table, *told)
+    settings = ("--label", "signs", "--features", "2", "--export", tmp_path / "signs.py")
+    done = kesler(capsys, "share", table, *settings)
     assert done.code == 0 and f"export: {tmp_path / 'signs.py'}" in done.lines
     assert set(table_of(done)[1]) == {"one", "two"}
     columns = np.genfromtxt(table, delimiter=",", skip_header=1, usecols=(0, 1, 3))
@@ -118,8 +118,8 @@ def test_the_path_is_drawn(capsys, tmp_path, more):
 
 
 def test_options_reach_the_estimator(capsys, pens, tmp_path):
-    told = ("--choice", "line", "--penalty", "frobenius", "--alpha", "0.01")
-    done = kesler(capsys, "share", *PENS, *told)
+    settings = ("--choice", "line", "--penalty", "frobenius", "--alpha", "0.01")
+    done = kesler(capsys, "share", *PENS, *settings)
     model = ShareBoostClassifier(4, choice="line", penalty="frobenius", alpha=0.01)
     model.fit(pens.X, pens.y)
     assert table_of(done)[2] == tuple(f"{each.loss:.5f}" for each in model.path_)
@@ -135,8 +135,8 @@ def test_options_reach_the_estimator(capsys, pens, tmp_path):
 @pytest.mark.parametrize("dictionary", ["products", "stumps", "pieces"])
 def test_dictionaries_have_names_and_exports(capsys, tmp_path, dictionary):
     table = write_csv(tmp_path / "rows.csv", 150)
-    told = ("--label", "signs", "--features", "3", "--dictionary", dictionary)
-    done = kesler(capsys, "share", table, *told, "--export", tmp_path / "signs.py")
+    settings = ("--label", "signs", "--features", "3", "--dictionary", dictionary)
+    done = kesler(capsys, "share", table, *settings, "--export", tmp_path / "signs.py")
     assert done.code == 0, done
     names = imported(tmp_path / "signs.py").__doc__.splitlines()
     sign = {"products": " * ", "stumps": " < ", "pieces": "within "}[dictionary]
@@ -204,11 +204,13 @@ def test_what_is_not_there_or_cannot_be_written_is_a_sentence(capsys, tmp_path):
     refused(kesler(capsys, "share", rows, "--valid", tmp_path / "none.svm"), "does not exist")
     refused(kesler(capsys, "share", rows, "--export", tmp_path / "model"), "let it end in .py")
     refused(kesler(capsys, "share", rows, "--export", "/no/folder/m.c"), "cannot be written")
-    refused(kesler(capsys, "share", rows, "--plot", tmp_path / "path.doc"), "let it end in .png")
-    refused(kesler(capsys, "share", rows, "--json", rows), "INPUT, too")
+    refused(kesler(capsys, "share", rows, "--plot", tmp_path / "path.doc"), "use .png")
+    refused(kesler(capsys, "share", rows, "--json", rows), "same file as INPUT")
     both = tmp_path / "both.py"
-    refused(kesler(capsys, "share", rows, "--export", both, "--json", both), "--export, too")
-    refused(kesler(capsys, "share", rows, "--holdout", "0.01"), "hold out another share")
+    refused(
+        kesler(capsys, "share", rows, "--export", both, "--json", both), "same file as --export"
+    )
+    refused(kesler(capsys, "share", rows, "--holdout", "0.01"), "give another share")
 
 
 def test_a_bad_row_is_a_sentence_or_skipped(capsys, tmp_path):
@@ -230,7 +232,7 @@ def test_rows_to_take_the_error_on_must_be_alike(capsys, tmp_path):
 def test_what_sub_experts_say_is_refused(capsys, tmp_path):
     rows = tmp_path / "rows.ldf"
     rows.write_text("a:0 | x:1\nb:1 | x:0.5\n\na:1 | x:1\nb:0 | x:0.5\n")
-    refused(kesler(capsys, "share", rows), "what sub-experts say")
+    refused(kesler(capsys, "share", rows), "ratings by sub-experts")
 
 
 def test_one_class_is_a_sentence(capsys, tmp_path):

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import types
 
-from kesler import Grouped, OnlineClassifier, Ordered, PerClass, Shared, load
-from kesler.columns import columns_of, n_beside, n_columns
-from kesler.compiled.jit import FLOATS, INT, kernel
-from kesler.compiled.learner import BLOCKS, LEARNER, Blocks, make_scratch
-from kesler.compiled.scores import score
-from kesler.events import no_ratings
-from kesler.hypotheses import Part
+from kesler import OnlineClassifier, load
+from kesler.compiled.jit.decorators import FLOATS, INT, kernel
+from kesler.compiled.jit.record_types import LEARNER_RECORD
+from kesler.compiled.trial.records import BLOCKS, Blocks, make_scratch
+from kesler.compiled.trial.variants import score
+from kesler.hypotheses import Grouped, Ordered, Part, PerClass, Shared
+from kesler.learner.events import no_ratings
+from kesler.learner.weights import columns_of, n_beside, n_columns
 from kesler.maps import Contrast, Frequency
-from kesler.room import LANES
+from kesler.state.capacity import SIMD_WIDTH
 from streams import Stream, make_stream
 
 PARTS = [PerClass(), Shared(Frequency()), Shared(Contrast()), Grouped(str), Ordered()]
@@ -26,9 +27,9 @@ PARTS = [PerClass(), Shared(Frequency()), Shared(Contrast()), Grouped(str), Orde
 
 @given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5), st.integers(1, 4))
 def test_parts_have_columns_of_their_own(parts: list[Part], n_lines: int) -> None:
-    class_room, n_groups = n_lines * LANES, 3
-    offsets, width = columns_of(parts, class_room, [n_groups] * len(parts))
-    n_classes = class_room - n_beside(parts)
+    class_capacity, n_groups = n_lines * SIMD_WIDTH, 3
+    offsets, width = columns_of(parts, class_capacity, [n_groups] * len(parts))
+    n_classes = class_capacity - n_beside(parts)
     taken = [
         column
         for part, offset in zip(parts, offsets, strict=True)
@@ -39,22 +40,22 @@ def test_parts_have_columns_of_their_own(parts: list[Part], n_lines: int) -> Non
     assert PerClass() not in parts or offsets[parts.index(PerClass())] == 0
 
 
-@pytest.mark.parametrize(("n_classes", "room"), [(14, 16), (15, 32), (30, 32), (31, 64)])
-def test_one_column_more_takes_no_line_more(n_classes: int, room: int) -> None:
+@pytest.mark.parametrize(("n_classes", "capacity"), [(14, 16), (15, 32), (30, 32), (31, 64)])
+def test_one_column_more_takes_no_line_more(n_classes: int, capacity: int) -> None:
     """The newcomer's column and the shared one stand behind those of the classes."""
     model = OnlineClassifier()
     for label in range(n_classes):
         model.learn_one({f"w{label}": 1.0, "the": 1.0}, label)
-    machine = model._machine
-    assert machine.weights.shape[1] == machine._sums.shape[2] == room
-    assert [w.shape[1] for w in machine.hypothesis_weights()] == [n_classes + 1, 1]
+    learner = model._learner
+    assert learner.weights.shape[1] == learner.stored["statistics.sums"].shape[2] == capacity
+    assert [w.shape[1] for w in learner.hypothesis_weights()] == [n_classes + 1, 1]
 
 
 def test_there_may_be_more_single_columns_than_a_line_holds() -> None:
     X, shared = np.eye(3), [Shared(Contrast(), begins_at=0.1)] * 33
     model = OnlineClassifier([PerClass(), *shared], update="pa1").partial_fit(X, [0, 1, 2])
-    assert model._machine.weights.shape[1] == 48
-    assert sum(w.shape[1] for w in model._machine.hypothesis_weights()) == 3 + 33
+    assert model._learner.weights.shape[1] == 48
+    assert sum(w.shape[1] for w in model._learner.hypothesis_weights()) == 3 + 33
 
 
 def words(n_classes: int) -> Stream:
@@ -70,7 +71,9 @@ def test_room_that_is_made_row_by_row_changes_nothing(
     """33 classes pass the ends of one line, of two and of three."""
     stream = words(33)
     hypotheses: Any = [PerClass(), Shared(Contrast(), begins_at=0.1)][::parts]
-    settings = {"metric": "adagrad", "newcomers": "virtual"} if update == "softmax" else {}
+    settings = (
+        {"preconditioner": "adagrad", "on_new_class": "inherit"} if update == "softmax" else {}
+    )
     made = {"hypotheses": hypotheses, "update": update, **settings}
     whole = OnlineClassifier(**made).fit(stream.X, stream.y)
     pieces = OnlineClassifier(**made)
@@ -79,13 +82,13 @@ def test_room_that_is_made_row_by_row_changes_nothing(
     pieces.save(tmp_path / "half")
     pieces = load(tmp_path / "half")
     pieces.partial_fit(stream.X[150:], stream.y[150:])
-    found, expected = pieces._machine.arrays(), whole._machine.arrays()
+    found, expected = pieces._learner.arrays(), whole._learner.arrays()
     assert found.keys() == expected.keys()
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
-@kernel(types.void(LEARNER, BLOCKS, INT, FLOATS))
+@kernel(types.void(LEARNER_RECORD, BLOCKS, INT, FLOATS))
 def score_lines(learner: Any, rows: Any, k: int, out: Any) -> None:
     """Write what a trial leaves of the scores of a row, behind the last class too."""
     scratch = make_scratch(learner, rows)
@@ -100,10 +103,10 @@ def test_what_stands_behind_the_classes_is_no_score() -> None:
     stream = words(20)
     hypotheses = [PerClass(), Shared(Contrast(), begins_at=5.0)]
     model = OnlineClassifier(hypotheses, update="pa1").fit(stream.X, stream.y)
-    X, machine, scores = np.ones((1, 60)), model._machine, np.full(32, np.float32(9))
+    X, learner, scores = np.ones((1, 60)), model._learner, np.full(32, np.float32(9))
     indices, values = np.arange(60, dtype=np.int32), np.ones(60, dtype=np.float32)
     rows = Blocks(np.array([0, 60]), indices, values, no_ratings())
-    score_lines(machine._learner, rows, machine.n_known, scores)
-    assert (machine.weights[:60, 20:].sum(axis=0) != 0).any()
+    score_lines(learner._record, rows, learner.n_known, scores)
+    assert (learner.weights[:60, 20:].sum(axis=0) != 0).any()
     np.testing.assert_allclose(scores[:20], model.decision_function(X)[0], rtol=1e-4)
     assert (scores[20:32] == 0).all()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kesler.compiled.copies import SPAN, copy_filled
-from kesler.room import CACHE_LINE, LARGE_PAGE, aligned_zeros
+from kesler.compiled.weights.copies import SPAN, copy_filled
+from kesler.state.capacity import CACHE_LINE, LARGE_PAGE, aligned_zeros
 
 
 @settings(max_examples=60, deadline=None)

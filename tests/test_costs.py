@@ -69,7 +69,7 @@ def test_every_rule_equals_its_oracle(rule, stream, C):
     model = OnlineClassifier("multi", update=with_strength(rule, C), costs=costs)
     model.learn_one(stream.X[0], 0)
     model.partial_fit(stream.X[1:stop], stream.y[1:stop])
-    weights = model._machine.arrays()["weights.0"].T
+    weights = model._learner.arrays()["weights.values.0"].T
     near = 2e-3 if rule == "mira" else 1e-4
     np.testing.assert_allclose(
         weights, expected[: len(weights)], atol=near * (1 + abs(expected).max())
@@ -116,8 +116,8 @@ def test_saved_and_loaded_costs_go_on(costs, tmp_path):
 @pytest.mark.parametrize(
     ("costs", "part"),
     [
-        ({("a", "b"): -1}, "a cost is a finite number, 0 or more"),
-        ({("a", "b"): float("nan")}, "a cost is a finite number"),
+        ({("a", "b"): -1}, "a cost must be a finite number, 0 or more"),
+        ({("a", "b"): float("nan")}, "a cost must be a finite number"),
         ({"ab": 1}, "must be a pair of labels"),
         ([[0, 1], [1, 0]], "give a mapping"),
         (lambda right, wrong: "dear", "where 'a' is right costs 'dear'"),
@@ -153,7 +153,7 @@ def test_a_cost_that_raises_leaves_the_costs_as_they_were():
 
 
 def test_costs_that_would_change_nothing_are_refused():
-    @update_rule(constraints="violated", sees="losses", margin=0.0)
+    @update_rule(constraints="violated", requires="losses", margin=0.0)
     def even(parameters, weight, losses, squared_norms, gram, steps):
         steps[0] = losses[0]
 

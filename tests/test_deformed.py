@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.ndimage import affine_transform
 
-from kesler.datasets import deform, deformed
+from kesler.data.datasets import synthetic
+from kesler.datasets import deform
 from kesler.errors import KeslerError
 
 STILL = {"rotation": 0, "scaling": 0, "shear": 0, "displacement": 0}
@@ -29,7 +30,7 @@ def test_nothing_moves_where_every_strength_is_zero(shape):
 )
 def test_affine_maps_are_those_of_scipy_about_the_middle(strength, matrix, monkeypatch):
     # Every draw is the upper end of its range.
-    monkeypatch.setattr(deformed.np.random, "default_rng", lambda _: UpperEnds(np.random.PCG64(0)))
+    monkeypatch.setattr(synthetic.np.random, "default_rng", lambda _: UpperEnds(np.random.PCG64(0)))
     ((name, size),) = strength.items()
     A = np.array(matrix(np.radians(size) if name == "rotation" else size))
     X, middle = images(), np.array([4.0, 3.0])
@@ -79,7 +80,7 @@ def test_each_copy_differs_and_a_seed_repeats_all():
 
 def test_images_are_deformed_in_pieces(monkeypatch):
     X = images(n=7)
-    monkeypatch.setattr(deformed, "N_TOGETHER", 3)
+    monkeypatch.setattr(synthetic, "N_TOGETHER", 3)
     np.testing.assert_allclose(deform(X, (9, 7), **STILL), X, atol=1e-12)
     assert deform(X[:0], (9, 7)).shape == (0, 63)
 

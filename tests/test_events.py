@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from kesler import (
-    Bank,
+    Ensemble,
     KeslerError,
     LinearMax,
     OnlineClassifier,
@@ -23,8 +23,8 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
 )
-from kesler.events import Event
-from kesler.rows import Vocabulary
+from kesler.data.rows import Vocabulary
+from kesler.learner.events import Event
 
 NAMES = [f"w{number}" for number in range(12)]
 MAKERS = {
@@ -37,8 +37,8 @@ MAKERS = {
     "averaged": lambda: OnlineClassifier("multi", update="pa1", averaged=True),
     "winnow": LinearMax,
     "ordinal": OnlineOrdinalClassifier,
-    "a bank": Bank,
-    "votes": lambda: Bank(
+    "an ensemble": Ensemble,
+    "votes": lambda: Ensemble(
         [OnlineClassifier(), OnlineClassifier("multi", update="pa1")], "majority"
     ),
 }
@@ -64,16 +64,16 @@ def by_events(model: Any, events: list[tuple[Any, Any]]) -> Any:
     return model
 
 
-def kept(model: Any) -> dict[str, bytes]:
-    """Return all that a learner, or each of a bank, has learnt."""
-    machine = model._machine
-    found = {name: array.tobytes() for name, array in machine.arrays().items()}
-    return found | {"labels": repr(machine.classes.labels).encode()}
+def stored(model: Any) -> dict[str, bytes]:
+    """Return all that a learner, or each of an ensemble, has learnt."""
+    learner = model._learner
+    found = {name: array.tobytes() for name, array in learner.arrays().items()}
+    return found | {"labels": repr(learner.classes.labels).encode()}
 
 
 def assert_same(one: Any, other: Any, probes: Any) -> None:
     """Two learners learnt the same, bit for bit, and say so."""
-    assert kept(one) == kept(other)
+    assert stored(one) == stored(other)
     assert one.n_mistakes_ == other.n_mistakes_
     assert np.array_equal(one.predict(probes), other.predict(probes))
 
@@ -86,7 +86,7 @@ def assert_same(one: Any, other: Any, probes: Any) -> None:
 @given(events=event_lists)
 def test_named_events_are_learnt_and_predicted_as_batches_are(make, events):
     batches, singles = in_batches(make(), events), by_events(make(), events)
-    rows = [x for x, _ in events] + [{"never met": 1.5, "w0": 1.0}, {}]
+    rows = [x for x, _ in events] + [{"never seen": 1.5, "w0": 1.0}, {}]
     assert_same(batches, singles, rows)
     assert singles.vocabulary_.names == batches.vocabulary_.names
     assert [singles.predict_one(x) for x in rows] == batches.predict(rows).tolist()
@@ -121,7 +121,7 @@ def pairs_of(matrix: Any) -> list[tuple[Any, Any]]:
     return [(row.indices, row.data) for row in rows]
 
 
-@pytest.mark.parametrize("name", ["default", "with an intercept", "over a kernel", "a bank"])
+@pytest.mark.parametrize("name", ["default", "with an intercept", "over a kernel", "an ensemble"])
 def test_pairs_and_sparse_rows_are_learnt_as_sparse_matrices_are(name):
     X = sparse.random_array((40, 15), density=0.3, rng=np.random.default_rng(0), format="csr")
     y = np.arange(40) % 3
@@ -130,7 +130,7 @@ def test_pairs_and_sparse_rows_are_learnt_as_sparse_matrices_are(name):
     X.sort_indices()
     whole = MAKERS[name]().partial_fit(X, y)
     singles = by_events(MAKERS[name](), list(zip(pairs_of(X), y, strict=True)))
-    assert kept(singles) == kept(whole)
+    assert stored(singles) == stored(whole)
     assert [singles.predict_one(x) for x in pairs_of(X)] == whole.predict(X).tolist()
     assert [whole.predict_one(X[[row]]) for row in range(40)] == whole.predict(X).tolist()
     shuffled = [(i[::-1].copy(), v[::-1].copy()) for i, v in pairs_of(X)]
@@ -141,10 +141,10 @@ def test_a_text_stands_for_its_tokens():
     texts = [("Win CASH, win!", "spam"), ("Lunch at one?", "work"), ("cash prize", "spam")]
     tokens = [({"win": 1.0, "cash": 1.0}, "spam"), ({"lunch": 1, "at": 1, "one": 1}, "work")]
     tokens += [({"cash": 1, "prize": 1}, "spam")]
-    named, told = by_events(OnlineClassifier(), tokens), by_events(OnlineClassifier(), texts)
-    assert_same(named, told, [x for x, _ in tokens])
-    assert told.predict_one("the CASH") == named.predict_one({"the": 1, "cash": 1}) == "spam"
-    assert told.predict_proba_one("lunch") == named.predict_proba_one({"lunch": 1})
+    named, settings = by_events(OnlineClassifier(), tokens), by_events(OnlineClassifier(), texts)
+    assert_same(named, settings, [x for x, _ in tokens])
+    assert settings.predict_one("the CASH") == named.predict_one({"the": 1, "cash": 1}) == "spam"
+    assert settings.predict_proba_one("lunch") == named.predict_proba_one({"lunch": 1})
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def array_of(*numbers: Any) -> Any:
         ((array_of(0.5, 1), array_of(1.0, 2.0)), "whole numbers for the indices"),
         ((array_of(0, 1), array_of("1", "2")), "numbers for the values"),
         (sparse.csr_array(np.eye(3)), "one sparse row"),
-        ({"a": 1.0}, "cannot tell what named features are"),
-        ("text", "cannot tell what named features are"),
+        ({"a": 1.0}, "cannot match named features"),
+        ("text", "cannot match named features"),
     ],
     ids=str,
 )
@@ -285,12 +285,12 @@ def test_positions_mean_nothing_to_a_learner_of_names():
 def test_predicting_changes_nothing_and_an_event_is_not_kept(make):
     events = [({"a": 1.0}, 0), ({"b": 1.0, "c": 2.0}, 1), ({"c": 1.0}, 0)]
     model, x = by_events(make(), events), {"a": 1.0, "unmet": 3.0}
-    before = kept(model)
+    before = stored(model)
     first = model.predict_one(x)
     model.predict_one({"b": 1.0})
     assert model.predict_one(x) == first
     assert x == {"a": 1.0, "unmet": 3.0}
-    assert kept(model) == before
+    assert stored(model) == before
     assert model.vocabulary_.names == ["a", "b", "c"]
     copied = pickle.loads(pickle.dumps(model))
     assert_same(by_events(copied, events), by_events(model, events), [x])

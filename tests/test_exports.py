@@ -17,9 +17,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from kesler import KeslerError, ShareBoostClassifier, export
-from kesler.compact import CompactPredictor
 from kesler.dictionaries import Dictionary
-from kesler.dictionaries.steps import Column, Piece, Product, Step, Stump, Template
+from kesler.sharing.dictionaries.steps import Column, Piece, Product, Step, Stump, Template
+from kesler.sharing.exports.predictor import CompactPredictor
 
 RNG = np.random.default_rng(6)
 CC = shutil.which("cc")

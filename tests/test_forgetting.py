@@ -15,7 +15,7 @@ import pytest
 import reference_forgetting
 import reference_pooled
 from kesler import (
-    Bank,
+    Ensemble,
     KeslerError,
     LinearMax,
     OnlineClassifier,
@@ -23,18 +23,18 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
     Ratings,
-    Shared,
     load,
     mistake_bound,
     progressive_validate,
 )
-from kesler.conditioning import Counts, ZScores
+from kesler.data.rows import Rows
+from kesler.hypotheses import Shared
 from kesler.maps import MAPS, Contrast, GaussianRatio, SubExperts
-from kesler.rows import Rows
+from kesler.preprocessing import Counts, ZScores
 from kesler.updates import Perceptron, SoftmaxGradient
 from registry import Row
 from streams import assert_same, make_stream
-from test_metrics import NOT_PLAIN, follow, twin_of
+from test_preconditioners import NOT_PLAIN, follow, reference_of
 
 STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
 HALF_LIVES = [1.0, 2.0, 7.5, 300.0]
@@ -69,17 +69,19 @@ def words(n_rows: int, change: int, seed: int = 0) -> Any:
 
 LONG = [
     *(row for row in NOT_PLAIN if row.half_life is not None),
-    Row("pa1", "multi", None, metric="scale-free-adagrad", half_life=2.0),
+    Row("pa1", "multi", None, preconditioner="scale-free-adagrad", half_life=2.0),
 ]
 
 
 @pytest.mark.parametrize("row", LONG, ids=lambda row: row.name)
-def test_every_trial_of_a_long_run_equals_its_twin(row):
+def test_every_trial_of_a_long_run_equals_its_reference(row):
     row = replace(row, half_life=min(row.half_life, 2.0))
     stream = make_stream(9, n_rows=70, n_classes=4, n_features=5)
-    twin, model = twin_of(row, stream, 0.5), row.learner(C=0.5)
-    assert follow(twin, model, stream.y) >= 20
-    assert model._machine._forgetting[1] < 2.0 ** (70 / row.half_life - 19)  # divided by now
+    reference_learner, model = reference_of(row, stream, 0.5), row.learner(C=0.5)
+    assert follow(reference_learner, model, stream.y) >= 20
+    assert model._learner.stored["decay.row"]["weight"][0] < 2.0 ** (
+        70 / row.half_life - 19
+    )  # divided by now
 
 
 # ---- what is kept of the past -------------------------------------------------------------------
@@ -114,29 +116,32 @@ VIEWS = [
 
 
 @pytest.mark.parametrize("half_life", HALF_LIVES)
-@pytest.mark.parametrize(("view", "twin"), VIEWS, ids=["contrast", "gaussian-ratio", "mean"])
-def test_what_is_kept_of_classes_and_of_all_fades(view, twin, half_life):
+@pytest.mark.parametrize(
+    ("view", "reference_learner"), VIEWS, ids=["contrast", "gaussian-ratio", "mean"]
+)
+def test_what_is_kept_of_classes_and_of_all_fades(view, reference_learner, half_life):
     # The 64th row: what Gaussians follow from is brought up to date at powers of two.
     stream = make_stream(3, n_rows=64, n_classes=3, n_features=4, density=0.6)
     model = OnlineClassifier(Shared(view, begins_at=1.0), update=STILL, half_life=half_life)
     model.fit(stream.X, stream.y)
     w, probes = reference_forgetting.counting(64, half_life), stream.X[:9]
     expected = [
-        [twin(x, stream.X, w, stream.y == r).sum() for r in range(stream.n_classes)] for x in probes
+        [reference_learner(x, stream.X, w, stream.y == r).sum() for r in range(stream.n_classes)]
+        for x in probes
     ]
-    found = model._machine.scores(Rows.from_dense(probes))
+    found = model._learner.scores(Rows.from_dense(probes))
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize("half_life", HALF_LIVES)
 @pytest.mark.parametrize("part", [Counts(damped=False, idf=True), ZScores()], ids=str)
-def test_what_conditioning_keeps_fades(part, half_life):
+def test_what_preprocessing_keeps_fades(part, half_life):
     stream = make_stream(8, n_rows=120, n_classes=3, n_features=5, density=0.5)
-    model = OnlineClassifier("multi", update="pa2", conditioning=part, half_life=half_life)
+    model = OnlineClassifier("multi", update="pa2", preprocessing=part, half_life=half_life)
     seen = reference_forgetting.conditioned(part, stream.X, half_life)
     plain = OnlineClassifier("multi", update="pa2", half_life=half_life).fit(seen, stream.y)
     model.fit(stream.X, stream.y)
-    ours, theirs = (each._machine.hypothesis_weights()[0] for each in (model, plain))
+    ours, theirs = (each._learner.hypothesis_weights()[0] for each in (model, plain))
     np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3 * abs(theirs).max())
 
 
@@ -160,7 +165,7 @@ def test_weights_that_begin_at_a_value_fade_to_it(view):
     X: Any = Ratings.from_dense(rated, labels=[0, 1, 2]) if is_given else stream.X
     part = Shared(view, begins_at=0.25)
     model = OnlineClassifier(part, update="pa1", half_life=3.0).fit(X, stream.y)
-    weights = 0.25 + (model._machine.hypothesis_weights()[0][:, 0] - 0.25) * model._machine.scale
+    weights = 0.25 + (model._learner.hypothesis_weights()[0][:, 0] - 0.25) * model._learner.scale
     assert abs(weights - 0.25).max() > 0.05
     w = reference_forgetting.counting(70, 3.0)
     means = [
@@ -169,9 +174,9 @@ def test_weights_that_begin_at_a_value_fade_to_it(view):
     views = rated if is_given else stream.X[:, None] * np.array(means)
     np.testing.assert_allclose(model._scores(X), views @ weights, rtol=1e-3, atol=1e-4)
     nothing: Any = Ratings.from_dense(0 * rated, labels=[0, 1, 2]) if is_given else 0 * stream.X
-    left = model.partial_fit(nothing, stream.y)._machine
-    kept = left.hypothesis_weights()[0][:, 0]
-    np.testing.assert_allclose(0.25 + (kept - 0.25) * left.scale, 0.25, rtol=1e-5)
+    left = model.partial_fit(nothing, stream.y)._learner
+    stored = left.hypothesis_weights()[0][:, 0]
+    np.testing.assert_allclose(0.25 + (stored - 0.25) * left.scale, 0.25, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -202,14 +207,14 @@ def mistakes(model: Any, X: Any, y: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("stream", "fewer"), [(words, 0.75), (gaussians, 0.9)])
-def test_a_changed_stream_is_followed_and_a_bank_loses_little_either_way(stream, fewer):
+def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(stream, fewer):
     X, y = stream(N_ROWS, CHANGE)
     lasting, forgetful = OnlineClassifier(), OnlineClassifier(half_life=250)
     before, after = mistakes(lasting, X, y)
     before_too, after_less = mistakes(forgetful, X, y)
     assert after_less <= fewer * after
-    bank = Bank([OnlineClassifier(), OnlineClassifier(half_life=250)])
-    in_peace, in_change = mistakes(bank, X, y)
+    ensemble = Ensemble([OnlineClassifier(), OnlineClassifier(half_life=250)])
+    in_peace, in_change = mistakes(ensemble, X, y)
     assert in_peace <= min(before, before_too) * 1.05 + 5
     assert in_change <= min(after, after_less) * 1.1 + 5
 
@@ -219,15 +224,15 @@ def test_a_changed_stream_is_followed_and_a_bank_loses_little_either_way(stream,
 
 @pytest.mark.parametrize("half_life", [0, -3, 0.5, np.nan, np.inf, "100", True, [100]], ids=str)
 @pytest.mark.parametrize(
-    "face",
+    "estimator",
     [OnlineClassifier, OnlineMultilabelClassifier, OnlineLabelRanker, OnlineOrdinalClassifier],
 )
-def test_half_lives_that_are_none_are_refused(face, half_life):
+def test_half_lives_that_are_none_are_refused(estimator, half_life):
     y: Any = {OnlineMultilabelClassifier: [["a"], ["b"]], OnlineLabelRanker: [[1, 2], [2, 1]]}
     with pytest.raises(
         KeslerError, match=r"half_life=.* must be a finite number of rows, 1 or more"
     ):
-        face(half_life=half_life).fit(np.eye(2), y.get(face, [1, 2]))
+        estimator(half_life=half_life).fit(np.eye(2), y.get(estimator, [1, 2]))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +281,7 @@ def test_constants_and_absent_classes_leave_finite_numbers():
 
 
 def follow_constants(X: Any, y: Any) -> None:
-    for made in ({}, {"update": "pa1"}, {"update": "pa1", "conditioning": "z-scores"}):
+    for made in ({}, {"update": "pa1"}, {"update": "pa1", "preprocessing": "z-scores"}):
         model = OnlineClassifier(half_life=1, **made).fit(X, y)  # type: ignore[arg-type]
         assert np.isfinite(model.decision_function(X)).all()
         model.learn_one([0.0, 1e6, 1.0], 2)

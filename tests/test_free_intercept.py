@@ -12,9 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from kesler import CrammerSingerClassifier, KeslerError, OnlineClassifier, SoftmaxClassifier
-from kesler.solvers.dual_ascent import SlackProblem
-from kesler.solvers.first_duals import duals_from_scores
-from kesler.solvers.free_intercept import balanced
+from kesler.batch.dual_ascent import SlackProblem, balanced, duals_from_scores
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -199,13 +197,13 @@ def test_too_few_passes_are_told():
     assert model.dual_objective_ <= free(tol=1e-6).fit(X, y).objective_
 
 
-@pytest.mark.parametrize("told", [{"hypotheses": "hybrid"}, {"kernel": "rbf"}])
-def test_free_intercepts_of_other_hypotheses_are_refused(told):
+@pytest.mark.parametrize("settings", [{"hypotheses": "hybrid"}, {"kernel": "rbf"}])
+def test_free_intercepts_of_other_hypotheses_are_refused(settings):
     X, y = blobs(6)
     with pytest.raises(KeslerError, match="intercept that is not regularised is for"):
-        free(**told).fit(X, y)
+        free(**settings).fit(X, y)
     with pytest.raises(KeslerError, match='start is for hypotheses="multi"'):
-        CrammerSingerClassifier(**told).fit(X, y, start=CrammerSingerClassifier().fit(X, y))
+        CrammerSingerClassifier(**settings).fit(X, y, start=CrammerSingerClassifier().fit(X, y))
 
 
 def test_the_regularised_intercept_is_that_of_liblinear():
@@ -249,18 +247,20 @@ def test_duals_of_scores_are_feasible_and_no_worse_than_none(seed, k, constant):
             assert dual_of(whole, other) <= reached + 1e-9
 
 
-@pytest.mark.parametrize("told", [{}, {"fit_intercept": False}, {"regularise_intercept": False}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"fit_intercept": False}, {"regularise_intercept": False}]
+)
 @pytest.mark.parametrize("k", [2, 4])
-def test_an_online_model_is_a_start_that_leads_to_the_same_optimum(told, k):
+def test_an_online_model_is_a_start_that_leads_to_the_same_optimum(settings, k):
     X, y = blobs(7, n=300, k=k)
     labels = np.array(list("dcba"))[y]
     online = OnlineClassifier().fit(X, labels)
-    machine = CrammerSingerClassifier(**told, tol=1e-5, max_iter=10_000, random_state=0)
-    cold = machine.fit(X, labels).objective_
+    learner = CrammerSingerClassifier(**settings, tol=1e-5, max_iter=10_000, random_state=0)
+    cold = learner.fit(X, labels).objective_
     for rows in (X, sparse.csr_array(X)):
-        begun = OnlineClassifier("multi", conditioning=None).fit(rows, labels)
-        assert machine.fit(rows, labels, start=begun).objective_ == pytest.approx(cold, rel=2e-5)
-    assert machine.fit(X, labels, start=online).objective_ == pytest.approx(cold, rel=2e-5)
+        begun = OnlineClassifier("multi", preprocessing=None).fit(rows, labels)
+        assert learner.fit(rows, labels, start=begun).objective_ == pytest.approx(cold, rel=2e-5)
+    assert learner.fit(X, labels, start=online).objective_ == pytest.approx(cold, rel=2e-5)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -268,7 +268,7 @@ def test_an_online_model_is_a_start_that_leads_to_the_same_optimum(told, k):
 def test_softmax_begins_at_the_weights_of_an_online_model(fit_intercept, as_sparse):
     X, y = blobs(8, n=400, d=6, k=4)
     X = sparse.csr_array(X) if as_sparse else X
-    online = OnlineClassifier("multi", update="softmax", conditioning=None).fit(X, y)
+    online = OnlineClassifier("multi", update="softmax", preprocessing=None).fit(X, y)
     cold = SoftmaxClassifier(fit_intercept=fit_intercept, tol=1e-6).fit(X, y)
     begun = SoftmaxClassifier(fit_intercept=fit_intercept, tol=1e-6).fit(X, y, start=online)
     assert begun.objective_ == pytest.approx(cold.objective_, rel=1e-7)
@@ -289,12 +289,12 @@ def test_a_start_that_points_the_wrong_way_is_left():
 
 def test_starts_that_give_nothing_are_refused():
     X, y = blobs(10)
-    for face in (CrammerSingerClassifier, SoftmaxClassifier):
+    for estimator in (CrammerSingerClassifier, SoftmaxClassifier):
         with pytest.raises(KeslerError, match="start=dict has no decision_function"):
-            face().fit(X, y, start={})
-        partial = OnlineClassifier("multi", conditioning=None).fit(X[y < 2], y[y < 2])
+            estimator().fit(X, y, start={})
+        partial = OnlineClassifier("multi", preprocessing=None).fit(X[y < 2], y[y < 2])
         with pytest.raises(KeslerError, match="start does not know the class 2"):
-            face().fit(X, y, start=partial)
+            estimator().fit(X, y, start=partial)
     with pytest.raises(KeslerError, match="not linear in the rows"):
         SoftmaxClassifier().fit(X, y, start=OnlineClassifier("single").fit(X, y))
     with pytest.raises(KeslerError, match='start is for hypotheses="multi"'):

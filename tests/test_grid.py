@@ -1,7 +1,9 @@
-"""Every learner of the grid, trial by trial beside its NumPy twin on 100 real rows, or refused.
+"""Every learner of the grid, trial by trial beside its NumPy reference on 100 real rows.
 
-Each trial of the twin begins with the weights that the learner has by then, so that a trial that
-rounding decides spoils none after it; such a trial is left out.
+Or refused.
+
+Each trial of the reference begins with the weights that the learner has by then, so that a trial
+that rounding decides spoils none after it; such a trial is left out.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ import reference_links
 from grid import (
     CELLS,
     GEOMETRIES,
-    METRICS,
     PAGE,
+    PRECONDITIONERS,
     VIEW,
     C,
     Cell,
@@ -26,10 +28,10 @@ from grid import (
     refusal,
 )
 from kesler.updates import RULES
-from reference_metrics import AGAINST_REST, OWN_METRIC
+from reference_learner import ReferenceLearner, State
+from reference_preconditioners import AGAINST_REST, OWN_PRECONDITIONER
 from registry import SETS
-from test_answers import told_to_oracle
-from twin import State, Twin
+from test_answers import settings_of_oracle
 
 GEOMETRY = {
     "linear": reference_links.linear(),
@@ -43,20 +45,20 @@ GEOMETRY = {
 
 def expected_refusal(cell: Cell) -> str | None:
     """Say from theory what cannot be, in a word of the sentence."""
-    weights = (*METRICS, "linear", "averaged")
-    against_rest, measured = cell.rule in AGAINST_REST, cell.rule in OWN_METRIC
+    weights = (*PRECONDITIONERS, "linear", "averaged")
+    against_rest, measured = cell.rule in AGAINST_REST, cell.rule in OWN_PRECONDITIONER
     if measured and cell.geometry == "confidence" and cell.rule != "arow":
         return "brings along"
-    if measured and cell.geometry in ("kernel", "adagrad"):
+    if measured and cell.geometry in ("kernel", "adagrad", "own preconditioner"):
         return "gives each weight a step size" if cell.geometry == "kernel" else "brings along"
     if cell.geometry == "kernel":
         return None
     if cell.rule == "mira" and cell.geometry not in ("linear", "averaged"):
         return "quadratic program"
-    if cell.geometry == "own link" and RULES[cell.rule]().sees == "norms":
+    if cell.geometry == "own link" and RULES[cell.rule]().requires == "norms":
         return "in which norm"
     if measured and cell.geometry not in weights:
-        return "metric of the linear link"
+        return "preconditioner of the linear link"
     if against_rest and cell.answers == "ranks":
         return "nothing of the order"
     if against_rest and cell.geometry not in weights:
@@ -65,30 +67,37 @@ def expected_refusal(cell: Cell) -> str | None:
     return "Ordered hypotheses have no" if ordered and cell.geometry not in weights else None
 
 
-def twin_of(cell: Cell) -> Twin:
+def oracles_name(preconditioner: Any) -> str:
+    """Return a preconditioner in the oracle's words."""
+    return preconditioner if isinstance(preconditioner, str) else preconditioner.function.__name__
+
+
+def reference_of(cell: Cell) -> ReferenceLearner:
     """Return the learner of a cell in the oracle's words."""
     X, digits = real_rows()
-    told = answers_to(cell.answers, digits)
-    labels: list[Any] = list(dict.fromkeys(told)) if cell.answers in ("classes", "ranks") else []
+    settings = answers_to(cell.answers, digits)
+    labels: list[Any] = (
+        list(dict.fromkeys(settings)) if cell.answers in ("classes", "ranks") else []
+    )
     if labels:
-        answers, rest = [{labels.index(d): 0} for d in told], 1
+        answers, rest = [{labels.index(d): 0} for d in settings], 1
     else:
-        face = "sets" if cell.answers == "label sets" else "rankings"
+        estimator = "sets" if cell.answers == "label sets" else "rankings"
         number: dict[int, int] = {}
-        named = [[number.setdefault(d, len(number)) for d in row] for row in told]
-        labels = [None] * (face == "sets") + list(number)
-        answers, rest = told_to_oracle(face, named)
-    return Twin(
+        named = [[number.setdefault(d, len(number)) for d in row] for row in settings]
+        labels = [None] * (estimator == "sets") + list(number)
+        answers, rest = settings_of_oracle(estimator, named)
+    return ReferenceLearner(
         cell.parts(),
         cell.rule,
         C,
         answers,
         rest,
         labels,
-        {s: [labels.index(d) for d in kept if d in labels] for s, kept in SETS.items()},
+        {s: [labels.index(d) for d in stored if d in labels] for s, stored in SETS.items()},
         X if cell.answers == "classes" else np.hstack([np.ones((len(X), 1)), X]),
         link=GEOMETRY.get(cell.geometry, reference_links.linear()),
-        metric=cell.geometry if cell.geometry in METRICS else "euclidean",
+        preconditioner=oracles_name(PRECONDITIONERS.get(cell.geometry, "euclidean")),
         is_ordinal=cell.answers == "ranks",
     )
 
@@ -96,44 +105,53 @@ def twin_of(cell: Cell) -> Twin:
 @pytest.mark.parametrize(
     "cell", [c for c in CELLS if c.geometry != "kernel"], ids=lambda cell: cell.name
 )
-def test_a_cell_equals_its_twin_or_is_refused(cell):
+def test_a_cell_equals_its_reference_or_is_refused(cell):
     wanted = expected_refusal(cell)
     if wanted is not None:
         assert wanted in str(refusal(cell))
         return
-    twin, model = twin_of(cell), cell.learner()
+    reference_learner, model = reference_of(cell), cell.learner()
     linked = cell.geometry in [name for name in GEOMETRY if name not in ("linear", "averaged")]
     rows, _ = real_rows()
-    told = answers_to(cell.answers, real_rows()[1])
-    checked, on_the_way = 0, []
-    for x, wide, named, answer in zip(rows, twin.X, told, twin.answers, strict=True):
-        new = max([*answer, -1]) >= len(twin.past)
-        before = twin.state_of(model, linked=linked) if twin.past else None
+    settings = answers_to(cell.answers, real_rows()[1])
+    checked, on_the_way, before = 0, [], None
+    for x, wide, named, answer in zip(
+        rows, reference_learner.X, settings, reference_learner.answers, strict=True
+    ):
+        new = max([*answer, -1]) >= len(reference_learner.running)
         if before is not None:
-            scores, after, clear = twin.step(wide, answer, before)
+            scores, after, clear = reference_learner.step(wide, answer, before)
             ours = model._scores(x[None])[0]
             if cell.geometry != "averaged":
-                near = 1e-4 * max(1.0, float(abs(scores).max()))
-                np.testing.assert_allclose(ours, scores, rtol=0, atol=near)
+                assert (abs(ours - scores) <= 1e-4 * max(1.0, abs(scores).max())).all()
         model.learn_one(x, named)
-        twin.take_in(wide, answer)
+        reference_learner.take_in(wide, answer)
+        now = (
+            reference_learner.state_of(model, linked=linked) if reference_learner.running else None
+        )
         if before is not None and clear and not (new and cell.answers == "ranks"):
-            assert_near(twin.state_of(model, linked=linked), after, 20 * (cell.rule == "mira") or 1)
+            assert_near(now, after, 20 * (cell.rule == "mira") or 1)
             checked += 1
-        on_the_way.append(model._machine.weights.copy())
+        before = now
+        on_the_way.append(model._learner.weights.copy())
     assert checked >= len(rows) // 2, f"only {checked} of {len(rows)} trials could be compared"
     # A threshold that comes late has the past of the one that it divides, not of its own.
-    if cell.geometry == "averaged" and all(part["kind"] != "ordered" for part in twin.parts):
+    if cell.geometry == "averaged" and all(
+        part["kind"] != "ordered" for part in reference_learner.parts
+    ):
         mean = np.mean(on_the_way, axis=0, dtype=np.float64)
         near = 1e-5 * max(1.0, float(abs(mean).max()))
-        np.testing.assert_allclose(model._machine._reader.weights, mean, rtol=0, atol=near)
+        np.testing.assert_allclose(model._learner._reader.weights.values, mean, rtol=0, atol=near)
 
 
 @pytest.mark.parametrize(
     "cell", [c for c in CELLS if c.geometry == "kernel"], ids=lambda cell: cell.name
 )
 def test_a_linear_kernel_does_what_weights_do(cell):
-    """With weights each cell has its twin above; the RBF kernel has its own in test_kernels.py."""
+    """With weights each cell has its reference above.
+
+    The RBF kernel has its own in test_kernels.py.
+    """
     wanted = expected_refusal(cell)
     if wanted is not None:
         assert wanted in str(refusal(cell))
@@ -155,8 +173,7 @@ def test_a_linear_kernel_does_what_weights_do(cell):
 def assert_near(ours: State, theirs: State, times: float) -> None:
     """Assert that sums and evidence are equal to what float32 leaves of them."""
     for found, expected in [(ours.v, theirs.v), (ours.evidence, theirs.evidence)]:
-        near = times * 1e-5 * max(1.0, float(abs(expected).max()))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=near)
+        assert (abs(found - expected) <= times * 1e-5 * max(1.0, abs(expected).max())).all()
 
 
 def test_the_page_says_what_happens():
@@ -166,4 +183,4 @@ def test_the_page_says_what_happens():
 def test_the_grid_is_whole():
     assert {cell.geometry for cell in CELLS} == set(GEOMETRIES)
     assert {cell.rule for cell in CELLS} == set(RULES) and VIEW
-    assert len(CELLS) == 3 * 4 * 18 * 9 + 4 * 18 * 8
+    assert len(CELLS) == len(RULES) * 4 * (3 * 10 + 9)

@@ -1,4 +1,4 @@
-"""JointBoostClassifier: its rounds against plain twins, its refusals."""
+"""JointBoostClassifier: its rounds against plain references, its refusals."""
 
 import pickle
 from itertools import combinations
@@ -13,12 +13,13 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import JointBoostClassifier, KeslerError
-from kesler.solvers.joint_boosting import Thresholds
+from kesler.sharing.jointboost import Thresholds
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 
 
-# ---- twins --------------------------------------------------------------------------------------
+# ---- references
+# --------------------------------------------------------------------------------------
 
 
 def fitted(is_above, z, w, sharing):
@@ -55,14 +56,14 @@ def best_cut(X, z, w, sharing):
 
 
 def best_first(X, z, w):
-    """Classes join one at a time, the best first; the best set met on the way."""
-    k, sharing, met = z.shape[1], (), []
+    """Classes join one at a time, the best first; the best set seen on the way."""
+    k, sharing, seen = z.shape[1], (), []
     for _ in range(k):
         others = [r for r in range(k) if r not in sharing]
         tried = [(best_cut(X, z, w, (*sharing, r)), (*sharing, r)) for r in others]
-        met.append(min(tried, key=lambda found: found[0][0]))
-        sharing = met[-1][1]
-    return min(met, key=lambda found: found[0][0])
+        seen.append(min(tried, key=lambda found: found[0][0]))
+        sharing = seen[-1][1]
+    return min(seen, key=lambda found: found[0][0])
 
 
 def exhaustive(X, z, w):
@@ -98,7 +99,7 @@ def signs(y):
 
 @settings(max_examples=12, deadline=None)
 @given(problems(st.integers(3, 4)))
-def test_rounds_are_those_of_the_plain_twin(problem):
+def test_rounds_are_those_of_the_plain_reference(problem):
     X, y, counts = problem
     model = JointBoostClassifier(3, n_thresholds=None).fit(X, y, counts)
     scores = list(model.staged_decision_function(X))
@@ -193,8 +194,8 @@ def test_stages_end_where_predictions_are():
 
 def test_probabilities_are_logistic_and_sum_to_one():
     model = JointBoostClassifier(8).fit(X_IRIS, Y_IRIS)
-    chances = 1 / (1 + np.exp(-2 * model.decision_function(X_IRIS)))
-    expected = chances / chances.sum(axis=1, keepdims=True)
+    probabilities = 1 / (1 + np.exp(-2 * model.decision_function(X_IRIS)))
+    expected = probabilities / probabilities.sum(axis=1, keepdims=True)
     assert_allclose(model.predict_proba(X_IRIS), expected, rtol=1e-9)
 
 

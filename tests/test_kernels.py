@@ -1,4 +1,4 @@
-"""Learners over Mercer kernels: their twin, their laws, budgets and what is refused."""
+"""Learners over Mercer kernels: their reference, their laws, budgets and what is refused."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from kesler import (
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
-    PerClass,
-    Shared,
     datasets,
     load,
     mercer_kernel,
     progressive_validate,
 )
+from kesler.hypotheses import PerClass, Shared
 from kesler.kernels import KERNELS, RBF, Linear, Polynomial, resolve_kernel
-from kesler.kernels.rbf import rbf
 from kesler.maps import Difference, Distance, Frequency
+from kesler.parts.kernels.rbf import rbf
 from reference_kernels import KERNELS as ORACLE_KERNELS
 from reference_kernels import reference_kernel_run
 from registry import CUSTOM, FAMILIES, PLAIN_RULES, ROWS, Row
@@ -101,9 +100,9 @@ def _cases() -> list[Case]:
     cases += [Case(row, kernel) for row, kernel in product(few, OURS)]
     cases += [Case(row, "rbf", budget) for row, budget in product(few[:6], [1, 7])]
     cases += [
-        Case(replace(row, conditioning=conditioning), "rbf")
+        Case(replace(row, preprocessing=preprocessing), "rbf")
         for row in (Row("perceptron", "multi", None), Row("simproj", "hybrid", "product-mean"))
-        for conditioning in ("counts", "idf", "z-scores")
+        for preprocessing in ("counts", "idf", "z-scores")
     ]
     return list(dict.fromkeys(cases))
 
@@ -138,7 +137,8 @@ def every(cases: list[Case]) -> Any:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
 
 
-# ---- the twin -----------------------------------------------------------------------------------
+# ---- the reference
+# -----------------------------------------------------------------------------------
 
 
 def assert_follows(case: Case, stream: Stream, C: float, *, weighted: bool = False) -> int:
@@ -221,7 +221,7 @@ from test_kernels import OURS_ALONE
 for case in OURS_ALONE:
     stream = make_stream(5, n_rows=30)
     model = case.learner().fit(stream.X, stream.y)
-    arrays = model._machine.arrays()
+    arrays = model._learner.arrays()
     bits = b"".join(arrays[name].tobytes() for name in sorted(arrays))
     print(zlib.crc32(bits + model.decision_function(stream.X).tobytes()))
 """
@@ -291,9 +291,9 @@ def test_4_support_vectors_of_sparse_rows_take_the_room_of_their_non_zeros():
     rows = [{f"w{word}": 1.0 for word in rng.integers(100_000, size=20)} for _ in range(500)]
     y = rng.integers(5, size=500)
     model = OnlineClassifier("multi", update="perceptron", kernel="rbf", sigma=10.0).fit(rows, y)
-    supports = model._machine.supports
+    supports = model._learner.supports
     assert model.n_support_vectors_[0] > 200
-    held = [array.nbytes for array in vars(supports).values() if isinstance(array, np.ndarray)]
+    held = [array.nbytes for array in supports.stored.values()]
     assert sum(held) < 100 * 20 * model.n_support_vectors_[0]
 
 
@@ -380,13 +380,13 @@ def test_a_budget_holds_memory_still(hypotheses, sparse_rows):
     model = OnlineClassifier(
         hypotheses, "product-mean", "perceptron", kernel="rbf", sigma=0.5, budget=50
     )
-    rooms = set()
+    capacities = set()
     for start in range(0, 6000, 500):
         model.partial_fit(X[start : start + 500], stream.y[start : start + 500])
         assert max(model.n_support_vectors_) <= 50
-        rooms.add(model._machine.supports.squared_norms.shape[1])
+        capacities.add(model._learner.supports.stored["squared_norms"].shape[1])
     assert model.n_mistakes_ > 2000
-    assert max(rooms) <= 1024
+    assert max(capacities) <= 1024
 
 
 def test_a_budget_that_is_not_reached_changes_nothing():

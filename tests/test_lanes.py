@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from numba import types
 
-from kesler.compiled import lanes
-from kesler.compiled.jit import FLOAT_TABLE, FLOATS, INDICES, INT, kernel
-from kesler.compiled.products import add_products
-from kesler.compiled.scores import best, best_but
+from kesler.compiled.jit import simd
+from kesler.compiled.jit.decorators import FLOAT_TABLE, FLOATS, INDICES, INT, kernel
+from kesler.compiled.weights.scores import add_products, dense_best, dense_best_but
 
 NUMBERS = st.floats(-1e3, 1e3, width=32)
 SCORES = st.sampled_from([-2.0, -0.0, 0.0, 1.0, 1.5, np.inf, -np.inf])
@@ -25,7 +24,7 @@ WIDTHS = (1, 15, 16, 17, 48, 50, 115)
 @kernel(types.UniTuple(INT, 2)(FLOATS, INT))
 def winners(scores: Any, y: int) -> Any:
     k = scores.shape[0]
-    return best(scores, scores, k), best_but(scores, scores, k, y)
+    return dense_best(scores, scores, k), dense_best_but(scores, scores, k, y)
 
 
 @kernel(types.void(INDICES, FLOATS, INDICES, FLOAT_TABLE, INT, FLOATS))
@@ -39,20 +38,20 @@ def products(indices: Any, values: Any, upcoming: Any, weights: Any, offset: int
     )
 )
 def operations(one: Any, other: Any, out: Any) -> Any:
-    a, b = lanes.load(one, 0), lanes.load(other, 0)
-    lanes.store(out, 0, (a + b) * a - np.float32(2) * b)
-    wide = lanes.widen(a) * 3.0
-    lanes.store(out, 16, lanes.larger(lanes.narrow(wide), lanes.spread(np.float32(1))))
-    total, highest = lanes.total_of(wide), lanes.highest_of(b)
-    return total, highest, lanes.holds(b, highest), lanes.holds(b, np.float32(1e6))
+    a, b = simd.load(one, 0), simd.load(other, 0)
+    simd.store(out, 0, (a + b) * a - np.float32(2) * b)
+    wide = simd.widen(a) * 3.0
+    simd.store(out, 16, simd.larger(simd.narrow(wide), simd.spread(np.float32(1))))
+    total, highest = simd.total_of(wide), simd.highest_of(b)
+    return total, highest, simd.holds(b, highest), simd.holds(b, np.float32(1e6))
 
 
 @kernel(types.float32(FLOATS, FLOATS, INT, FLOATS))
 def choices(one: Any, other: Any, n: int, out: Any) -> Any:
-    a, b = lanes.load(one, 0), lanes.load(other, 0)
-    lanes.store(out, 0, lanes.beyond(a, b, a / b))
-    lanes.store(out, 16, lanes.first_of(a, n))
-    return lanes.beyond(one[0], other[0], one[0] / other[0])
+    a, b = simd.load(one, 0), simd.load(other, 0)
+    simd.store(out, 0, simd.beyond(a, b, a / b))
+    simd.store(out, 16, simd.first_of(a, n))
+    return simd.beyond(one[0], other[0], one[0] / other[0])
 
 
 @given(arrays(np.float32, st.integers(1, 70), elements=SCORES), st.data())

@@ -13,15 +13,14 @@ import homemade
 import reference
 import reference_threshold
 from kesler import (
-    Grouped,
     KeslerError,
     LinearMax,
     OnlineClassifier,
     OnlineOrdinalClassifier,
-    PerClass,
     threshold_algorithm,
 )
 from kesler.algorithms import ALGORITHMS, ALMA, ROMMA, QuasiAdditive, resolve_algorithm
+from kesler.hypotheses import Grouped, PerClass
 from reference_links import is_doubtful
 from registry import ROWS, Row
 from streams import Stream, make_stream, streams
@@ -30,10 +29,12 @@ from test_laws import oracle_weights
 MAXED = [row for row in ROWS if row.algorithm is not None]
 
 
-def views_of(row: Row, stream: Stream, t: int, past: Any) -> Any:
+def views_of(row: Row, stream: Stream, t: int, running: Any) -> Any:
     parts = row.oracle()
     k = stream.n_classes
-    return np.array([reference.stack(stream.X[t], r, past[r], parts, k) for r in range(len(past))])
+    return np.array(
+        [reference.stack(stream.X[t], r, running[r], parts, k) for r in range(len(running))]
+    )
 
 
 def direction(w: Any) -> Any:
@@ -47,7 +48,7 @@ def direction(w: Any) -> Any:
 @given(stream=streams())
 def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, stream):
     """The proof: the algorithm, run on the instances that LinearMax makes, is LinearMax."""
-    model, past = row.learner(), []
+    model, running = row.learner(), []
     n_views = stream.X.shape[1] * sum(
         reference.n_hypotheses(part, stream.n_classes) for part in row.oracle()
     )
@@ -55,29 +56,29 @@ def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, s
     mistakes = t = 0
     seen = replace(stream, X=row.seen(stream.X))
     for t, (x, y) in enumerate(zip(stream.X, stream.y, strict=True)):
-        V = views_of(row, seen, t, past)
-        if y == len(past):
-            past.append([])
-        elif len(past) > 1:
+        V = views_of(row, seen, t, running)
+        if y == len(running):
+            running.append([])
+        elif len(running) > 1:
             scores = np.array([np.sort(v * threshold.w).sum() for v in V])
-            rival = max((s for s in range(len(past)) if s != y), key=lambda s: (scores[s], -s))
+            rival = max((s for s in range(len(running)) if s != y), key=lambda s: (scores[s], -s))
             z = V[y] - V[rival]
-            pairs = [(int(y), s) for s in range(len(past)) if s != y]
+            pairs = [(int(y), s) for s in range(len(running)) if s != y]
             size = (abs(V) @ abs(threshold.w)).max()
             if is_doubtful(row.algorithm, scores, V * threshold.w, pairs, 0.0, size):
                 break  # rounding may decide this trial: the two rightly part
             mistakes += threshold.is_wrong(z)
             threshold.learn(z)
         model.learn_one(x, y)
-        past[y].append((seen.X[t], 1.0))
+        running[y].append((seen.X[t], 1.0))
     else:
         t += 1
     assume(t >= 6)
     assert model.n_trials_ == t and model.n_mistakes_ <= mistakes
     ours = np.concatenate([part.ravel() for part in of_all_classes(row, model, stream)])
-    met = ours != 0
+    were_seen = ours != 0
     np.testing.assert_allclose(
-        direction(ours * met), direction(threshold.w * met), rtol=0, atol=2e-3
+        direction(ours * were_seen), direction(threshold.w * were_seen), rtol=0, atol=2e-3
     )
 
 
@@ -106,8 +107,8 @@ def test_romma_satisfies_both_of_its_constraints():
 
 
 def weights_of(model: LinearMax) -> Any:
-    machine = model._machine
-    return (machine._numbers[3] * machine.arrays()["weights.0"].astype(float)).ravel()
+    learner = model._learner
+    return (learner.scale * learner.arrays()["weights.values.0"].astype(float)).ravel()
 
 
 def z_of(model: LinearMax, x: Any, y: int) -> Any:
@@ -122,7 +123,7 @@ def test_scales_stay_in_range_at_any_length(name):
     X, y = rng.choice([-30.0, 30.0], size=(30_000, 2)), rng.integers(2, size=30_000)
     model = LinearMax(name).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
-    assert 1e-16 < model._machine._numbers[3] < 1e16
+    assert 1e-16 < model._learner.scale < 1e16
 
 
 def test_a_users_algorithm_runs_saved_and_loaded(tmp_path):
@@ -187,23 +188,27 @@ def test_the_proof_replayed_on_sub_experts(name, sparse):
             known.append(y)
         model.learn_one({r: x[r] for r in range(k)}, y)
     assert len(known) == k and mistakes >= model.n_mistakes_ > 0
-    ours = model._machine.arrays()["weights.0"][:n, 0].astype(float)
+    ours = model._learner.arrays()["weights.values.0"][:n, 0].astype(float)
     np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
 
 
-@pytest.mark.parametrize("face", [OnlineClassifier, OnlineOrdinalClassifier])
-def test_an_algorithm_is_no_update_rule(face):
+@pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineOrdinalClassifier])
+def test_an_algorithm_is_no_update_rule(estimator):
     with pytest.raises(KeslerError, match=r"use kesler\.LinearMax"):
-        face("multi", update=ROMMA()).fit([[1.0], [2.0]], [0, 1])
+        estimator("multi", update=ROMMA()).fit([[1.0], [2.0]], [0, 1])
 
 
 @pytest.mark.parametrize("name", ["romma", "alma", "wma"])
 def test_joining_a_group_leaves_what_the_algorithm_keeps(name):
     stream = make_stream(6)
     model = LinearMax(name, [PerClass(), Grouped({"low": [0, 1]})]).fit(stream.X, stream.y)
-    kept = model._machine._numbers[3:].copy()
+    before = {
+        key: array.copy() for key, array in model._learner.stored.items() if not array.ndim > 1
+    }
     model.join_group(2, "low")
-    changed = np.flatnonzero(model._machine._numbers[3:] != kept).tolist()
-    assert changed == ([1] if name == "wma" else [])  # the link's sum is to be computed anew
+    stored = model._learner.stored
+    assert (stored["algorithm.numbers"] == before["algorithm.numbers"]).all()
+    # Under a link its sum is to be computed anew.
+    assert bool(stored["link.scale"]["is_stale"][0]) == (name == "wma")
     model.partial_fit(stream.X, stream.y)
     assert np.isfinite(model.decision_function(stream.X)).all()

@@ -40,8 +40,8 @@ VIEWS = {
 
 
 def can_run(rule: str, link: str) -> bool:
-    sees = RULES[rule]().sees
-    return link == "linear" or (sees != "gram" and (sees != "norms" or link != "bent"))
+    requires = RULES[rule]().requires
+    return link == "linear" or (requires != "gram" and (requires != "norms" or link != "bent"))
 
 
 RUNNING = [
@@ -115,10 +115,13 @@ def test_weights_stay_in_range_at_any_length(link, rule):
     X, y = rng.choice([-50.0, 0.0, 50.0], size=(6000, 4)), rng.integers(3, size=6000)
     model = OnlineClassifier("multi", update=with_strength(rule, 5.0), link=LINKED[link][0])
     model.fit(X, y)
-    arrays = model._machine.arrays()
-    assert np.isfinite(arrays["weights.0"]).all() and np.isfinite(model.decision_function(X)).all()
+    arrays = model._learner.arrays()
+    assert (
+        np.isfinite(arrays["weights.values.0"]).all()
+        and np.isfinite(model.decision_function(X)).all()
+    )
     if link != "p-norm-8":
-        sums = arrays["states.0"][0]
+        sums = arrays["weights.states.0"][0]
         link_oracle = LINKED[link][1]
         w = link_oracle.weights(sums.ravel(), np.ones(sums.size, dtype=bool)).reshape(sums.shape)
         np.testing.assert_allclose(model._scores(X[:20]), X[:20] @ w, rtol=1e-3, atol=1e-4)
@@ -130,10 +133,10 @@ def test_the_mean_is_that_of_the_weights_after_each_row():
     totals = [np.zeros((7, 5)), np.zeros((7, 1))]
     for x, y in zip(stream.X, stream.y, strict=True):
         model.learn_one(x, y)
-        for total, part in zip(totals, ("weights.0", "weights.1"), strict=True):
-            weights = model._machine.arrays()[part]
+        for total, part in zip(totals, ("weights.values.0", "weights.values.1"), strict=True):
+            weights = model._learner.arrays()[part]
             total[:, : weights.shape[1]] += weights
-    reader, (first, shared) = model._machine._reader.weights, model._machine._offsets
+    reader, (first, shared) = model._learner._reader.weights.values, model._learner._offsets
     np.testing.assert_allclose(reader[:7, first : first + 5], totals[0] / 60, atol=1e-6)
     np.testing.assert_allclose(reader[:7, [shared]], totals[1] / 60, atol=1e-6)
 
@@ -200,9 +203,9 @@ def test_links_refuse_what_makes_no_sense(make, part):
     ],
 )
 def test_what_does_not_go_together_is_refused(parameters, part):
-    for face, y in ((OnlineClassifier, [0, 1]), (OnlineLabelRanker, [[0, 1], [1, 0]])):
+    for estimator, y in ((OnlineClassifier, [0, 1]), (OnlineLabelRanker, [[0, 1], [1, 0]])):
         with pytest.raises(KeslerError, match=part):
-            face("multi", **parameters).fit([[1.0], [2.0]], y)
+            estimator("multi", **parameters).fit([[1.0], [2.0]], y)
 
 
 def test_every_name_makes_a_link():
@@ -216,7 +219,7 @@ def test_a_step_that_outgrows_all_before_it_is_taken_as_a_whole():
     for label in (0, 1):
         model = OnlineClassifier("multi", update="perceptron", link=PNorm(100))
         model.fit(small, [0, 1, 1, 0, 1]).learn_one(large, label)
-        sums = model._machine.arrays()["states.0"][0]
+        sums = model._learner.arrays()["weights.states.0"][0]
         moved.append(abs(sums[1:]).max() > 2 and abs(sums[0]).max() > 4e-4)
         assert np.isfinite(model.decision_function([large])).all()
     assert any(moved)

@@ -7,13 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import types
 
-from kesler.compiled import many_bytes
-from kesler.compiled.jit import INT, INTS, kernel
-from kesler.compiled.lexing import BYTES
-from kesler.compiled.many_bytes import first_stop, is_same, low_bytes, next_stop, stops_from
-from kesler.compiled.many_bytes import word_from as word_of
-from kesler.readers import texts
-from kesler.readers.texts import text_of
+from kesler.compiled.jit.decorators import INT, INTS, kernel
+from kesler.compiled.readers import lexing
+from kesler.compiled.readers.lexing import (
+    BYTES,
+    first_stop,
+    is_same,
+    low_bytes,
+    next_stop,
+    stops_from,
+)
+from kesler.compiled.readers.lexing import word_from as word_of
+from kesler.data.readers import lines
+from kesler.data.readers.lines import text_of
 
 STOPS = b" \t\r\n\x00:|\x1c\x80\xff"
 plain = st.integers(0x21, 0x7F).filter(lambda character: character not in b":|")
@@ -86,4 +92,4 @@ def test_texts_are_the_same_byte_by_byte(content, before, place, is_changed):
 
 
 def test_a_text_has_room_for_a_window_beyond():
-    assert texts.BEYOND >= many_bytes.BEYOND
+    assert lines.BEYOND >= lexing.BEYOND

@@ -19,18 +19,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import KeslerError, MixedNormClassifier
-from kesler.compiled.mixed_norm import proximal_step
+from kesler.compiled.batch.mixed_norm import proximal_step
 from kesler.dictionaries import Dictionary
-from kesler.dictionaries.steps import Product
-from kesler.solvers.accelerated import LEAST_CURVE, MOST_CURVE
-from kesler.solvers.mixed_norms import MixedNorm
+from kesler.sharing.dictionaries.steps import Product
+from kesler.sharing.penalties import MixedNorm
+from kesler.sharing.proximal import LEAST_CURVE, MOST_CURVE
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 NORMS = ("inf-1", "2-1")
 MARGINS = {"softmax": 0.0, "margin-softmax": 1.0}
 
 
-# ---- twins --------------------------------------------------------------------------------------
+# ---- references
+# --------------------------------------------------------------------------------------
 
 
 def leads(X, y, W, b, margin):
@@ -81,19 +82,19 @@ def least_objective(X, y, counts, alpha, norm, margin, intercept):
         return loss + alpha * lengths.sum(), np.concatenate([of_w.ravel(), of_b, np.zeros(d)])
 
     start = np.concatenate([np.full(split, 1e-3), np.zeros(k), np.full(d, 0.1)])
-    told = {"jac": True, "options": {"maxiter": 200, "ftol": 1e-12}}
+    settings = {"jac": True, "options": {"maxiter": 200, "ftol": 1e-12}}
 
     def objective(z):  # the solver may have left its bounds
         W, b, _ = parts(z)
         return mean_loss(X, y, counts, W, b, margin) + alpha * norm_of(W, norm)
 
     if norm == "2-1":
-        return objective(minimize(value, start, method="L-BFGS-B", **told).x)
+        return objective(minimize(value, start, method="L-BFGS-B", **settings).x)
     each = np.tile(np.eye(d), (k, 1))
     none = np.zeros((split, k))
     matrix = np.block([[-np.eye(split), none, each], [np.eye(split), none, each]])
     bounds = {"type": "ineq", "fun": lambda z: matrix @ z, "jac": lambda z: matrix}
-    return objective(minimize(value, start, method="SLSQP", constraints=bounds, **told).x)
+    return objective(minimize(value, start, method="SLSQP", constraints=bounds, **settings).x)
 
 
 def whole(model):
@@ -277,33 +278,33 @@ def digits():
 def test_sparse_and_single_rows_give_the_same():
     X, y = digits()
     X = X[:600] + 1
-    told = {"alpha": 0.01, "tol": 1e-8}
-    dense = MixedNormClassifier(**told).fit(X, y[:600])
-    rare = MixedNormClassifier(**told).fit(sparse.csr_array(X), y[:600])
-    single = MixedNormClassifier(**told).fit(X.astype(np.float32), y[:600])
+    settings = {"alpha": 0.01, "tol": 1e-8}
+    dense = MixedNormClassifier(**settings).fit(X, y[:600])
+    rare = MixedNormClassifier(**settings).fit(sparse.csr_array(X), y[:600])
+    single = MixedNormClassifier(**settings).fit(X.astype(np.float32), y[:600])
     for other in (rare, single):
         assert_array_equal(other.support_, dense.support_)
         assert_allclose(other.coef_, dense.coef_, atol=1e-4)
     assert_array_equal(rare.predict(sparse.csr_array(X)), dense.predict(X))
-    kept = rare.transform(sparse.csr_array(X))
-    assert sparse.issparse(kept) and kept.shape == (600, len(rare.support_))
+    stored = rare.transform(sparse.csr_array(X))
+    assert sparse.issparse(stored) and stored.shape == (600, len(rare.support_))
     assert_array_equal(dense.transform(X), X[:, dense.support_])
 
 
 def test_weights_are_copies():
     counts = np.random.default_rng(1).integers(0, 3, len(X_IRIS))
-    told = {"alpha": 0.02, "tol": 1e-11}
-    weighted = MixedNormClassifier(**told).fit(X_IRIS, Y_IRIS, counts)
-    repeated = MixedNormClassifier(**told).fit(X_IRIS.repeat(counts, 0), Y_IRIS.repeat(counts))
+    settings = {"alpha": 0.02, "tol": 1e-11}
+    weighted = MixedNormClassifier(**settings).fit(X_IRIS, Y_IRIS, counts)
+    repeated = MixedNormClassifier(**settings).fit(X_IRIS.repeat(counts, 0), Y_IRIS.repeat(counts))
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-10)
     assert_allclose(weighted.predict_proba(X_IRIS), repeated.predict_proba(X_IRIS), atol=1e-5)
 
 
 def test_balanced_classes_are_classes_that_weigh_the_same():
     X, y = X_IRIS[:110], Y_IRIS[:110]
-    told = {"alpha": 0.02, "tol": 1e-11}
-    balanced = MixedNormClassifier(class_weight="balanced", **told).fit(X, y)
-    weighted = MixedNormClassifier(**told).fit(X, y, 1 / np.bincount(y)[y])
+    settings = {"alpha": 0.02, "tol": 1e-11}
+    balanced = MixedNormClassifier(class_weight="balanced", **settings).fit(X, y)
+    weighted = MixedNormClassifier(**settings).fit(X, y, 1 / np.bincount(y)[y])
     assert balanced.objective_ == pytest.approx(weighted.objective_, rel=1e-10)
 
 
@@ -335,9 +336,9 @@ def test_candidates_may_be_made_on_the_fly(norm):
     X, y = X[:300, 20:35], y[:300]
     pairs = Pairs().fit(X)
     table = pairs.columns(X, np.arange(pairs.n_candidates_))
-    told = {"alpha": 0.02, "norm": norm, "tol": 1e-7}
-    made = MixedNormClassifier(dictionary=Pairs(), **told).fit(X, y)
-    stored = MixedNormClassifier(**told).fit(table, y)
+    settings = {"alpha": 0.02, "norm": norm, "tol": 1e-7}
+    made = MixedNormClassifier(dictionary=Pairs(), **settings).fit(X, y)
+    stored = MixedNormClassifier(**settings).fit(table, y)
     assert made.alpha_max_ == pytest.approx(stored.alpha_max_)
     assert_array_equal(made.support_, stored.support_)
     assert_allclose(whole(made), whole(stored), atol=1e-6)
@@ -466,7 +467,7 @@ def test_rows_that_cannot_be_learnt_are_refused(X, y, weights, sentence):
 
 
 @pytest.mark.parametrize(
-    ("X", "told", "sentence"),
+    ("X", "settings", "sentence"),
     [
         ([[1.0], [2.0]], {"alphas": 1}, "alphas=1 must be a whole number, 2 or more"),
         ([[1.0], [2.0]], {"alphas": [0.1, 0.0]}, "an alpha of alphas=0.0 must be"),
@@ -474,9 +475,9 @@ def test_rows_that_cannot_be_learnt_are_refused(X, y, weights, sentence):
         ([[1.0], [1.0]], {}, "no candidate tells the classes apart"),
     ],
 )
-def test_paths_out_of_range_are_refused(X, told, sentence):
+def test_paths_out_of_range_are_refused(X, settings, sentence):
     with pytest.raises(KeslerError, match=sentence):
-        MixedNormClassifier().path(X, [0, 1], **told)
+        MixedNormClassifier().path(X, [0, 1], **settings)
 
 
 def test_scikit_learn_checks_pass():

@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 
 import reference
-from kesler import Grouped, OnlineClassifier
+from kesler import OnlineClassifier
+from kesler.data.rows import Rows
+from kesler.hypotheses import Grouped
 from kesler.maps import ProductMean
-from kesler.rows import Rows
+from kesler.parts.updates.mira import mira_steps_per_class
 from kesler.updates import MIRA, PassiveAggressive
-from kesler.updates.mira import mira_steps_per_class
 
 
 def mean_of(model: OnlineClassifier, code: int = 0) -> np.ndarray:
     """Return the mean that a learner keeps of a class."""
-    arrays = model._machine.arrays()
-    return arrays["statistics.mean"][:, code] / arrays["totals.mean"][code]
+    arrays = model._learner.arrays()
+    return arrays["statistics.sums"][0][:, code] / arrays["statistics.totals"][0][code]
 
 
 def test_the_mean_of_a_million_rows_is_their_mean():
@@ -56,7 +57,7 @@ def test_steps_are_right_where_views_differ_little(offset, update):
     parts = [{"kind": "shared", "map": reference.MAPS["product_mean"]}]
     C = 1e-3 if update == "mira" else 1.0
     expected = reference.reference_run(X[:4], y[:4], parts, update, C)["W"][0][0]
-    found = model._machine.arrays()["weights.0"][:, 0]
+    found = model._learner.arrays()["weights.values.0"][:, 0]
     assert np.abs(found - expected).max() <= 1e-3 * np.abs(expected).max()
 
 
@@ -66,15 +67,15 @@ def test_classes_of_the_same_groups_do_not_move_them():
     model = OnlineClassifier(kinds, update=PassiveAggressive(C=1e8))
     X = np.random.default_rng(1).normal(size=(40, 3)) + 2
     model.fit(X, np.tile([0, 1, 2, 3], 10))
-    weights = model._machine.arrays()["weights.0"]
+    weights = model._learner.arrays()["weights.values.0"]
     np.testing.assert_allclose(weights[:, 0], -weights[:, 1], rtol=1e-5)
 
 
 def test_positions_beyond_the_learnt_ones_count_for_nothing():
     model = OnlineClassifier("hybrid", ProductMean(), update="pa1")
-    model.learn_rows(Rows.from_entries([{0: 1.0}, {1: 1.0}], 2), ["x", "y"])
-    near = model.score_rows(Rows.from_entries([{0: 1.0}], 2))
-    far = model.score_rows(Rows.from_entries([{0: 1.0, 10**8: 9.0}], 10**8 + 1))
+    model.learn_rows(Rows.from_sparse_rows([{0: 1.0}, {1: 1.0}], 2), ["x", "y"])
+    near = model.score_rows(Rows.from_sparse_rows([{0: 1.0}], 2))
+    far = model.score_rows(Rows.from_sparse_rows([{0: 1.0, 10**8: 9.0}], 10**8 + 1))
     np.testing.assert_array_equal(near, far)
 
 

@@ -19,16 +19,14 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import homemade
 from kesler import (
-    Grouped,
     KeslerError,
     OnlineClassifier,
-    PerClass,
-    Shared,
     feature_map,
     load,
     progressive_validate,
     update_rule,
 )
+from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import MAPS, Distance, Frequency, Product, ProductMean
 from kesler.updates import MIRA, PassiveAggressive
 from streams import assert_same, everything, learnt, make_stream
@@ -77,11 +75,11 @@ def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
     assert growing.n_mistakes_ == roomy.n_mistakes_
     found, others = learnt(growing), learnt(roomy)
     # Named rows list their features in another order, which rounds otherwise.
-    for i in range(len(growing._machine.parts)):
-        shape, weights = found[f"weights.{i}"]
-        assert shape == others[f"weights.{i}"][0]
+    for i in range(len(growing._learner.parts)):
+        shape, weights = found[f"weights.values.{i}"]
+        assert shape == others[f"weights.values.{i}"][0]
         ours = np.frombuffer(weights, dtype=np.float32)
-        theirs = np.frombuffer(others[f"weights.{i}"][1], dtype=np.float32)
+        theirs = np.frombuffer(others[f"weights.values.{i}"][1], dtype=np.float32)
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -109,7 +107,7 @@ def test_a_class_that_joins_a_group_late_is_scored_by_it_from_then_on(tmp_path):
     def scores() -> Any:
         return model.decision_function(stream.X)
 
-    group = stream.X @ model._machine.arrays()["weights.1"][:, 0]
+    group = stream.X @ model._learner.arrays()["weights.values.1"][:, 0]
     before = scores()
     model.join_group(3, "a").join_group(2, "new")
     change = scores() - before
@@ -118,13 +116,13 @@ def test_a_class_that_joins_a_group_late_is_scored_by_it_from_then_on(tmp_path):
     model.save(tmp_path / "model")
     other = load(tmp_path / "model").partial_fit(stream.X, stream.y)
     assert_same(model.partial_fit(stream.X, stream.y), other, stream.X)
-    assert model._machine.groups[1] == {"a": 0, "new": 1}
+    assert model._learner.groups[1] == {"a": 0, "new": 1}
 
 
 def test_joining_is_refused_where_there_is_nothing_to_join():
     model = OnlineClassifier(Grouped({"a": ["x"]}), update="pa1").learn_one([1.0], "x")
     before = everything(model)
-    refused(lambda: model.join_group("never met", "a"), "'never met'")
+    refused(lambda: model.join_group("never seen", "a"), "'never seen'")
     refused(lambda: model.join_group(["x"], "a"), "['x']")
     refused(lambda: model.join_group("x", ["a"]), "['a']")
     assert everything(model) == before
@@ -159,7 +157,7 @@ def test_classes_are_sorted_and_numbered_as_they_came():
     model = OnlineClassifier("multi", update="pa1").fit(EYE, ["d", "b", "c", "a"])
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
     assert model.classes_by_code_.tolist() == ["d", "b", "c", "a"]
-    assert model.predict(np.zeros((2, 4))).tolist() == ["d", "d"]  # ties: the one met first
+    assert model.predict(np.zeros((2, 4))).tolist() == ["d", "d"]  # ties: the one seen first
 
 
 def test_shapes_of_the_scores():
@@ -278,13 +276,13 @@ def test_progressive_validation_is_predict_then_learn(known):
         learner.fit(stream.X[:known], stream.y[:known])
     rest = stream[known:]
     result = progressive_validate(model, rest.X, rest.y)
-    met = set(stream.y[:known].tolist())
+    seen = set(stream.y[:known].tolist())
     predictions, wrong, n_first_seen = [], [], 0
     for x, y in zip(rest.X, rest.y.tolist(), strict=True):
-        predictions.append(by_hand.predict_one(x) if met else None)
-        wrong.append(y in met and predictions[-1] != y)
-        n_first_seen += y not in met
-        met.add(y)
+        predictions.append(by_hand.predict_one(x) if seen else None)
+        wrong.append(y in seen and predictions[-1] != y)
+        n_first_seen += y not in seen
+        seen.add(y)
         by_hand.learn_one(x, y)
     assert result.predictions.tolist() == predictions
     assert result.curve.tolist() == np.cumsum(wrong).tolist()
@@ -297,16 +295,16 @@ def test_progressive_validation_is_predict_then_learn(known):
 def test_progressive_validation_leaves_out_rows_of_weight_zero():
     stream = make_stream(62)
     weights = np.where(np.arange(len(stream)) % 4 == 0, 0.0, 1.0)
-    kept = weights > 0
+    stored = weights > 0
     some = progressive_validate(
         OnlineClassifier("multi", update="pa1"), stream.X, stream.y, weights
     )
     only = progressive_validate(
-        OnlineClassifier("multi", update="pa1"), stream.X[kept], stream.y[kept]
+        OnlineClassifier("multi", update="pa1"), stream.X[stored], stream.y[stored]
     )
     assert some.predictions.tolist() == only.predictions.tolist()
     assert some.curve.tolist() == only.curve.tolist()
-    assert some.n_trials == only.n_trials == kept.sum()
+    assert some.n_trials == only.n_trials == stored.sum()
 
 
 def test_progressive_validation_of_nothing_is_no_error():
@@ -493,7 +491,7 @@ def test_large_values_are_learnt_or_refused_but_never_become_nan(hypotheses, upd
         model.fit(stream.X * size, stream.y)
     except KeslerError:
         return
-    for name, array in model._machine.arrays().items():
+    for name, array in model._learner.arrays().items():
         assert np.isfinite(array).all(), name
 
 
@@ -583,9 +581,9 @@ def test_parameters_can_be_read_set_and_shown():
         "averaged": False,
         "costs": None,
         "intercept": "default",
-        "metric": "auto",
-        "newcomers": "default",
-        "conditioning": "default",
+        "preconditioner": "auto",
+        "on_new_class": "default",
+        "preprocessing": "default",
         "half_life": None,
     }
     assert "PassiveAggressive(C=0.1, variant=1)" in repr(model)
@@ -619,15 +617,15 @@ def test_a_rule_that_asks_for_no_number_moves_nothing():
     model.partial_fit(stream.X[:n], stream.y[:n])
     t = n + int(np.argmax(stream.y[n:] == 1))
     refused(lambda: model.learn_one(stream.X[t], 1), "not_a_number", "float32")
-    assert not model._machine.arrays()["weights.0"].any()
+    assert not model._learner.arrays()["weights.values.0"].any()
     model.predict(stream.X)
 
 
 def test_a_rule_whose_constraints_grow_must_see_how_they_touch():
     """Which constraint is violated next depends on the products of all."""
-    for sees in ("losses", "norms"):
+    for requires in ("losses", "norms"):
         refused(
-            lambda sees=sees: update_rule(constraints="growing", sees=sees)(
+            lambda requires=requires: update_rule(constraints="growing", requires=requires)(
                 homemade.part_way.steps
             ),
             "gram",
@@ -652,7 +650,7 @@ def test_maps_of_one_function_with_other_constants_are_other_maps():
             model.fit(stream.X, stream.y)
         except KeslerError:
             continue
-        ours, theirs = (m._machine.arrays()["weights.0"] for m in (model, plain))
+        ours, theirs = (m._learner.arrays()["weights.values.0"] for m in (model, plain))
         np.testing.assert_array_equal(ours, factor * theirs)
 
 

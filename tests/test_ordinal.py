@@ -15,19 +15,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kesler import (
-    Grouped,
     KeslerError,
     OnlineClassifier,
     OnlineOrdinalClassifier,
-    Ordered,
-    PerClass,
-    Shared,
     load,
     metrics,
     progressive_validate,
     update_rule,
 )
 from kesler.datasets import load as load_data
+from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.maps import Frequency
 from kesler.updates import SimProj
 from reference_ordinal import prank, reference_ordinal_run
@@ -51,10 +48,10 @@ def stream(seed: int, n_rows: int = 60, k: int = 5, noise: float = 0.5) -> tuple
 
 def weights_of(model: OnlineOrdinalClassifier, space: Any) -> np.ndarray:
     """Return our weights as the oracle stacks them: thresholds under the rank above them."""
-    arrays, blocks = model._machine.arrays(), []
-    codes = [model._machine.classes.code(rank) for rank in range(space.n_ranks)]
+    arrays, blocks = model._learner.arrays(), []
+    codes = [model._learner.classes.code(rank) for rank in range(space.n_ranks)]
     for i, kind in enumerate(space.kinds):
-        table = arrays[f"weights.{i}"].astype(float)
+        table = arrays[f"weights.values.{i}"].astype(float)
         if kind == "per_class":
             own = [np.zeros(space.n) if c is None else table[:, c] for c in codes]
             blocks.append(np.concatenate(own))
@@ -133,7 +130,7 @@ def test_7_whole_numbers_tie_as_in_the_oracle(hypotheses, seed, k):
 # ---- PRank --------------------------------------------------------------------------------------
 
 
-@update_rule(constraints="all", sees="losses")
+@update_rule(constraints="all", requires="losses")
 def unit_steps(parameters, weight, losses, squared_norms, gram, steps):
     """Move by 1 along every constraint that is wrong, ties too: PRank."""
     for j in range(losses.shape[0]):
@@ -146,7 +143,7 @@ def unit_steps(parameters, weight, losses, squared_norms, gram, steps):
 @given(seed=st.integers(0, 2**31))
 def test_unit_steps_along_every_wrong_neighbour_are_prank(k, seed):
     X, y = stream(seed, 150, k)
-    # All ranks are met first, the highest before the others: PRank, too, gives ties to it.
+    # All ranks are seen first, the highest before the others: PRank, too, gives ties to it.
     ranks = np.arange(k)[::-1]
     model = OnlineOrdinalClassifier("single", update=unit_steps).fit(
         np.zeros((k, X.shape[1])), ranks
@@ -155,7 +152,7 @@ def test_unit_steps_along_every_wrong_neighbour_are_prank(k, seed):
     predictions, w, b = prank(X, y, k)
     result = progressive_validate(model, X, y)
     assert result.predictions.tolist() == predictions
-    np.testing.assert_allclose(model._machine.weights[1 : len(w) + 1, 0], w, atol=1e-3)
+    np.testing.assert_allclose(model._learner.weights[1 : len(w) + 1, 0], w, atol=1e-3)
     assert model.thresholds_.tolist() == b.tolist() == sorted(b)
 
 
@@ -173,7 +170,7 @@ def test_between_two_ranks_simperc_is_prank():
 
 def test_a_rank_far_off_costs_a_constraint_for_each_threshold_between():
     model = OnlineOrdinalClassifier("single", update="simperc").fit([[1.0]] * 4, [0, 1, 2, 3])
-    # Of equals the rank met first is ahead: 0 is predicted, right of nothing, 3 needs all three.
+    # Of equals the rank seen first is ahead: 0 is predicted, right of nothing, 3 needs all three.
     model.learn_one([2.0], 3)
     assert model.n_mistakes_ == 1
     np.testing.assert_allclose(model.thresholds_, [-1 / 3] * 3, rtol=1e-6)
@@ -187,7 +184,7 @@ def test_projections_know_their_norm():
     np.testing.assert_allclose(model.thresholds_, [-0.1, 0.1], rtol=1e-6)
     assert model.decision_function([[5.0]]).tolist() == [[0, model.thresholds_[1], 0]]
     hybrid = OnlineOrdinalClassifier("hybrid", update="simproj").fit([[1.0]] * 2, [0, 1])
-    hybrid.learn_one([2.0], 1)  # 5 + 2 (4 + 1) = 15, of which loss 1: now the margin is met
+    hybrid.learn_one([2.0], 1)  # 5 + 2 (4 + 1) = 15, of which loss 1: now the margin is seen
     np.testing.assert_allclose(hybrid.decision_function([[2.0]]), [1.0], rtol=1e-6)
 
 
@@ -388,5 +385,5 @@ def test_an_ordered_categorical_is_not_put_in_another_order():
     grades = pd.Series(pd.Categorical(["low", "high", "mid"], ["low", "mid", "high"], ordered=True))
     with pytest.raises(KeslerError, match=r"order=list\(y\.cat\.categories\)"):
         OnlineOrdinalClassifier().fit(np.eye(3), grades)
-    told = OnlineOrdinalClassifier(order=list(grades.cat.categories)).fit(np.eye(3), grades)
-    assert told.classes_.tolist() == ["low", "mid", "high"]
+    settings = OnlineOrdinalClassifier(order=list(grades.cat.categories)).fit(np.eye(3), grades)
+    assert settings.classes_.tolist() == ["low", "mid", "high"]

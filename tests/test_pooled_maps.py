@@ -10,23 +10,21 @@ import pytest
 import homemade
 import reference_pooled
 from kesler import (
-    Grouped,
     KeslerError,
     LinearMax,
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
-    PerClass,
-    Shared,
     feature_map,
     load,
 )
-from kesler.compiled.maps import PHI, TABLE
-from kesler.compiled.scores import of_map
+from kesler.compiled.views.maps import PHI, TABLE
+from kesler.compiled.weights.scores import of_map
+from kesler.data.rows import Rows
 from kesler.datasets import load as load_data
+from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Contrast, Distance, Frequency, GaussianRatio
-from kesler.room import whole_lines
-from kesler.rows import Rows
+from kesler.state.capacity import whole_lines
 from kesler.updates import SoftmaxGradient
 from streams import make_stream
 
@@ -34,18 +32,18 @@ DIFFERENCE = Contrast(smoothing=0.0, relative=False)
 STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
 
 
-def still(view: Any, face: Any = OnlineClassifier, **told: Any) -> Any:
+def still(view: Any, estimator: Any = OnlineClassifier, **settings: Any) -> Any:
     """Return a learner whose score of a class is the sum of its view."""
-    return face(Shared(view, begins_at=1.0), update=STILL, **told)
+    return estimator(Shared(view, begins_at=1.0), update=STILL, **settings)
 
 
 def scores(model: Any, X: Any) -> Any:
     """Return the score of each class, of two classes too."""
-    return model._machine.scores(Rows.from_dense(X))
+    return model._learner.scores(Rows.from_dense(X))
 
 
 def seen(X: Any, y: Any, weights: Any = None) -> list[reference_pooled.Seen]:
-    """Return the rows of each class, for the twins."""
+    """Return the rows of each class, for the references."""
     everyone: list[Any] = []
     classes: dict[Any, reference_pooled.Seen] = {}
     for x, label, w in zip(X, y, np.ones(len(X)) if weights is None else weights, strict=True):
@@ -55,9 +53,9 @@ def seen(X: Any, y: Any, weights: Any = None) -> list[reference_pooled.Seen]:
 
 def sums(view: str, X: Any, y: Any, probes: Any, weights: Any = None) -> Any:
     """Return what `still` must score."""
-    past = seen(X, y, weights)
+    running = seen(X, y, weights)
     phi = (reference_pooled.VIEWS | {"difference of shares": reference_pooled.contrast})[view]
-    return np.array([[phi(x, each).sum() for each in past] for x in probes])
+    return np.array([[phi(x, each).sum() for each in running] for x in probes])
 
 
 def gaussians(seed: int, n_rows: int = 60, offset: float = 0.0, scale: float = 1.0) -> Any:
@@ -103,7 +101,7 @@ def test_relative_contrast_by_hand():
     X = np.array([[1, 1, 0], [3, 0, 0], [0, 1, 0], [2, 1, 0]])
     model = still(Contrast()).fit(X, ["a", "a", "b", "c"])
     # Feature 0, in 3 of 4 rows: a (2 + 3/4) / 3 and the rest (1 + 3/4) / 3, a contrast of 1 / 4.5;
-    # b (3/4) / 2 and (3 + 3/4) / 4; c (1 + 3/4) / 2 and (2 + 3/4) / 4. Feature 2 was never met.
+    # b (3/4) / 2 and (3 + 3/4) / 4; c (1 + 3/4) / 2 and (2 + 3/4) / 4. Feature 2 was never seen.
     shares = [(2.75 / 3, 1.75 / 3), (0.75 / 2, 3.75 / 4), (1.75 / 2, 2.75 / 4)]
     expected = [[5 * (a - b) / (a + b) for a, b in shares]]
     np.testing.assert_allclose(model.decision_function([[5.0, 0, 9.0]]), expected, rtol=1e-6)
@@ -111,13 +109,13 @@ def test_relative_contrast_by_hand():
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.01, 1.0, 30.0])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_relative_contrast_equals_its_twin(smoothing, weighted):
+def test_relative_contrast_equals_its_reference(smoothing, weighted):
     stream = make_stream(33, n_rows=60, n_classes=4)
     weights = stream.weights if weighted else None
     model = still(Contrast(smoothing)).fit(stream.X, stream.y, sample_weight=weights)
-    past = seen(stream.X, stream.y, weights)
+    running = seen(stream.X, stream.y, weights)
     view = reference_pooled.relative_contrast
-    expected = [[view(x, each, smoothing).sum() for each in past] for x in stream.X]
+    expected = [[view(x, each, smoothing).sum() for each in running] for x in stream.X]
     np.testing.assert_allclose(model.decision_function(stream.X), expected, atol=2e-5)
 
 
@@ -126,7 +124,7 @@ def test_equal_shares_have_no_contrast_at_all():
     rng = np.random.default_rng(34)
     rows = [{f"w{j}": 1.0 for j in rng.integers(10, size=4)} for _ in range(40)]
     model = OnlineClassifier().fit(rows, ["a"] * 40)  # without a rest, shares are those of all
-    assert (model._machine.hypothesis_weights()[1] == np.float32(0.15)).all()
+    assert (model._learner.hypothesis_weights()[1] == np.float32(0.15)).all()
     # One of three rows and two of six, in any smoothing.
     X, y = np.array([[1.0], [0], [0], [1], [1], [0], [0], [0], [0]]), [*"aaabbbbbb"]
     for smoothing in (0.1, 1.0, 7.0):
@@ -181,7 +179,7 @@ def test_a_look_at_the_others_that_is_not_zero_at_zero_is_noticed():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_log_ratio_equals_its_twin(weighted):
+def test_the_log_ratio_equals_its_reference(weighted):
     X, y = gaussians(0)
     weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], len(y)) if weighted else None
     model = still(GaussianRatio()).fit(X, y, sample_weight=weights)
@@ -263,7 +261,7 @@ def test_huge_values_neither_overflow_nor_stay(huge, hypotheses):
             continue
         model.learn_one(x, label)
     assert np.isfinite(model.decision_function(X[110:])).all()
-    for array in model._machine.arrays().values():
+    for array in model._learner.arrays().values():
         assert np.isfinite(array).all()
     views = still(GaussianRatio()).fit(X, y).decision_function(X)
     assert (abs(views) <= 3 * 8).all()
@@ -288,10 +286,10 @@ def test_classes_without_rows_have_no_view():
     assert (model.decision_function(X)[:, 1] == 0).all()
 
 
-@pytest.mark.parametrize("told", [{"shrinkage": -0.5}, {"floor": 0.0}, {"clip": float("nan")}])
-def test_parameters_out_of_range_are_refused(told):
+@pytest.mark.parametrize("settings", [{"shrinkage": -0.5}, {"floor": 0.0}, {"clip": float("nan")}])
+def test_parameters_out_of_range_are_refused(settings):
     with pytest.raises(KeslerError, match="it must be a number from"):
-        GaussianRatio(**told)
+        GaussianRatio(**settings)
 
 
 def test_two_ways_of_smoothing_are_refused():
@@ -323,21 +321,21 @@ HYPOTHESES = {
 
 
 @pytest.mark.parametrize("hypotheses", HYPOTHESES.values(), ids=HYPOTHESES)
-@pytest.mark.parametrize("face", [OnlineClassifier, OnlineMultilabelClassifier])
-def test_save_and_go_on_bit_for_bit(face, hypotheses, tmp_path):
+@pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineMultilabelClassifier])
+def test_save_and_go_on_bit_for_bit(estimator, hypotheses, tmp_path):
     stream = make_stream(30, n_rows=90, n_classes=40, n_features=50)
     y: Any = stream.y
-    if face is OnlineMultilabelClassifier:
+    if estimator is OnlineMultilabelClassifier:
         y = [[int(code), int(code) // 2][: 1 + code % 2] for code in stream.y]
-    whole, half = face(hypotheses), face(hypotheses)
+    whole, half = estimator(hypotheses), estimator(hypotheses)
     whole.fit(stream.X, y)
     half.fit(stream.X[:37], y[:37]).save(tmp_path / "half")
     again = load(tmp_path / "half")
     again.partial_fit(stream.X[37:], y[37:])
-    arrays = again._machine.arrays()
-    for name, array in whole._machine.arrays().items():
+    arrays = again._learner.arrays()
+    for name, array in whole._learner.arrays().items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
-    assert again._machine.parts == hypotheses
+    assert again._learner.parts == hypotheses
 
 
 @pytest.mark.parametrize("view", [Contrast(), GaussianRatio()])
@@ -354,8 +352,8 @@ def test_over_a_kernel_views_are_the_same(view):
 @pytest.mark.parametrize("view", [Distance(), Frequency(), Contrast(), GaussianRatio()])
 def test_tables_hold_the_views_of_all_classes(view):
     stream = make_stream(32)
-    machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
-    learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
+    inner = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._learner
+    learner, n, k = inner._record, stream.X.shape[1], inner.n_known
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
     line = whole_lines(k)
     table, out = np.full((n, line + 1), np.float32(-99)), np.empty(n, dtype=np.float32)
@@ -374,8 +372,8 @@ def test_tables_hold_the_views_of_all_classes(view):
 @pytest.mark.parametrize("view", [Distance(), Frequency(), Contrast(), GaussianRatio()])
 def test_tables_are_summed_with_weights_as_they_are_filled(view, n_classes):
     stream = make_stream(33, 5 * n_classes, n_classes)
-    machine = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._machine
-    learner, n, k = machine._learner, stream.X.shape[1], machine.n_known
+    inner = OnlineClassifier(Shared(view), update="pa1").fit(stream.X, stream.y)._learner
+    learner, n, k = inner._record, stream.X.shape[1], inner.n_known
     indices, values = np.arange(n, dtype=np.int32), stream.X[0].astype(np.float32)
     weights = np.linspace(-1, 2, n).astype(np.float32)
     table = np.zeros((n, whole_lines(k)), dtype=np.float32)
@@ -403,14 +401,14 @@ def test_weights_begin_there_those_of_late_features_too():
     model.learn_one({"a": 1.0}, "x")
     many = {f"f{i}": 1.0 for i in range(100)}
     model.learn_one(many, "y")
-    per_class, shared = model._machine.hypothesis_weights()
+    per_class, shared = model._learner.hypothesis_weights()
     assert shared.shape == (101, 1) and (shared == 0.25).all() and (per_class == 0).all()
 
 
 def test_the_map_speaks_before_anything_was_learnt():
     X, y = gaussians(10)
     model = still(GaussianRatio(), intercept=1.0).fit(X, y)
-    assert (model._machine.hypothesis_weights()[0] == 1.0).all()
+    assert (model._learner.hypothesis_weights()[0] == 1.0).all()
     assert (model.predict(X) == y).mean() > 0.6
 
 
@@ -448,7 +446,7 @@ def test_where_weights_cannot_begin_it_is_refused(learner, why):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.1", None, 1e30])
 def test_what_is_no_beginning_is_refused(value):
-    with pytest.raises(KeslerError, match="weights begin at a number from"):
+    with pytest.raises(KeslerError, match="initial weights must be a number from"):
         Shared(Contrast(), begins_at=value)
 
 

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kesler import KeslerError, OnlineClassifier, progressive_validate
-from kesler.progressive import Comparison
-from kesler.progressive.curve import MAX_POINTS, Curve
-from kesler.progressive.lanes import MOST_WAITING, Lanes
+from kesler.data.rows import Rows
+from kesler.evaluation.comparison import MAX_POINTS, MOST_WAITING, Comparison, Curve, ParallelRuns
 from kesler.readers import Block
-from kesler.rows import Rows
 from streams import learnt, make_stream
 
 STREAM = make_stream(3, n_rows=100, n_classes=6)
@@ -114,7 +112,7 @@ def test_results_and_lines_are_json():
 
 
 def test_no_method_is_refused():
-    with pytest.raises(KeslerError, match="give one learner at least"):
+    with pytest.raises(KeslerError, match="give at least one learner"):
         Comparison({})
 
 
@@ -162,10 +160,10 @@ def pieces(n):
 
 
 def go_through(runs, n_threads, n_pieces):
-    with Lanes(runs, n_threads) as lanes:
+    with ParallelRuns(runs, n_threads) as parallel:
         for piece in pieces(n_pieces):
-            lanes.put(piece)
-        lanes.finish()
+            parallel.put(piece)
+        parallel.finish()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -191,15 +189,15 @@ def test_a_lane_runs_ahead_of_a_slow_one_but_not_far():
     sign = Event()
     slow, fast = Recorder(waits=sign), Recorder()
     Timer(0.5, sign.set).start()
-    with Lanes([slow, fast], 2) as lanes:
+    with ParallelRuns([slow, fast], 2) as parallel:
         for piece in pieces(MOST_WAITING):
-            lanes.put(piece)
+            parallel.put(piece)
         while len(fast.seen) < MOST_WAITING:
             time.sleep(0.001)
         assert slow.seen == [] and not sign.is_set()
-        lanes.put(Block(Rows.empty(1), [MOST_WAITING]))
+        parallel.put(Block(Rows.empty(1), [MOST_WAITING]))
         assert sign.is_set()
-        lanes.finish()
+        parallel.finish()
     assert slow.seen == fast.seen == list(range(MOST_WAITING + 1))
 
 
@@ -216,9 +214,9 @@ def test_what_was_read_before_a_fault_of_the_reader_is_learnt_and_what_waits_for
         sign = Event()
         recorder = Recorder(waits=sign)
         Timer(0.2, sign.set).start()
-        with pytest.raises(type(fault)), Lanes([recorder], 2) as lanes:
+        with pytest.raises(type(fault)), ParallelRuns([recorder], 2) as parallel:
             for piece in pieces(10):
-                lanes.put(piece)
+                parallel.put(piece)
             assert recorder.begun.wait(20)
             raise fault
         assert len(recorder.seen) == n_seen

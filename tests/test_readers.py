@@ -12,9 +12,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
-from kesler.rows import Vocabulary
 
 # The same three rows in every text format: (name of the file, what it holds, options).
 SOURCES = {
@@ -230,8 +230,8 @@ def test_positions_number_as_many_features_as_were_seen(tmp_path):
 def test_the_first_line_tells_the_format(tmp_path, content, format):
     path = write(tmp_path, "rows.txt", content)
     options = {"label": "y"} if format == "csv" else {}
-    told = {"require_labels": False, **options}
-    assert read(path, **told) == read(path, format=format, **told)
+    settings = {"require_labels": False, **options}
+    assert read(path, **settings) == read(path, format=format, **settings)
 
 
 def test_a_name_tells_more_than_a_line(tmp_path):
@@ -246,7 +246,7 @@ def test_suffixes_may_be_in_capitals(tmp_path):
 
 @pytest.mark.parametrize("content", ["17\n", "some words\n", "[1]\n", "four words and a | bar\n"])
 def test_an_unknown_format_is_a_sentence(tmp_path, content):
-    with pytest.raises(KeslerError, match=r"neither its name nor its first line .* svmlight, vw"):
+    with pytest.raises(KeslerError, match=r"neither its name nor its first line .* jsonl, mail"):
         open_stream(write(tmp_path, "rows.txt", content))
 
 
@@ -258,7 +258,7 @@ def test_paths_may_be_strings(tmp_path):
 @pytest.mark.parametrize("format", ["svm", "CSV"])
 def test_an_unknown_format_name_is_a_sentence(tmp_path, format):
     path = write(tmp_path, "rows.txt", "y,a\n1,2\n")
-    with pytest.raises(KeslerError, match=rf"there is no format '{format}': choose one of svml"):
+    with pytest.raises(KeslerError, match=rf"there is no format '{format}': choose one of jsonl"):
         open_stream(path, format=format)
 
 
@@ -339,8 +339,10 @@ def test_importing_the_readers_imports_neither_pyarrow_nor_numba():
         "import sys, kesler.readers;"
         "print([name for name in ('pyarrow', 'numba', 'sklearn') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    settings = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    assert settings.stdout.strip() == "[]"
 
 
 def test_blocks_have_the_types_of_rows(tmp_path):

@@ -32,18 +32,17 @@ from kesler import (
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
 )
-from kesler.decompositions.bracket import Bracket
-from kesler.decompositions.confusions import dealt
-from kesler.decompositions.differences import (
+from kesler.batch.decompositions.kesler_reduction import (
     Demands,
     blocks,
     count_bytes,
     count_demands,
     differences,
 )
-from kesler.decompositions.recall_tree import RecallNode
-from kesler.decompositions.tournaments import decided
-from kesler.estimators.rankings import levels_of
+from kesler.batch.decompositions.label_tree import dealt
+from kesler.batch.decompositions.one_against_some import RecallNode
+from kesler.batch.decompositions.tournaments import Bracket, decided
+from kesler.online.label_sets import levels_of
 
 
 class ByHand(ClassifierMixin, BaseEstimator):
@@ -176,18 +175,18 @@ def test_with_the_worst_demand_of_a_row_it_is_our_multiclass_perceptron(n_classe
     X, y = rng.normal(size=(60, 5)).astype(np.float32), rng.integers(n_classes, size=60)
     y[:n_classes] = np.arange(n_classes)
     ours = OnlineClassifier("multi", update="perceptron").fit(X[:n_classes], y[:n_classes])
-    ours.learn_one(X[0], 1)  # equal scores: class 0 is predicted, the class met first
+    ours.learn_one(X[0], 1)  # equal scores: class 0 is predicted, the class seen first
     kesler = KeslerReduction(ByHand(worst=True), intercept=0.0)
     kesler.partial_fit(X[:1], [1], classes=range(n_classes))
     for x, label in zip(X[n_classes:], y[n_classes:], strict=True):
         ours.learn_one(x, int(label))
         kesler.partial_fit(x[None], [label])
-    weights = ours._machine.arrays()["weights.0"][:5, :n_classes].T
+    weights = ours._learner.arrays()["weights.values.0"][:5, :n_classes].T
     np.testing.assert_allclose(kesler.coef_, weights, rtol=1e-4, atol=1e-4)
     assert kesler.estimator_.n_updates_ > 10
 
 
-def test_two_classes_are_the_binary_machine_up_to_scale():
+def test_two_classes_are_the_binary_learner_up_to_scale():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 3))
     y = (X @ [1, -2, 0.5] + 0.5 * rng.normal(size=80) > 0).astype(int)
@@ -288,12 +287,12 @@ def test_rankings_are_learnt_ties_and_gaps_included():
 
 def test_blocks_of_a_stream_are_the_whole(monkeypatch):
     whole = KeslerReduction(ByHand(), n_passes=1).fit(X, Y)
-    monkeypatch.setattr("kesler.decompositions.differences.BLOCK_ENTRIES", 50)
+    monkeypatch.setattr("kesler.batch.decompositions.kesler_reduction.BLOCK_ENTRIES", 50)
     pieces = KeslerReduction(ByHand(), n_passes=1).fit(X, Y)
     np.testing.assert_array_equal(whole.coef_, pieces.coef_)
-    told = KeslerReduction(ByHand()).partial_fit(X[:7], Y[:7], classes=[4, 3, 2, 1, 0])
-    told.partial_fit(X[7:], Y[7:])
-    np.testing.assert_array_equal(told.coef_, whole.coef_)
+    settings = KeslerReduction(ByHand()).partial_fit(X[:7], Y[:7], classes=[4, 3, 2, 1, 0])
+    settings.partial_fit(X[7:], Y[7:])
+    np.testing.assert_array_equal(settings.coef_, whole.coef_)
 
 
 def test_what_would_take_too_much_memory_is_refused_in_a_sentence():
@@ -588,7 +587,7 @@ def test_a_learner_that_fails_half_way_leaves_no_trace(model, monkeypatch):
     recorder = Recorder(random_state=0, fit_intercept=not isinstance(model, KeslerReduction))
     model = clone(model).set_params(estimator=recorder).partial_fit(X, y, classes=range(8))
     before = pickle.dumps(model)
-    monkeypatch.setattr("kesler.decompositions.differences.BLOCK_ENTRIES", 500)
+    monkeypatch.setattr("kesler.batch.decompositions.kesler_reduction.BLOCK_ENTRIES", 500)
     later = np.vstack([X, X])
     later[-1, 0] = FATAL
     with pytest.raises(RuntimeError, match="no more"):
@@ -596,10 +595,10 @@ def test_a_learner_that_fails_half_way_leaves_no_trace(model, monkeypatch):
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize("face", TREES)
-def test_jobs_change_nothing(face):
+@pytest.mark.parametrize("estimator", TREES)
+def test_jobs_change_nothing(estimator):
     X, y = planted(6, 120, noise=0.8)
-    one, two = face().fit(X, y), face(n_jobs=2).fit(X, y)
+    one, two = estimator().fit(X, y), estimator(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 
@@ -622,12 +621,12 @@ def test_one_class_only_is_refused(model):
         clone(model).fit(X, ["a"] * len(X))
 
 
-@pytest.mark.parametrize("face", TREES)
-def test_learners_without_scores_will_do(face):
+@pytest.mark.parametrize("estimator", TREES)
+def test_learners_without_scores_will_do(estimator):
     X, y = planted(4, 160)
     for learner in (GaussianNB(), DecisionTreeClassifier(random_state=0)):
-        assert face(learner).fit(X, y).score(X, y) == 1
-    assert not hasattr(face(), "decision_function")
+        assert estimator(learner).fit(X, y).score(X, y) == 1
+    assert not hasattr(estimator(), "decision_function")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kesler.data.readers import lines, scanner, stream, vw
+from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
-from kesler.readers import admission, ahead, lines, name_table, open_stream, scanner, vw
-from kesler.rows import Vocabulary
+from kesler.readers import open_stream
 from test_readers import write
 from test_readers_laws import mutations
 
@@ -25,13 +26,13 @@ def directory(tmp_path_factory):
     return tmp_path_factory.mktemp("scanners")
 
 
-def told(path, small, chunk=1 << 20, vocabulary=(), **options):
+def read_all(path, small, chunk=1 << 20, vocabulary=(), **options):
     """Return all that a stream tells, read in Python up to `small` bytes and in such chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "SMALL", small)
         patch.setattr(lines, "CHUNK", chunk)
         patch.setattr(scanner, "ROOM", 1)
-        patch.setattr(name_table, "ROOM", 1)
+        patch.setattr(vw, "ROOM", 1)
         known = Vocabulary.of(vocabulary)
         found = []
         try:
@@ -50,8 +51,8 @@ def told(path, small, chunk=1 << 20, vocabulary=(), **options):
 
 def same(path, *, small=0, chunk=1 << 20, **options):
     """Require that both ways tell the same, and return it."""
-    expected = told(path, 1 << 40, **options)
-    assert told(path, small, chunk, **options) == expected
+    expected = read_all(path, 1 << 40, **options)
+    assert read_all(path, small, chunk, **options) == expected
     return expected
 
 
@@ -113,9 +114,9 @@ written = {"svmlight": svmlight_lines, "vw": vw_lines}
 def contents(draw, format):
     """Lines as they may be written, more of them plain than odd, some of them damaged."""
     line = written[format](draw(st.sampled_from(["", "t"])))
-    kept = draw(st.lists(mostly(line, st.sampled_from(["", " ", "# a", "1 | a"])), max_size=8))
+    stored = draw(st.lists(mostly(line, st.sampled_from(["", " ", "# a", "1 | a"])), max_size=8))
     end = draw(mostly(st.just("\n"), st.just("\r\n")))
-    content = end.join(kept).encode() + draw(st.sampled_from([b"", b"\n"]))
+    content = end.join(stored).encode() + draw(st.sampled_from([b"", b"\n"]))
     return draw(mutations(content)) if draw(st.integers(0, 4)) == 0 else content
 
 
@@ -163,13 +164,13 @@ def test_plain_lines_are_not_left_to_python(directory, format, monkeypatch):
     content = "\n".join(PLAIN[format] * 2)
     path = write(directory, NAMES[format], content.replace("1.5|f", "1.5 |f"))
     read = []
-    example = admission.Admission.example
+    example = stream.Admission.example
     monkeypatch.setattr(
-        admission.Admission, "example", lambda *row: [read.append(row), example(*row)][1]
+        stream.Admission, "example", lambda *row: [read.append(row), example(*row)][1]
     )
-    expected = told(path, 1 << 40)
+    expected = read_all(path, 1 << 40)
     n_rows = len(read)
-    assert told(path, -1) == expected
+    assert read_all(path, -1) == expected
     assert len(read) == n_rows + 1
 
 
@@ -242,7 +243,7 @@ def test_names_that_never_join_are_not_kept(tmp_path, monkeypatch):
 
 
 def reading_threads():
-    return [thread for thread in threading.enumerate() if thread.name == ahead.NAME]
+    return [thread for thread in threading.enumerate() if thread.name == stream.NAME]
 
 
 def test_the_thread_ends_when_the_stream_is_dropped(tmp_path, monkeypatch):
@@ -279,7 +280,7 @@ def test_what_is_raised_ahead_comes_in_its_place():
         yield 2
         raise KeyboardInterrupt("now")
 
-    read = ahead.read_ahead(items(), 5)
+    read = stream.read_ahead(items(), 5)
     assert [next(read), next(read)] == [1, 2]
     with pytest.raises(KeyboardInterrupt, match="now"):
         next(read)
@@ -288,7 +289,7 @@ def test_what_is_raised_ahead_comes_in_its_place():
 
 def test_no_more_is_read_ahead_than_there_is_room_for():
     asked = []
-    items = ahead.read_ahead((asked.append(i) for i in range(100)), 3)
+    items = stream.read_ahead((asked.append(i) for i in range(100)), 3)
     next(items)
     items.close()
     assert len(asked) <= 6

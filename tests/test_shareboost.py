@@ -1,4 +1,4 @@
-"""ShareBoostClassifier beside an independent twin, its theorem, and what it refuses."""
+"""ShareBoostClassifier beside an independent reference, its theorem, and what it refuses."""
 
 import pickle
 import warnings
@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 
 from kesler import KeslerError, ShareBoostClassifier
 from kesler.dictionaries import Columns, Dictionary
-from kesler.solvers import corrective
-from kesler.solvers.column_penalties import Frobenius, SmoothLargest, SmoothLength
+from kesler.sharing import greedy
+from kesler.sharing.penalties import Frobenius, SmoothLargest, SmoothLength
 
 X_WINE, Y_WINE = load_wine(return_X_y=True)
 X_WINE = MinMaxScaler((-1, 1)).fit_transform(X_WINE)
@@ -29,7 +29,8 @@ X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X_IRIS = MinMaxScaler((-1, 1)).fit_transform(X_IRIS)
 
 
-# ---- the twin: Algorithm 1 as the source has it, by SciPy ---------------------------------------
+# ---- the reference: Algorithm 1 as the source has it, by SciPy
+# ---------------------------------------
 
 
 def loss_of(scores, y, counts, margin=1.0):
@@ -92,7 +93,9 @@ def lowest_along(columns, G, base, y, counts, penalty):
     return minimize(value, [-1.0], method="BFGS", options={"gtol": 1e-9}).fun
 
 
-def twin(X, y, rounds, *, choice="gradient", bias=False, groups=None, scale=None, **penalty):
+def reference_learner(
+    X, y, rounds, *, choice="gradient", bias=False, groups=None, scale=None, **penalty
+):
     """Return the choices and losses of Algorithm 1."""
     k, m, d = int(y.max()) + 1, len(y), X.shape[1]
     counts = np.full(m, 1 / m)
@@ -147,7 +150,7 @@ PENALISED = [
 @pytest.mark.parametrize("choice", ["gradient", "line", "column", "full"])
 def test_choices_and_losses_are_those_of_the_source(choice, penalty):
     X, y = small_problem()
-    units, losses = twin(X, y, 3, choice=choice, **penalty)
+    units, losses = reference_learner(X, y, 3, choice=choice, **penalty)
     model = ShareBoostClassifier(3, choice=choice, scale=None, bias=False, tol=1e-9, **penalty)
     model.fit(X, y)
     assert [each.candidate for each in model.path_] == units == model.support_.tolist()
@@ -159,7 +162,7 @@ def test_choices_and_losses_are_those_of_the_source(choice, penalty):
 def test_with_a_bias_and_scaled(scale):
     X, y = small_problem(1, d=8)
     X = X * np.geomspace(1, 100, 8) + 3
-    units, losses = twin(X, y, 3, bias=True, scale=scale)
+    units, losses = reference_learner(X, y, 3, bias=True, scale=scale)
     model = ShareBoostClassifier(3, scale=scale, tol=1e-9).fit(X, y)
     assert model.support_.tolist() == units
     assert_allclose([each.loss for each in model.path_], losses, rtol=1e-4)
@@ -178,7 +181,7 @@ def test_a_shortlist_is_of_the_steepest():
 def test_groups_are_chosen_by_the_sum_of_their_gradients():
     X, y = small_problem(2, d=9)
     groups = np.array([5, 5, 9, 9, 9, 2, 2, 5, 2])
-    units, losses = twin(X, y, 2, groups=groups)
+    units, losses = reference_learner(X, y, 2, groups=groups)
     model = ShareBoostClassifier(2, groups=groups, scale=None, bias=False, tol=1e-9).fit(X, y)
     assert [each.candidate for each in model.path_] == units
     assert model.support_.tolist() == [j for unit in units for j in np.flatnonzero(groups == unit)]
@@ -370,9 +373,9 @@ def test_models_survive_pickling_and_cloning():
 def test_the_guesses_of_the_hessian_change_nothing_but_steps(monkeypatch):
     model = ShareBoostClassifier(5, tol=1e-9, penalty="2-1", alpha=1e-2, beta=10)
     expected = clone(model).fit(X_WINE, Y_WINE)
-    monkeypatch.setattr(corrective, "MOST_WEIGHTS", 0)
+    monkeypatch.setattr(greedy, "MOST_WEIGHTS", 0)
     by_class = clone(model).fit(X_WINE, Y_WINE)
-    monkeypatch.setattr(corrective, "WIDEST_BLOCK", 2)
+    monkeypatch.setattr(greedy, "WIDEST_BLOCK", 2)
     in_chunks = clone(model).fit(X_WINE, Y_WINE)
     for other in (by_class, in_chunks):
         assert_array_equal(other.support_, expected.support_)
@@ -473,14 +476,14 @@ def test_chosen_features_are_selected():
     names = [f"f{i}" for i in range(13)]
     frame = pandas.DataFrame(X_WINE, columns=names)
     model = ShareBoostClassifier(3).set_output(transform="pandas").fit(frame, Y_WINE)
-    kept = np.sort(model.support_)
-    assert_array_equal(model.get_support(indices=True), kept)
-    assert list(model.transform(frame).columns) == [names[i] for i in kept]
-    assert_array_equal(model.get_feature_names_out(), [names[i] for i in kept])
+    stored = np.sort(model.support_)
+    assert_array_equal(model.get_support(indices=True), stored)
+    assert list(model.transform(frame).columns) == [names[i] for i in stored]
+    assert_array_equal(model.get_feature_names_out(), [names[i] for i in stored])
     back = ShareBoostClassifier(3).fit(X_WINE, Y_WINE)
     again = back.inverse_transform(back.transform(X_WINE))
-    assert_array_equal(again[:, kept], X_WINE[:, kept])
-    assert not np.delete(again, kept, axis=1).any()
+    assert_array_equal(again[:, stored], X_WINE[:, stored])
+    assert not np.delete(again, stored, axis=1).any()
     chain = make_pipeline(ShareBoostClassifier(3), ShareBoostClassifier(2)).fit(X_WINE, Y_WINE)
     assert chain.score(X_WINE, Y_WINE) > 0.8
 
@@ -495,8 +498,8 @@ def test_a_dictionary_of_ones_own():
     assert_array_equal([r.candidate for r in grouped.path_], plain.support_)
     # To rounding of what scores are made of: their largest coefficients.
     assert_allclose(plain.coef_, grouped.coef_, atol=1e-8 * np.abs(plain.coef_).max())
-    kept = np.sort(model.support_)
-    assert_array_equal(model.transform(X_WINE), Squares().columns(X_WINE, kept))
+    stored = np.sort(model.support_)
+    assert_array_equal(model.transform(X_WINE), Squares().columns(X_WINE, stored))
     with pytest.raises(KeslerError, match="cannot be taken back"):
         model.inverse_transform(model.transform(X_WINE))
     with pytest.raises(KeslerError, match="does not say how candidate"):
@@ -665,6 +668,6 @@ def test_no_bar_without_a_terminal(capsys):
 
 def test_a_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("kesler.estimators.shareboost_path.find_spec", lambda name: None)
+    monkeypatch.setattr("kesler.sharing.shareboost.find_spec", lambda name: None)
     with pytest.warns(UserWarning, match="pip install tqdm"):
         ShareBoostClassifier(2, verbose=True).fit(X_WINE, Y_WINE)

@@ -32,9 +32,9 @@ def test_a_few_templates_tell_most_digits(tmp_path, expanded):
 def test_settings_are_tried_one_change_at_a_time():
     for changes in shareboost_mnist.TRIED.values():
         model = shareboost_mnist.tried(FEW, changes)
-        told = {**model.dictionary.get_params(), **model.get_params(deep=False)}
+        settings = {**model.dictionary.get_params(), **model.get_params(deep=False)}
         for name, value in changes.items():
-            assert told[name] == (value * FEW.n_tried_patches if name == "n_patches" else value)
+            assert settings[name] == (value * FEW.n_tried_patches if name == "n_patches" else value)
 
 
 def test_copies_stand_behind_the_images_with_their_labels():

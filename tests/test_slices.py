@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import types
 
-from kesler.compiled.jit import FLOATS, INT, INTS, kernel
-from kesler.compiled.slices import cut, length_of
+from kesler.compiled.jit.decorators import FLOATS, INT, INTS, kernel
+from kesler.compiled.jit.simd import cut, length_of
 
 
 @kernel(INT(INT, INT))
-def room_for(n, k):
+def capacity_for(n, k):
     """Return how long the array is that `fill` cuts."""
     return length_of((n, (k, n), 0, (2, k, n)))
 
@@ -34,7 +34,7 @@ def fill(n, k, array, sizes):
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 40), st.integers(0, 5))
 def test_slices_lie_side_by_side(n, k):
-    array, sizes = np.zeros(room_for(n, k), dtype=np.float32), np.zeros(4, dtype=np.int64)
+    array, sizes = np.zeros(capacity_for(n, k), dtype=np.float32), np.zeros(4, dtype=np.int64)
     fill(n, k, array, sizes)
     lengths = [n, k * n, 0, 2 * k * n]
     lines = [-(-length // 16) * 16 for length in lengths]

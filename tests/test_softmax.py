@@ -1,4 +1,4 @@
-"""SoftmaxClassifier: its objective against a twin, its optimum against peers, its refusals."""
+"""SoftmaxClassifier: its objective against a reference, its optimum against peers, its refusals."""
 
 import pickle
 import warnings
@@ -19,18 +19,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from kesler import KeslerError, SoftmaxClassifier
-from kesler.compiled.dual_softmax import UNKNOWN, lambert, solve_row
-from kesler.compiled.helper_library import KernelCompiler
-from kesler.solvers import softmax_ascent
-from kesler.solvers.design import DensePerClass, SparsePerClass
-from kesler.solvers.preconditioners import ClassBlocks, Diagonal
-from kesler.solvers.softmax import SoftmaxObjective, flat_share
-from kesler.solvers.softmax_ascent import approach
+from kesler.batch import newton
+from kesler.batch.design import ClassBlocks, DensePerClass, Diagonal, SparsePerClass
+from kesler.batch.newton import SoftmaxObjective, approach, flat_share
+from kesler.compiled.batch.dual_softmax import UNKNOWN, lambert, solve_row
+from kesler.compiled.jit.numba_internals import KernelCompiler
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 
 
-def twin(X, y, weights, bias, counts, sigma=1.0, margin=0.0):
+def reference_learner(X, y, weights, bias, counts, sigma=1.0, margin=0.0):
     """The objective with C = 1, as the docstring has it."""
     scores = X @ weights.T + bias
     rivals = margin * (np.arange(len(weights)) != y[:, None])
@@ -79,7 +77,9 @@ def test_value_gradient_and_curvature_follow_the_definition(problem, kind, inter
     weights, change = generator.normal(size=(2, *shape))
 
     def value(at):
-        return twin(X, y, *numbered(at, X.shape[1], k, intercept), counts, margin=margin)
+        return reference_learner(
+            X, y, *numbered(at, X.shape[1], k, intercept), counts, margin=margin
+        )
 
     point, step = objective.at(weights), 1e-5
     assert_allclose(point.value, value(weights), rtol=1e-12)
@@ -162,9 +162,11 @@ def test_optimum_is_that_of_scikit_learn(C, intercept):
         C=C, fit_intercept=intercept, solver="newton-cg", tol=1e-10, max_iter=10_000
     ).fit(X_IRIS, Y_IRIS)
     counts = np.full(len(Y_IRIS), C)
-    best = twin(X_IRIS, Y_IRIS, peer.coef_, peer.intercept_, counts)
+    best = reference_learner(X_IRIS, Y_IRIS, peer.coef_, peer.intercept_, counts)
     assert_allclose(ours.objective_, best, rtol=1e-9)
-    assert_allclose(twin(X_IRIS, Y_IRIS, ours.coef_, ours.intercept_, counts), best, rtol=1e-9)
+    assert_allclose(
+        reference_learner(X_IRIS, Y_IRIS, ours.coef_, ours.intercept_, counts), best, rtol=1e-9
+    )
     assert_allclose(ours.coef_, peer.coef_, rtol=1e-4, atol=1e-4)
     assert_allclose(ours.predict_proba(X_IRIS), peer.predict_proba(X_IRIS), atol=1e-5)
     assert ours.converged_ and ours.gradient_norm_ <= 1e-9
@@ -179,7 +181,7 @@ def test_optimum_is_that_of_a_general_minimiser(loss, sigma):
 
     def value(flat):
         weights, bias = numbered(flat, 4, 3, True)
-        return twin(X_IRIS, Y_IRIS, weights, bias, np.ones(150), sigma, margin)
+        return reference_learner(X_IRIS, Y_IRIS, weights, bias, np.ones(150), sigma, margin)
 
     best = minimize(value, np.zeros(15), method="BFGS", options={"gtol": 1e-4})
     assert_allclose(ours.objective_, best.fun, rtol=1e-6)
@@ -225,9 +227,9 @@ def test_balanced_classes_are_those_of_scikit_learn():
     ours = SoftmaxClassifier(class_weight="balanced", tol=1e-9).fit(X, y)
     peer = LogisticRegression(class_weight="balanced", tol=1e-10, max_iter=10_000).fit(X, y)
     assert_allclose(ours.coef_, peer.coef_, atol=1e-3)
-    told = SoftmaxClassifier(class_weight={2: 3.0}, tol=1e-9).fit(X, y)
+    settings = SoftmaxClassifier(class_weight={2: 3.0}, tol=1e-9).fit(X, y)
     by_row = SoftmaxClassifier(tol=1e-9).fit(X, y, sample_weight=np.where(y == 2, 3.0, 1.0))
-    assert_allclose(told.coef_, by_row.coef_, atol=1e-7)
+    assert_allclose(settings.coef_, by_row.coef_, atol=1e-7)
 
 
 def test_two_classes_are_binary_logistic_regression_of_twice_the_cost():
@@ -263,18 +265,18 @@ def test_warm_starts_begin_where_the_last_fit_ended():
 
 def test_probabilities_are_the_softmax_of_scores():
     model = SoftmaxClassifier(sigma=0.5).fit(X_IRIS, Y_IRIS)
-    chances, scores = model.predict_proba(X_IRIS), model.decision_function(X_IRIS)
-    assert_allclose(chances.sum(axis=1), 1)
-    assert_allclose(chances, np.exp(2 * scores) / np.exp(2 * scores).sum(axis=1)[:, None])
-    assert_allclose(np.log(chances), model.predict_log_proba(X_IRIS), atol=1e-9)
-    assert_array_equal(model.predict(X_IRIS), chances.argmax(axis=1))
+    probabilities, scores = model.predict_proba(X_IRIS), model.decision_function(X_IRIS)
+    assert_allclose(probabilities.sum(axis=1), 1)
+    assert_allclose(probabilities, np.exp(2 * scores) / np.exp(2 * scores).sum(axis=1)[:, None])
+    assert_allclose(np.log(probabilities), model.predict_log_proba(X_IRIS), atol=1e-9)
+    assert_array_equal(model.predict(X_IRIS), probabilities.argmax(axis=1))
 
 
 @pytest.mark.parametrize("sigma", [1e-8, 1e-300])
 def test_at_temperature_zero_the_best_class_has_all(sigma):
     model = SoftmaxClassifier().fit(X_IRIS, Y_IRIS).set_params(sigma=sigma)
-    chances = model.predict_proba(X_IRIS)
-    assert_array_equal(chances, np.eye(3)[model.predict(X_IRIS)])
+    probabilities = model.predict_proba(X_IRIS)
+    assert_array_equal(probabilities, np.eye(3)[model.predict(X_IRIS)])
 
 
 # ---- odd data and refusals ---------------------------------------------------------------------
@@ -362,8 +364,8 @@ def lambert_of(s):
 
 
 @in_a_kernel
-def solve_one(pace, own, targets, k, level, chances, steps):
-    return solve_row(pace, own, targets, k, level, chances, steps)
+def solve_one(pace, own, targets, k, level, probabilities, steps):
+    return solve_row(pace, own, targets, k, level, probabilities, steps)
 
 
 def test_the_inverse_of_w_plus_its_logarithm():
@@ -389,9 +391,9 @@ def lambertw_of_exp(s: float) -> float:
 def test_a_row_is_solved_exactly(pace, targets):
     """Where ln p + pace p = t - level, and the sum of p is 1."""
     own, steps = np.full(len(targets), 1 / len(targets)), np.empty(len(targets))
-    before, chances = own.copy(), np.empty(len(targets))
+    before, probabilities = own.copy(), np.empty(len(targets))
     targets = np.array(targets) + pace * own
-    level, gain = solve_one(pace, own, targets.copy(), len(targets), UNKNOWN, chances, steps)
+    level, gain = solve_one(pace, own, targets.copy(), len(targets), UNKNOWN, probabilities, steps)
     assert_allclose(own.sum(), 1.0, rtol=1e-12)
     assert_allclose(steps, before - own, atol=1e-12)
     assert_allclose(np.log(own) + pace * own, targets - level, atol=1e-4, rtol=1e-5)
@@ -402,8 +404,8 @@ def test_a_row_is_solved_exactly(pace, targets):
 @pytest.mark.parametrize("margin", [0.0, 1.0])
 def test_dual_ascent_alone_comes_to_the_optimum(kind, margin, monkeypatch):
     """Of the problem in which the constant is held to zero like a feature of the rows' length."""
-    monkeypatch.setattr(softmax_ascent, "MOST_PASSES", 400)
-    monkeypatch.setattr(softmax_ascent, "SLOW", np.inf)
+    monkeypatch.setattr(newton, "MOST_PASSES", 400)
+    monkeypatch.setattr(newton, "SLOW", np.inf)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
     X[X < -1] = 0

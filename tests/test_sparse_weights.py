@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from commands import kesler
-from kesler import Bank, OnlineClassifier, load, mistake_bound, progressive_validate
-from kesler import memory as memory_module
+from kesler import Ensemble, OnlineClassifier, load, mistake_bound, progressive_validate
 from kesler.datasets import load as load_data
-from kesler.sparse_weights import IN_TABLE, SparseWeights
+from kesler.learner import state as memory_module
+from kesler.learner.weights import IN_TABLE, SparseWeights
 from streams import Stream, assert_same, make_stream
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "perceptron": {"update": "perceptron", "intercept": 1.0},
     "pa": {"update": "pa"},
     "pa1": {"update": "pa1", "half_life": 30.0},
-    "pa2": {"update": "pa2", "newcomers": "learn"},
-    "margin": {"update": "margin-perceptron", "conditioning": "counts"},
-    "hinge": {"update": "hinge", "conditioning": "z-scores"},
+    "pa2": {"update": "pa2", "on_new_class": "learn"},
+    "margin": {"update": "margin-perceptron", "preprocessing": "counts"},
+    "hinge": {"update": "hinge", "preprocessing": "z-scores"},
 }
 """Rules of two classes a trial, each with something else beside."""
 NEVER, ALWAYS = 1 << 62, 0
 """From which size on tables of weights are not kept whole."""
 
-every_learner = pytest.mark.parametrize("told", LEARNERS.values(), ids=LEARNERS)
+every_learner = pytest.mark.parametrize("settings", LEARNERS.values(), ids=LEARNERS)
 with_rows = settings(
     max_examples=8,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -44,8 +44,8 @@ def keep_tables(monkeypatch):
     return lambda size: monkeypatch.setattr(memory_module, "LARGEST_TABLE", size)
 
 
-def learner(**told: Any) -> OnlineClassifier:
-    return OnlineClassifier("multi", **told)
+def learner(**settings: Any) -> OnlineClassifier:
+    return OnlineClassifier("multi", **settings)
 
 
 def assert_alike(one: OnlineClassifier, other: OnlineClassifier, stream: Stream) -> None:
@@ -54,17 +54,17 @@ def assert_alike(one: OnlineClassifier, other: OnlineClassifier, stream: Stream)
         found = [getattr(model, ask)(stream.X) for model in (one, other)]
         np.testing.assert_array_equal(*found, strict=True)
     np.testing.assert_array_equal(weights_of(one), weights_of(other), strict=True)
-    np.testing.assert_array_equal(one._machine.counters, other._machine.counters)
+    assert one._learner.counts.tolist() == other._learner.counts.tolist()
 
 
 def weights_of(model: OnlineClassifier) -> np.ndarray:
-    weights = model._machine.hypothesis_weights()[0]
+    weights = model._learner.hypothesis_weights()[0]
     return weights.toarray() if sparse.issparse(weights) else weights
 
 
 def rows_of(model: OnlineClassifier) -> SparseWeights:
     assert model.keeps_sparse_rows_
-    return model._machine.sparse
+    return model._learner.sparse
 
 
 @st.composite
@@ -86,14 +86,14 @@ def wide_streams(draw: Any) -> Stream:
 @every_learner
 @with_rows
 @given(stream=wide_streams(), size=st.sampled_from([0, 500, 5000]), batch=st.integers(1, 300))
-def test_every_trial_is_that_of_a_table(told, keep_tables, stream, size, batch):
+def test_every_trial_is_that_of_a_table(settings, keep_tables, stream, size, batch):
     """Whether there are sparse rows from the start, later or for a while only; in any batches."""
     keep_tables(NEVER)
-    dense = learner(**told)
+    dense = learner(**settings)
     result = progressive_validate(dense, stream.X, stream.y)
     assert not dense.keeps_sparse_rows_
     keep_tables(size)
-    model, found = learner(**told), []
+    model, found = learner(**settings), []
     for start in range(0, len(stream), batch):
         part = stream[start : start + batch]
         found.extend(model.run_trials(part.X, part.y)[0].tolist())
@@ -102,15 +102,17 @@ def test_every_trial_is_that_of_a_table(told, keep_tables, stream, size, batch):
     assert_alike(dense, model, stream)
 
 
-@pytest.mark.parametrize("told", [{"update": "pa1"}, {"update": "perceptron", "intercept": 1.0}])
-def test_real_rows_are_learnt_as_in_a_table(keep_tables, told):
+@pytest.mark.parametrize(
+    "settings", [{"update": "pa1"}, {"update": "perceptron", "intercept": 1.0}]
+)
+def test_real_rows_are_learnt_as_in_a_table(keep_tables, settings):
     data = load_data("letter")
     stream = Stream(data.X[:3000], data.y[:3000], np.ones(3000))
     keep_tables(NEVER)
-    dense = learner(**told)
+    dense = learner(**settings)
     result = progressive_validate(dense, stream.X, stream.y)
     keep_tables(ALWAYS)
-    model = learner(**told)
+    model = learner(**settings)
     other = progressive_validate(model, sparse.csr_array(stream.X), stream.y)
     assert other.predictions.tolist() == result.predictions.tolist()
     assert result.n_mistakes > 500
@@ -120,7 +122,7 @@ def test_real_rows_are_learnt_as_in_a_table(keep_tables, told):
 
 
 def test_untouched_classes_come_in_where_they_were_met(keep_tables):
-    """Classes without a weight on a row have score 0; of those the one met first is predicted."""
+    """Classes without a weight on a row have score 0; of those the one seen first is predicted."""
     keep_tables(ALWAYS)
     model = learner(update="perceptron").fit(np.eye(6), [*"dbcaef"])
     assert model.predict(np.zeros((1, 6))).tolist() == ["d"]
@@ -144,13 +146,17 @@ def test_features_that_fill_up_move_to_the_table_and_back(keep_tables):
     for size in (NEVER, ALWAYS):
         keep_tables(size)
         models[size] = learner(update="pa1").partial_fit(X[:1500], y[:1500])
-    kept = rows_of(models[ALWAYS])
-    before = kept.counts == IN_TABLE
-    assert before.any() and (kept.counts[:40] > 0).any() and kept.table.shape[1] == 160
+    stored = rows_of(models[ALWAYS])
+    before = stored.stored["counts"] == IN_TABLE
+    assert (
+        before.any()
+        and (stored.stored["counts"][:40] > 0).any()
+        and stored.stored["table"].shape[1] == 160
+    )
     for model in models.values():
         model.partial_fit(X[1500:], y[1500:])
-    after = kept.counts == IN_TABLE
-    assert (before & ~after).any() and kept.table.shape[1] > 1000
+    after = stored.stored["counts"] == IN_TABLE
+    assert (before & ~after).any() and stored.stored["table"].shape[1] > 1000
     assert_alike(models[NEVER], models[ALWAYS], stream[2900:3000])
 
 
@@ -162,34 +168,36 @@ def test_runs_of_features_that_left_for_the_table_are_used_again(keep_tables):
         X = np.zeros((400, 3))
         X[:, feature] = rng.choice([-1, 1], size=400)
         model.partial_fit(X, rng.integers(256, size=400))
-        assert rows_of(model).counts[feature] == IN_TABLE
-    assert rows_of(model).pool[0] == 2  # units: two runs of 16 entries, which all three have had
+        assert rows_of(model).stored["counts"][feature] == IN_TABLE
+    assert (
+        rows_of(model).stored["pool"]["n_units"] == 2
+    )  # units: two runs of 16 entries, which all three have had
 
 
 # ---- which learners, and when -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "told",
+    "settings",
     [
         {"hypotheses": "hybrid", "update": "pa1"},
         {"hypotheses": "multi", "update": "simproj"},
         {"hypotheses": "multi", "update": "softmax"},
         {"hypotheses": "multi", "update": "arow"},
-        {"hypotheses": "multi", "update": "pa1", "metric": "adagrad"},
-        {"hypotheses": "multi", "update": "pa1", "metric": "scale-free"},
+        {"hypotheses": "multi", "update": "pa1", "preconditioner": "adagrad"},
+        {"hypotheses": "multi", "update": "pa1", "preconditioner": "scale-free"},
         {"hypotheses": "multi", "update": "pa1", "averaged": True},
         {"hypotheses": "multi", "update": "pa1", "link": "exponential"},
-        {"hypotheses": "multi", "update": "pa1", "newcomers": "virtual"},
+        {"hypotheses": "multi", "update": "pa1", "on_new_class": "inherit"},
         {"hypotheses": "multi", "update": "pa1", "costs": {(0, 1): 2.0}},
         {"hypotheses": "multi", "update": "pa1", "kernel": "rbf"},
         {},
     ],
     ids=str,
 )
-def test_all_others_keep_tables(keep_tables, told):
+def test_all_others_keep_tables(keep_tables, settings):
     keep_tables(ALWAYS)
-    model = OnlineClassifier(**told).fit(make_stream(2).X, make_stream(2).y)
+    model = OnlineClassifier(**settings).fit(make_stream(2).X, make_stream(2).y)
     assert not model.keeps_sparse_rows_
 
 
@@ -205,26 +213,26 @@ def test_a_table_is_kept_while_it_is_small_or_full(keep_tables):
     assert not model.keeps_sparse_rows_
 
 
-def test_a_bank_of_both_is_mixed_as_ever(keep_tables):
+def test_a_ensemble_of_both_is_mixed_as_ever(keep_tables):
     stream = make_stream(8, n_rows=200, n_classes=30)
     found = []
     for size in (NEVER, ALWAYS):
         keep_tables(size)
-        bank = Bank([learner(update="pa1"), OnlineClassifier("hybrid", update="pa1")])
-        found.append(progressive_validate(bank, stream.X, stream.y).predictions.tolist())
-        assert not bank.keeps_sparse_rows_
+        ensemble = Ensemble([learner(update="pa1"), OnlineClassifier("hybrid", update="pa1")])
+        found.append(progressive_validate(ensemble, stream.X, stream.y).predictions.tolist())
+        assert not ensemble.keeps_sparse_rows_
     assert found[0] == found[1]
 
 
 def test_bounds_are_those_of_a_table(keep_tables):
     stream = make_stream(4, n_rows=100)
-    told = []
+    settings = []
     for size in (NEVER, ALWAYS):
         keep_tables(size)
         model = learner(update="perceptron")
         result = progressive_validate(model, stream.X, stream.y)
-        told.append([str(mistake_bound(result)), str(mistake_bound(result, competitor=model))])
-    assert told[0] == told[1]
+        settings.append([str(mistake_bound(result)), str(mistake_bound(result, competitor=model))])
+    assert settings[0] == settings[1]
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -270,10 +278,10 @@ def test_twenty_thousand_classes_take_what_their_weights_take():
     model = learner(update="pa1").partial_fit(X, y, classes=range(n_classes))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    kept = rows_of(model)
-    n_bytes = sum(array.nbytes for array in kept.__getstate__().values())
-    n_weights = model._machine.hypothesis_weights()[0].nnz
+    stored = rows_of(model)
+    n_bytes = sum(array.nbytes for array in stored.__getstate__()["stored"].values())
+    n_weights = model._learner.hypothesis_weights()[0].nnz
     assert n_weights > 100_000  # of 5.2e9
     assert n_bytes < 8 * (n_features + 64) + 132 * n_weights + 200_000
     assert peak < 200e6  # with room that is not in use yet
-    assert kept.table.shape[1] >= n_classes and model.n_known_ == 1000
+    assert stored.stored["table"].shape[1] >= n_classes and model.n_known_ == 1000

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core import ccallback, codegen, compiler, dispatcher
-from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from kesler import Bank, OnlineClassifier, OnlineLabelRanker, OnlineMultilabelClassifier
+from kesler import Ensemble, OnlineClassifier, OnlineLabelRanker, OnlineMultilabelClassifier
 
 HEAVY = [
     "sklearn",
@@ -87,7 +84,7 @@ def test_a_command_imports_neither_scikit_learn_nor_scipy(tmp_path):
 MODULE = """
 import numpy as np
 from numba import types
-from kesler.compiled.jit import DOUBLES, inlined, kernel
+from kesler.compiled.jit.decorators import DOUBLES, inlined, kernel
 
 @inlined
 def doubled(value):
@@ -104,8 +101,8 @@ RUN = """
 import numpy as np
 from pathlib import Path
 from numba.core import event
-from kesler.compiled import kernel_cache
-from kesler.compiled.rules import rule_address
+from kesler.compiled.jit import cache
+from kesler.compiled.trial.rules import rule_address
 from kesler.updates import resolve_rule
 
 def run():
@@ -117,9 +114,9 @@ def run():
 
 folder = Path({folder!r})
 """
-SHIP = RUN + "with kernel_cache.shipping(folder): print(run()[0])"
+SHIP = RUN + "with cache.shipping(folder): print(run()[0])"
 LOAD = """
-kernel_cache.SHIPPED = folder
+cache.SHIPPED = folder
 with event.install_recorder("numba:run_pass") as passes:
     values, add_up = run()
 print(values, len(passes.buffer), sum(add_up.stats.cache_hits.values()))
@@ -142,75 +139,52 @@ def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
     assert printed(load, **there) == "[0.0, 2.0, 6.0, 12.0] 0 1"
 
 
-def test_what_we_rely_on_inside_numba_is_there():
-    """Names that Numba does not promise to keep: a version without them is found out here."""
-    relied_on = {
-        FunctionCache: ["_load_overload", "_guard_against_spurious_io_errors", "_index_key"],
-        compiler.CompileResult: ["_reduce", "_rebuild"],
-        codegen.JITCodeLibrary: [
-            "_ensure_finalized",
-            "_finalize_dynamic_globals",
-            "_finalize_final_module",
-            "_get_compiled_object",
-            "_raise_if_finalized",
-        ],
-        dispatcher.Dispatcher: ["compile", "disable_compile", "enable_caching"],
-        ccallback.CFunc: ["compile", "enable_caching"],
-        rtsys: ["initialize"],
-    }
-    missing = [
-        (home, name)
-        for home, names in relied_on.items()
-        for name in names
-        if not hasattr(home, name)
-    ]
-    assert missing == []
-
-
 # ---- scikit-learn's contract --------------------------------------------------------------------
 
-FACES = [
+ESTIMATORS = [
     OnlineClassifier("multi", update="pa1", averaged=True),
     OnlineLabelRanker(),
-    Bank(),
+    Ensemble(),
     OnlineMultilabelClassifier("hybrid"),
 ]
 
 
-@pytest.mark.parametrize("face", FACES, ids=lambda face: type(face).__name__)
-def test_parameters_are_those_that_scikit_learn_would_find(face):
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+def test_parameters_are_those_that_scikit_learn_would_find(estimator):
     """The oracle is its own base class, run on our estimators."""
-    assert face.get_params() == BaseEstimator.get_params(face)
-    assert sorted(face.get_params(deep=False)) == face._get_param_names()
-    assert clone(face).get_params() == face.get_params() and type(clone(face)) is type(face)
+    assert estimator.get_params() == BaseEstimator.get_params(estimator)
+    assert sorted(estimator.get_params(deep=False)) == estimator._get_param_names()
+    assert clone(estimator).get_params() == estimator.get_params() and type(
+        clone(estimator)
+    ) is type(estimator)
 
 
 def test_parameters_within_parameters():
-    face = make_pipeline(StandardScaler(), OnlineClassifier())
-    face.set_params(onlineclassifier__update="pa1")
-    assert face.get_params()["onlineclassifier__update"] == "pa1"
-    assert "OnlineClassifier(update='pa1')" in repr(face)
-    bank = OnlineClassifier(hypotheses=OnlineClassifier())
-    bank.set_params(hypotheses__update="perceptron")
-    assert bank.get_params() == BaseEstimator.get_params(bank)
+    estimator = make_pipeline(StandardScaler(), OnlineClassifier())
+    estimator.set_params(onlineclassifier__update="pa1")
+    assert estimator.get_params()["onlineclassifier__update"] == "pa1"
+    assert "OnlineClassifier(update='pa1')" in repr(estimator)
+    ensemble = OnlineClassifier(hypotheses=OnlineClassifier())
+    ensemble.set_params(hypotheses__update="perceptron")
+    assert ensemble.get_params() == BaseEstimator.get_params(ensemble)
     with pytest.raises(ValueError, match="Invalid parameter 'up' for estimator OnlineClassifier"):
-        bank.set_params(up="pa1")
+        ensemble.set_params(up="pa1")
 
 
 def test_what_scikit_learn_adds_to_estimators_is_there():
-    face = OnlineClassifier(update="pa1")
-    assert "OnlineClassifier" in face._repr_mimebundle_()["text/html"]
-    assert face.get_metadata_routing().fit.requests == {"sample_weight": None}
-    assert not hasattr(face, "n_features_in_") and not hasattr(face, "classes_")
+    estimator = OnlineClassifier(update="pa1")
+    assert "OnlineClassifier" in estimator._repr_mimebundle_()["text/html"]
+    assert estimator.get_metadata_routing().fit.requests == {"sample_weight": None}
+    assert not hasattr(estimator, "n_features_in_") and not hasattr(estimator, "classes_")
     with pytest.raises(AttributeError, match="nothing_such"):
-        print(face.nothing_such)
+        print(estimator.nothing_such)
 
 
 def test_scores_are_those_of_scikit_learns_classifiers():
     X, y = np.eye(3), np.array([0, 1, 1])
-    face = OnlineClassifier("multi", update="perceptron").fit(X, y)
+    estimator = OnlineClassifier("multi", update="perceptron").fit(X, y)
     weights = np.array([1.0, 2.0, 0.5])
-    assert face.score(X, y, weights) == ClassifierMixin.score(face, X, y, weights)
+    assert estimator.score(X, y, weights) == ClassifierMixin.score(estimator, X, y, weights)
 
 
 @pytest.mark.parametrize("X", [np.array([[1, 0], [0, 1]]), np.eye(2) > 0, np.eye(2)[::-1]])

@@ -66,7 +66,7 @@ def posed(rule, features=block, **more):
 
 
 def with_all_classes_known(seed):
-    """A stream that begins with an empty row of each class: they are met, and nothing moves."""
+    """A stream that begins with an empty row of each class: they are seen, and nothing moves."""
     stream = make_stream(seed, 60, K, 6)
     X = np.concatenate([np.zeros((K, 6)), stream.X])
     return X, np.concatenate([np.arange(K), stream.y])
@@ -89,7 +89,7 @@ def test_a_multiclass_problem_is_learnt_as_the_classifier_does(rule, seed):
             online_says.append(None if doubtful else online.predict_one(x))
         flat.learn_one(x, r)
         online.learn_one(x, r)
-        weights = online._machine.weights[:6, :K].T
+        weights = online._learner.weights[:6, :K].T
         if not np.allclose(weights, block_weights(flat.weights_, 6), atol=2e-3):
             pytest.fail(f"the weights differ after trial {flat.n_trials_}")
     assert flat_says == online_says
@@ -264,7 +264,7 @@ def test_a_search_that_misses_the_best_output_moves_nothing():
     np.testing.assert_array_equal(learner.weights_, before)
 
 
-@update_rule(constraints="predicted", sees="losses")
+@update_rule(constraints="predicted", requires="losses")
 def endless(parameters, weight, losses, squared_norms, gram, steps):
     steps[0] = np.inf
 
@@ -286,7 +286,7 @@ def endless(parameters, weight, losses, squared_norms, gram, steps):
         ({"cost": lambda y, s: np.nan}, "cost(y, s) returned nan"),
         ({"update": "best"}, "update='best' is not known"),
         ({"update": endless}, "is not a finite number"),
-        ({"update": MarginPerceptron(delta=2.0)}, "let cost(y, s), which is the margin here"),
+        ({"update": MarginPerceptron(delta=2.0)}, "cost(y, s) is the margin here"),
         ({"n_best": 0}, "n_best=0"),
         ({"n_best": 2, "infer": lambda w, x, n: 1}, "must return a list of outputs"),
     ],

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from kesler.data.readers import parquet_table, stream
 from kesler.errors import KeslerError
-from kesler.readers import admission, open_stream, parquet_table
+from kesler.readers import open_stream
 from test_readers import write
 from test_readers_laws import mutations
-from test_scanners import labels, mostly, numbers, plain_numbers, plain_words, told, words
+from test_scanners import labels, mostly, numbers, plain_numbers, plain_words, read_all, words
 
 KNOWN = {
     "none": [],
@@ -33,13 +34,13 @@ def row_by_row(path, **options):
     """Return all that a stream tells if no row is read with others."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_table.Batches, "is_long", False)
-        return told(path, 1 << 40, **options)
+        return read_all(path, 1 << 40, **options)
 
 
 def same(path, *, small=-1, chunk=1 << 20, **options):
     """Require that both ways tell the same, and return it."""
     expected = row_by_row(path, label="y", **options)
-    assert told(path, small, chunk, label="y", **options) == expected
+    assert read_all(path, small, chunk, label="y", **options) == expected
     return expected
 
 
@@ -186,11 +187,11 @@ def test_plain_rows_are_not_left_to_python(tmp_path, name, monkeypatch):
         parquet.write_table(pyarrow.table(PLAIN[name]), path)
     expected = row_by_row(path, label="y")
     read = []
-    example = admission.Admission.example
+    example = stream.Admission.example
     monkeypatch.setattr(
-        admission.Admission, "example", lambda *row: [read.append(row), example(*row)][1]
+        stream.Admission, "example", lambda *row: [read.append(row), example(*row)][1]
     )
-    assert told(path, -1, label="y") == expected
+    assert read_all(path, -1, label="y") == expected
     assert len(read) == 1
 
 
@@ -210,9 +211,9 @@ def test_text_that_is_not_utf8_is_a_sentence(tmp_path):
 
 
 def test_names_that_never_join_are_not_kept(tmp_path, monkeypatch):
-    from kesler.readers import columns
+    from kesler.data.readers import records
 
-    monkeypatch.setattr(columns, "MOST_UNKNOWN", 5)
+    monkeypatch.setattr(records, "MOST_UNKNOWN", 5)
     rows = "".join(f"x,w{i},{i}\n" for i in range(40))
     path = write(tmp_path, "rows.csv", "y,a,b\n" + rows)
     assert same(path, grow=False, vocabulary=["a=w3", "b"], block_rows=2)[-1] == ["a=w3", "b"]

@@ -16,25 +16,25 @@ from kesler import (
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
-    Shared,
     load,
 )
-from kesler.conditioning import Counts, Ranges, ZScores
+from kesler.hypotheses import Shared
 from kesler.kernels import RBF
 from kesler.maps import Difference
+from kesler.preprocessing import Counts, Ranges, ZScores
 from reference_kernels import reference_kernel_run
 from reference_units import kernels, medians
 from registry import Row
 from streams import assert_same, make_stream
 
 LEARNERS: dict[str, dict[str, Any]] = {
-    "ranges": {"kernel": RBF(0.3), "conditioning": "ranges"},
-    "auto": {"kernel": "rbf", "conditioning": None},
-    "ranges, auto": {"kernel": "rbf", "conditioning": "ranges"},
-    "ranges, auto, budget": {"kernel": "rbf", "conditioning": "ranges", "budget": 70},
-    "ranges, polynomial": {"kernel": "polynomial", "conditioning": "ranges"},
-    "ranges, auto, intercept": {"kernel": "rbf", "conditioning": "ranges", "intercept": 2.0},
-    "counts, auto": {"kernel": "rbf", "conditioning": "counts"},
+    "ranges": {"kernel": RBF(0.3), "preprocessing": "ranges"},
+    "auto": {"kernel": "rbf", "preprocessing": None},
+    "ranges, auto": {"kernel": "rbf", "preprocessing": "ranges"},
+    "ranges, auto, budget": {"kernel": "rbf", "preprocessing": "ranges", "budget": 70},
+    "ranges, polynomial": {"kernel": "polynomial", "preprocessing": "ranges"},
+    "ranges, auto, intercept": {"kernel": "rbf", "preprocessing": "ranges", "intercept": 2.0},
+    "counts, auto": {"kernel": "rbf", "preprocessing": "counts"},
 }
 EVERY = pytest.mark.parametrize("name", LEARNERS)
 
@@ -51,20 +51,21 @@ def growing(seed: int, n_rows: int = 300) -> tuple[Any, Any]:
     return X.astype(np.float32).astype(np.float64), stream.y
 
 
-# ---- the twin -----------------------------------------------------------------------------------
+# ---- the reference
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["ranges", "auto", "ranges, auto"])
 @pytest.mark.parametrize("rule", ["perceptron", "pa1", "mira"])
 def test_trials_are_as_in_the_oracle(name, rule):
-    told, reached = LEARNERS[name], 0
+    settings, reached = LEARNERS[name], 0
     for seed in range(5):
         stream = make_stream(seed, n_rows=120, n_classes=4, n_features=5, density=1.0)
         sigma = 0.3 if name == "ranges" else None
-        by_trial = kernels(stream.X, ranged=told["conditioning"] == "ranges", sigma=sigma)
+        by_trial = kernels(stream.X, ranged=settings["preprocessing"] == "ranges", sigma=sigma)
         parts, update = Row(rule, "multi", None).oracle(), Row(rule, "multi", None).update(1.0)
         run = reference_kernel_run(stream.X, stream.y, parts, rule, by_trial)
-        model, stop = OnlineClassifier("multi", update=update, **told), run["doubtful"]
+        model, stop = OnlineClassifier("multi", update=update, **settings), run["doubtful"]
         trials = model._run_trials(stream.X, stream.y, keep_scores=True)
         for t in range(stop):
             expected = run["scores"][t]
@@ -81,7 +82,7 @@ def test_the_median_is_as_in_the_oracle(ranged, dense):
     if ranged and not dense:
         return
     stream = make_stream(1, n_rows=200)
-    model = OnlineClassifier("multi", kernel="rbf", conditioning="ranges" if ranged else None)
+    model = OnlineClassifier("multi", kernel="rbf", preprocessing="ranges" if ranged else None)
     model.fit(stream.X if dense else sparse.csr_array(stream.X), stream.y)
     assert model.sigma_ == pytest.approx(0.04 * medians(stream.X, ranged=ranged)[-1], rel=0.01)
 
@@ -108,7 +109,7 @@ def test_sigma_comes_to_a_share_of_the_median_distance(unit):
 @EVERY
 def test_a_row_is_predicted_as_the_trial_that_follows_predicts_it(name):
     X, y = growing(0)
-    model = learner(name, newcomers="learn").partial_fit(X[:2], y[:2])
+    model = learner(name, on_new_class="learn").partial_fit(X[:2], y[:2])
     for x, label in zip(X[2:], y[2:], strict=True):
         before = model._scores(x[None])
         trials = model._run_trials(x[None], [label], keep_scores=True)
@@ -166,25 +167,25 @@ def test_support_vectors_follow_the_ranges():
     """What was learnt before a range grew is then as if it had been learnt after."""
     X = np.array([[0.0, 0.0], [1.0, 1.0], [0.2, 0.8], [0.8, 0.1], [4.0, 10.0]])
     y = [0, 1, 0, 1, 0]
-    model = OnlineClassifier("multi", "auto", "perceptron", kernel=RBF(0.1), conditioning="ranges")
+    model = OnlineClassifier("multi", "auto", "perceptron", kernel=RBF(0.1), preprocessing="ranges")
     model.fit(X, y)
-    machine = model._machine
-    norms = machine.supports.squared_norms[0, : model.n_support_vectors_[0]]
-    kept = machine.supports._vectors(0, slice(0, len(norms)), 2)
-    assert_allclose(norms, ((kept / [4, 10]) ** 2).sum(axis=1), rtol=1e-6)
+    learner = model._learner
+    norms = learner.supports.stored["squared_norms"][0, : model.n_support_vectors_[0]]
+    stored = learner.supports._vectors(0, slice(0, len(norms)), 2)
+    assert_allclose(norms, ((stored / [4, 10]) ** 2).sum(axis=1), rtol=1e-6)
 
 
-@pytest.mark.parametrize("face", [OnlineMultilabelClassifier, OnlineLabelRanker])
-def test_the_other_faces_have_it_too(face):
+@pytest.mark.parametrize("estimator", [OnlineMultilabelClassifier, OnlineLabelRanker])
+def test_the_other_estimators_have_it_too(estimator):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2)) * [1, 1000]
     inside = ((X / [1, 1000]) ** 2).sum(axis=1) < 1.4
-    if face is OnlineLabelRanker:
+    if estimator is OnlineLabelRanker:
         y = np.where(inside[:, None], [[1, 2, 3]], [[3, 2, 1]])
     else:
         y = np.c_[inside, X[:, 0] > 0].astype(int)
-    model = face("multi", kernel="rbf", conditioning="auto").fit(X[:300], y[:300])
-    assert model.conditioning_ == Ranges() and model.sigma_ < 0.1
+    model = estimator("multi", kernel="rbf", preprocessing="auto").fit(X[:300], y[:300])
+    assert model.preprocessing_ == Ranges() and model.sigma_ < 0.1
     assert (np.asarray(model.predict(X[300:])) == y[300:]).mean() > 0.85
 
 
@@ -199,9 +200,9 @@ def measured(n_rows: int = 1500) -> tuple[Any, Any]:
 
 def last_errors(X: Any, y: Any, **more: Any) -> float:
     """Return the share of mistakes in the last 500 rows; all on the way are numbers."""
-    model = learner("ranges, auto", newcomers="learn", **more)
+    model = learner("ranges, auto", on_new_class="learn", **more)
     predictions, codes = model.run_trials(X, y)
-    assert all(np.isfinite(a).all() for a in model._machine.arrays().values())
+    assert all(np.isfinite(a).all() for a in model._learner.arrays().values())
     assert np.isfinite(model.decision_function(X[-20:])).all()
     return float((predictions != codes)[-500:].mean())
 
@@ -259,17 +260,18 @@ def test_no_stream_makes_anything_but_numbers():
 )
 def test_auto_is_ranges_where_rows_are_compared_with_rows(hypotheses, kernel, part):
     rows, y = np.eye(3), [0, 1, 0]
-    model = OnlineClassifier(hypotheses, kernel=kernel, conditioning="auto")
-    assert model.fit(rows, y).conditioning_ == part
+    model = OnlineClassifier(hypotheses, kernel=kernel, preprocessing="auto")
+    assert model.fit(rows, y).preprocessing_ == part
     if kernel is not homemade.overlap and hypotheses == "multi":
-        assert model.fit(sparse.csr_array(rows), y).conditioning_ == Counts()
+        assert model.fit(sparse.csr_array(rows), y).preprocessing_ == Counts()
 
 
 @pytest.mark.parametrize(
-    "told", [{"hypotheses": Shared(Difference()), "kernel": "rbf"}, {"kernel": homemade.overlap}]
+    "settings",
+    [{"hypotheses": Shared(Difference()), "kernel": "rbf"}, {"kernel": homemade.overlap}],
 )
-def test_ranges_are_refused_where_nothing_can_follow_them(told):
-    model = OnlineClassifier(**{"hypotheses": "multi", **told}, conditioning="ranges")
+def test_ranges_are_refused_where_nothing_can_follow_them(settings):
+    model = OnlineClassifier(**{"hypotheses": "multi", **settings}, preprocessing="ranges")
     with pytest.raises(KeslerError, match=r"Ranges\(\) changes the units.*z-scores"):
         model.fit(np.eye(3), [0, 1, 2])
 
@@ -285,5 +287,5 @@ def test_sigma_is_told_where_it_is_not():
     assert OnlineClassifier("multi", kernel="rbf", sigma=2.0).fit(X, y).sigma_ is None
     assert OnlineClassifier("multi", kernel="rbf").fit(X, y).sigma_ == pytest.approx(0.08)
     assert OnlineClassifier("multi", kernel="rbf").fit(0 * X, y).sigma_ is None
-    with pytest.raises(KeslerError, match='or "auto", which goes by the rows'):
+    with pytest.raises(KeslerError, match='or "auto" to estimate it from the rows'):
         RBF("scale")

@@ -24,7 +24,7 @@ from kesler.updates import (
     UpdateRule,
     resolve_rule,
 )
-from registry import NEEDS_TWIN, with_strength
+from registry import NEEDS_REFERENCE, with_strength
 
 Array = NDArray[np.float64]
 
@@ -81,8 +81,8 @@ def steps_of(
     handed = (problem.losses.copy(), problem.squared_norms, problem.gram.copy())
     parameters = np.array(rule.parameters, dtype=np.float64)
     rule.steps(parameters, weight, *handed, steps)
-    kept = (problem.losses, problem.squared_norms, problem.gram)
-    assert all(np.array_equal(a, b) for a, b in zip(handed, kept, strict=True))
+    stored = (problem.losses, problem.squared_norms, problem.gram)
+    assert all(np.array_equal(a, b) for a, b in zip(handed, stored, strict=True))
     assert parameters.tolist() == list(rule.parameters)
     return steps
 
@@ -116,7 +116,7 @@ def test_steps_equal_the_oracles(name, problem, C, weight):
 
 def nearness(name: str) -> dict[str, float]:
     """Where the oracle finds a root, it is as near as the difference of two numbers allows."""
-    return {"rtol": 1e-6, "atol": 1e-8} if name in NEEDS_TWIN else {"rtol": 1e-12}
+    return {"rtol": 1e-6, "atol": 1e-8} if name in NEEDS_REFERENCE else {"rtol": 1e-12}
 
 
 def dual(alpha: Array, problem: Problem) -> float:
@@ -237,7 +237,7 @@ def test_a_rule_of_the_user_takes_other_numbers():
     assert steps_of(rule, problem).tolist() == [0.125]
 
 
-@pytest.mark.parametrize("choice", [{"constraints": "none"}, {"sees": "features"}])
+@pytest.mark.parametrize("choice", [{"constraints": "none"}, {"requires": "features"}])
 def test_an_unknown_choice_of_a_users_rule_is_refused(choice):
     with pytest.raises(KeslerError, match="is not known: choose one of"):
         update_rule(**choice)(lambda parameters, weight, losses, norms, gram, steps: None)
@@ -253,7 +253,7 @@ SELECTIONS = {
 }
 
 
-@update_rule(constraints="all", sees="gram")
+@update_rule(constraints="all", requires="gram")
 def little_steps(parameters, weight, losses, squared_norms, gram, steps):
     """See everything: a hundredth of the loss over the norm and the products."""
     for i in range(losses.shape[0]):
@@ -283,5 +283,5 @@ def test_a_users_rule_is_handed_what_it_asks_for(selection, hypotheses, monkeypa
     model = OnlineClassifier(hypotheses, "product-mean", rule).fit(X, y)
     assert model.n_mistakes_ == run["mistakes"]
     for i, W in enumerate(run["W"]):
-        ours = model._machine.arrays()[f"weights.{i}"].T
+        ours = model._learner.arrays()[f"weights.values.{i}"].T
         np.testing.assert_allclose(ours, W, rtol=1e-4, atol=1e-6)

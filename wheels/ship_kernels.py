@@ -15,13 +15,13 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import import_module
 from multiprocessing import get_context
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import numpy as np
 
 from kesler import LinearMax, OnlineClassifier, compiled
 from kesler.algorithms import ALGORITHMS
-from kesler.compiled.kernel_cache import SHIPPED, shipping
+from kesler.compiled.jit.cache import SHIPPED, shipping
 from kesler.kernels import KERNELS
 from kesler.links import LINKS
 from kesler.maps import MAPS
@@ -53,10 +53,13 @@ def kernel_functions() -> None:
 
 
 def others() -> None:
-    """Compile all other kernels, whichever there are: of banks, of measures, of batch solvers."""
-    for module in iter_modules(compiled.__path__):
-        if module.name not in TRIALS:
-            import_module(f"{compiled.__name__}.{module.name}")
+    """Compile all other kernels, whichever there are: of ensembles, of measures.
+
+    Of batch solvers.
+    """
+    for module in walk_packages(compiled.__path__, f"{compiled.__name__}."):
+        if module.name.rpartition(".")[2] not in TRIALS:
+            import_module(module.name)
 
 
 def learn(model: OnlineClassifier) -> None:

@@ -1,9 +1,9 @@
-"""Kesler: multiclass learning in one frame, from a stream whose classes are revealed as it runs.
+"""Kesler: online multiclass learning, where new classes may appear at any time.
 
-Every learner is a choice of who shares which hypothesis over which view of an example
-(:mod:`kesler.hypotheses`, :mod:`kesler.maps`), which class must outscore which
-(:mod:`kesler.constraints`), how far to move (:mod:`kesler.updates`) and in which geometry
-(:mod:`kesler.links`).
+A learner combines hypotheses, which classes may share (:mod:`kesler.hypotheses`), feature maps
+(:mod:`kesler.maps`), an update rule (:mod:`kesler.updates`), which computes the steps along the
+constraints of a trial, a link (:mod:`kesler.links`) and a preconditioner
+(:mod:`kesler.preconditioners`).
 """
 
 from __future__ import annotations
@@ -12,126 +12,154 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kesler.algorithms.algorithm import threshold_algorithm
-    from kesler.bounds import mistake_bound
-    from kesler.compact import export
-    from kesler.decompositions.error_correcting_code import ErrorCorrectingCode
-    from kesler.decompositions.kesler_reduction import KeslerReduction
-    from kesler.decompositions.label_tree import LabelTree
-    from kesler.decompositions.one_against_some import OneAgainstSome
-    from kesler.decompositions.one_vs_one import OneVsOne
-    from kesler.decompositions.one_vs_rest import OneVsRest
-    from kesler.decompositions.tournaments import ErrorCorrectingTournament, FilterTree
+    from kesler.batch.crammer_singer import CrammerSingerClassifier
+    from kesler.batch.decompositions.error_correcting_code import ErrorCorrectingCode
+    from kesler.batch.decompositions.kesler_reduction import KeslerReduction
+    from kesler.batch.decompositions.label_tree import LabelTree
+    from kesler.batch.decompositions.one_against_some import OneAgainstSome
+    from kesler.batch.decompositions.one_vs_one import OneVsOne
+    from kesler.batch.decompositions.one_vs_rest import OneVsRest
+    from kesler.batch.decompositions.tournaments import ErrorCorrectingTournament, FilterTree
+    from kesler.batch.softmax import SoftmaxClassifier
+    from kesler.data.ratings import Ratings
     from kesler.errors import KeslerError
-    from kesler.estimators.bank import Bank
-    from kesler.estimators.crammer_singer import CrammerSingerClassifier
-    from kesler.estimators.files import load
-    from kesler.estimators.jointboost import JointBoostClassifier
-    from kesler.estimators.linear_max import LinearMax
-    from kesler.estimators.mixed_norm import MixedNormClassifier
-    from kesler.estimators.multilabel import OnlineMultilabelClassifier
-    from kesler.estimators.online import OnlineClassifier
-    from kesler.estimators.ordinal import OnlineOrdinalClassifier
-    from kesler.estimators.ranking import OnlineLabelRanker
-    from kesler.estimators.shareboost import ShareBoostClassifier
-    from kesler.estimators.softmax import SoftmaxClassifier
-    from kesler.estimators.structured import StructuredLearner
-    from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
-    from kesler.kernels.mercer import mercer_kernel
-    from kesler.links.link import link_function
-    from kesler.maps.feature_map import feature_map
-    from kesler.maps.sub_experts import SubExperts
-    from kesler.progressive import progressive_validate
-    from kesler.ratings import Ratings
-    from kesler.updates.rule import update_rule
+    from kesler.evaluation.bounds import mistake_bound
+    from kesler.evaluation.validation import progressive_validate
+    from kesler.online.classifier import OnlineClassifier
+    from kesler.online.ensemble import Ensemble
+    from kesler.online.linear_max import LinearMax
+    from kesler.online.loading import load
+    from kesler.online.multilabel import OnlineMultilabelClassifier
+    from kesler.online.ordinal import OnlineOrdinalClassifier
+    from kesler.online.ranking import OnlineLabelRanker
+    from kesler.online.structured import StructuredLearner
+    from kesler.parts.algorithms.algorithm import threshold_algorithm
+    from kesler.parts.kernels.mercer import mercer_kernel
+    from kesler.parts.links.link import link_function
+    from kesler.parts.maps.feature_map import feature_map
+    from kesler.parts.preconditioners import preconditioner
+    from kesler.parts.updates.rule import update_rule
+    from kesler.sharing.exports.export import export
+    from kesler.sharing.jointboost import JointBoostClassifier
+    from kesler.sharing.mixed_norm import MixedNormClassifier
+    from kesler.sharing.shareboost import ShareBoostClassifier
 
 __version__ = "0.1.0"
 
-# What is imported on first use, and where it stands: `import kesler` stays cheap.
-_HOMES = {
-    "Bank": "kesler.estimators.bank",
-    "ErrorCorrectingCode": "kesler.decompositions.error_correcting_code",
-    "ErrorCorrectingTournament": "kesler.decompositions.tournaments",
-    "FilterTree": "kesler.decompositions.tournaments",
-    "CrammerSingerClassifier": "kesler.estimators.crammer_singer",
-    "Grouped": "kesler.hypotheses",
-    "JointBoostClassifier": "kesler.estimators.jointboost",
+# The module that defines each public name. Names are imported on first use, so that
+# `import kesler` stays cheap.
+_DEFINED_IN = {
+    # online estimators
+    "Ensemble": "kesler.online.ensemble",
+    "LinearMax": "kesler.online.linear_max",
+    "OnlineClassifier": "kesler.online.classifier",
+    "OnlineLabelRanker": "kesler.online.ranking",
+    "OnlineMultilabelClassifier": "kesler.online.multilabel",
+    "OnlineOrdinalClassifier": "kesler.online.ordinal",
+    "StructuredLearner": "kesler.online.structured",
+    # batch estimators
+    "CrammerSingerClassifier": "kesler.batch.crammer_singer",
+    "ErrorCorrectingCode": "kesler.batch.decompositions.error_correcting_code",
+    "ErrorCorrectingTournament": "kesler.batch.decompositions.tournaments",
+    "FilterTree": "kesler.batch.decompositions.tournaments",
+    "KeslerReduction": "kesler.batch.decompositions.kesler_reduction",
+    "LabelTree": "kesler.batch.decompositions.label_tree",
+    "OneAgainstSome": "kesler.batch.decompositions.one_against_some",
+    "OneVsOne": "kesler.batch.decompositions.one_vs_one",
+    "OneVsRest": "kesler.batch.decompositions.one_vs_rest",
+    "SoftmaxClassifier": "kesler.batch.softmax",
+    # feature sharing
+    "JointBoostClassifier": "kesler.sharing.jointboost",
+    "MixedNormClassifier": "kesler.sharing.mixed_norm",
+    "ShareBoostClassifier": "kesler.sharing.shareboost",
+    "export": "kesler.sharing.exports.export",
+    # evaluation
+    "mistake_bound": "kesler.evaluation.bounds",
+    "progressive_validate": "kesler.evaluation.validation",
+    # data and files
     "KeslerError": "kesler.errors",
-    "KeslerReduction": "kesler.decompositions.kesler_reduction",
-    "LabelTree": "kesler.decompositions.label_tree",
-    "LinearMax": "kesler.estimators.linear_max",
-    "MixedNormClassifier": "kesler.estimators.mixed_norm",
-    "OneVsOne": "kesler.decompositions.one_vs_one",
-    "OneVsRest": "kesler.decompositions.one_vs_rest",
-    "OneAgainstSome": "kesler.decompositions.one_against_some",
-    "OnlineClassifier": "kesler.estimators.online",
-    "OnlineLabelRanker": "kesler.estimators.ranking",
-    "OnlineMultilabelClassifier": "kesler.estimators.multilabel",
-    "OnlineOrdinalClassifier": "kesler.estimators.ordinal",
-    "Ordered": "kesler.hypotheses",
-    "PerClass": "kesler.hypotheses",
-    "Ratings": "kesler.ratings",
-    "ShareBoostClassifier": "kesler.estimators.shareboost",
-    "Shared": "kesler.hypotheses",
-    "SoftmaxClassifier": "kesler.estimators.softmax",
-    "StructuredLearner": "kesler.estimators.structured",
-    "SubExperts": "kesler.maps.sub_experts",
-    "export": "kesler.compact",
-    "feature_map": "kesler.maps.feature_map",
-    "link_function": "kesler.links.link",
-    "load": "kesler.estimators.files",
-    "mercer_kernel": "kesler.kernels.mercer",
-    "mistake_bound": "kesler.bounds",
-    "progressive_validate": "kesler.progressive",
-    "threshold_algorithm": "kesler.algorithms.algorithm",
-    "update_rule": "kesler.updates.rule",
+    "Ratings": "kesler.data.ratings",
+    "load": "kesler.online.loading",
+    # decorators for user-defined parts
+    "feature_map": "kesler.parts.maps.feature_map",
+    "link_function": "kesler.parts.links.link",
+    "mercer_kernel": "kesler.parts.kernels.mercer",
+    "preconditioner": "kesler.parts.preconditioners",
+    "threshold_algorithm": "kesler.parts.algorithms.algorithm",
+    "update_rule": "kesler.parts.updates.rule",
 }
 
-__all__ = [
-    "Bank",
-    "CrammerSingerClassifier",
-    "ErrorCorrectingCode",
-    "ErrorCorrectingTournament",
-    "FilterTree",
-    "Grouped",
-    "JointBoostClassifier",
-    "KeslerError",
-    "KeslerReduction",
-    "LabelTree",
+# Public modules, imported on first use too.
+_MODULES = frozenset(
+    {
+        "algorithms",
+        "costs",
+        "datasets",
+        "decompositions",
+        "dictionaries",
+        "distributed",
+        "hypotheses",
+        "kernels",
+        "links",
+        "maps",
+        "metrics",
+        "plots",
+        "preconditioners",
+        "preprocessing",
+        "readers",
+        "updates",
+    }
+)
+
+__all__ = [  # noqa: RUF022 (grouped)
+    # online estimators
+    "Ensemble",
     "LinearMax",
-    "MixedNormClassifier",
-    "OneAgainstSome",
-    "OneVsOne",
-    "OneVsRest",
     "OnlineClassifier",
     "OnlineLabelRanker",
     "OnlineMultilabelClassifier",
     "OnlineOrdinalClassifier",
-    "Ordered",
-    "PerClass",
-    "Ratings",
-    "ShareBoostClassifier",
-    "Shared",
-    "SoftmaxClassifier",
     "StructuredLearner",
-    "SubExperts",
+    # batch estimators
+    "CrammerSingerClassifier",
+    "ErrorCorrectingCode",
+    "ErrorCorrectingTournament",
+    "FilterTree",
+    "KeslerReduction",
+    "LabelTree",
+    "OneAgainstSome",
+    "OneVsOne",
+    "OneVsRest",
+    "SoftmaxClassifier",
+    # feature sharing
+    "JointBoostClassifier",
+    "MixedNormClassifier",
+    "ShareBoostClassifier",
     "export",
-    "feature_map",
-    "link_function",
-    "load",
-    "mercer_kernel",
+    # evaluation
     "mistake_bound",
     "progressive_validate",
+    # data and files
+    "KeslerError",
+    "Ratings",
+    "load",
+    # decorators for user-defined parts
+    "feature_map",
+    "link_function",
+    "mercer_kernel",
+    "preconditioner",
     "threshold_algorithm",
     "update_rule",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _DEFINED_IN:
+        return getattr(import_module(_DEFINED_IN[name]), name)
+    if name in _MODULES:
+        return import_module(f"kesler.{name}")
     raise AttributeError(f"module 'kesler' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_MODULES, "__version__"]

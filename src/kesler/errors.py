@@ -1,12 +1,12 @@
-"""The one exception that Kesler raises for what a user can mend."""
+"""The exception that Kesler raises for errors that a user can correct."""
 
 
 class KeslerError(ValueError):
-    """What was wrong, where, and what to do, in one sentence.
+    """Exception for invalid input, parameters or files.
 
-    Kesler's own refusals are of this type (a ``ValueError`` too, as scikit-learn expects, whose
-    validation raises its own); the
-    command line prints its sentence and exits with code 2.
+    Its message is one sentence that says what was wrong, where, and what to do. It derives from
+    ``ValueError``, as scikit-learn expects; scikit-learn's own validation raises its own errors.
+    The command line prints the message and exits with code 2.
 
     Examples
     --------

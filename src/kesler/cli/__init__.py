@@ -10,7 +10,7 @@ from importlib import import_module
 from kesler.cli.arguments import parser
 from kesler.errors import KeslerError
 
-# What sentences of the library call by the names of its arguments, as the command line has it.
+# Names of arguments in messages of the library, and the options that replace them.
 OPTIONS = {
     "skip_bad=True": "--skip-bad",
     "format=...": "--format",
@@ -18,7 +18,7 @@ OPTIONS = {
     "text=...": "--text",
     "update='": "--update '",
     "feature_map='": "--map '",
-    "conditioning='": "--conditioning '",
+    "preprocessing='": "--preprocessing '",
     "half_life=": "--half-life ",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
@@ -31,22 +31,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str or None, default None
-        The command and its options; None takes those that the process was started with.
+        The command and its options; None means the arguments of the process.
 
     Returns
     -------
-    0 if all went well, 2 if a sentence on standard error says what was wrong, 130 if interrupted,
-    141 if whoever read the output has gone.
+    0 on success, 2 after an error, with a message on standard error, 130 if interrupted, 141 if the
+    reader of the output has closed it.
     """
     options = parser().parse_args(arguments)
     try:
-        # A command is imported when it is run: the rest of Kesler takes a second to import.
+        # A command is imported when it runs, since importing all of Kesler takes a second.
         import_module(f"kesler.cli.{options.command}").run(options)
         sys.stdout.flush()
     except KeslerError as error:
         return _stopped(spoken(str(error)), 2)
     except BrokenPipeError:
-        # The interpreter's own last flush must find an open end.
+        # The interpreter flushes standard output at exit, so it must be open.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stopped(f"there is not enough memory ({error})", 2)
     except UnicodeEncodeError as error:
         return _stopped(
-            f"the output cannot hold {error.object[error.start]!r}: set PYTHONIOENCODING=utf-8", 2
+            f"the output cannot encode {error.object[error.start]!r}: set PYTHONIOENCODING=utf-8", 2
         )
     except KeyboardInterrupt as stop:
         return _stopped(str(stop) or "stopped", 130)
@@ -68,7 +68,7 @@ def _stopped(sentence: str, code: int) -> int:
 
 
 def spoken(sentence: str) -> str:
-    """Return a sentence of the library as the command line says it."""
+    """Return a message of the library with arguments replaced by options."""
     for argument, option in OPTIONS.items():
         sentence = sentence.replace(argument, option)
     return sentence

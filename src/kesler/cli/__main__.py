@@ -1,4 +1,4 @@
-"""``python -m kesler.cli`` is ``kesler``."""
+"""Run the command line with ``python -m kesler.cli``."""
 
 import sys
 

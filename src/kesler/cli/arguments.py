@@ -1,33 +1,33 @@
-"""The arguments of the commands, and their help."""
+"""Arguments of the commands and their help texts."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from typing import Any
 
 import kesler
 
 INPUT = """\
-INPUT is a file (svmlight, Vowpal Wabbit text, CSV or Parquet with --label, JSON
-lines, .npz; .gz, .bz2 and .xz too), a directory of mail (a Maildir, or a tree of
-folders or mbox files: the folder is the class, the Date header the order), a set
-that Kesler knows (dataset:letter, dataset:pendigits and dataset:landsat come
-with it), or - for standard input. Vowpal Wabbit's label-dependent features
-(vw-ldf, a line for each class) are read as what sub-experts say of the classes:
-for the hypotheses sub-experts and multi+sub-experts."""
+INPUT is a file in one of the formats below, optionally compressed (.gz, .bz2 or
+.xz), a directory of mail, a built-in data set (dataset:letter, dataset:pendigits
+or dataset:landsat), or - for standard input. Label-dependent features are read
+as ratings of the classes by sub-experts, for the hypotheses sub-experts and
+multi+sub-experts."""
 
 EXIT = """\
-exit codes: 0 done; 2 a sentence on standard error says what was wrong;
+exit codes: 0 success; 2 error, with a message on standard error;
 130 interrupted"""
 
 COMPARE = f"""\
-Run several methods side by side over one stream. Every method predicts each row
-before it learns it; the first row of a class is no mistake. A line is printed at
-each power of two: the trials so far, the classes known and, for each method, its
-mistakes in % of the trials so far (error) and of those since the line above
-(last). The methods learn in threads, as many at a time as there are cores.
-rows/s counts the processor time that all of them together take to learn, in the
-summary that of each one: not the time of reading, nor the first trial, which
-loads the compiled code.
+Compare several methods on one stream. Each method predicts every row before it
+learns from it; the first row of a class is not counted as a mistake. A line is
+printed when the number of trials reaches a power of two: the trials so far, the
+classes seen and, for each method, its mistakes in % of the trials so far (error)
+and of those since the previous line (last). The methods learn in threads, one
+for each core. rows/s is based on the processor time for learning, of all methods
+together in the table and of each method in the summary; it excludes reading and
+the first trial, which loads the compiled code.
 
 {INPUT}"""
 
@@ -42,8 +42,8 @@ examples:
 {EXIT}"""
 
 LEARN = f"""\
-Learn a stream with one method, print how well it did on rows that it had not
-seen yet, and write the model.
+Learn from a stream with one method, print its errors on rows that it had not
+seen before (progressive validation), and write the model.
 
 {INPUT}"""
 
@@ -56,8 +56,8 @@ examples:
 {EXIT}"""
 
 PREDICT = f"""\
-Print the class of each row, a line each. Rows need no labels. Without --format,
---label and --text, INPUT is read as that of the model was.
+Print the predicted class of each row, one line for each row. Rows need no
+labels. --format, --label and --text default to those used to learn the model.
 
 {INPUT}"""
 
@@ -70,10 +70,10 @@ examples:
 {EXIT}"""
 
 SHARE = f"""\
-Choose few features that all classes share (ShareBoost), one after the other, and
-print what each choice gave: the training loss, the gradient that made it the
-choice and, with --valid or --holdout, the error on rows that had no part in it.
-All rows are kept in memory.
+Select a few features that are shared by all classes (ShareBoost), one after the
+other, and print for each selection the training loss, the norm of the gradient
+by which it was selected and, with --valid or --holdout, the error on rows that
+were not used for training. All rows are stored in memory.
 
 {INPUT}"""
 
@@ -86,8 +86,8 @@ examples:
 {EXIT}"""
 
 SHOW = """\
-Print what a model file holds: the parts of the learner, what is done to rows
-before it sees them, how far it has come, its features and classes."""
+Print the contents of a model file: the parts of the learner, its preprocessing,
+the numbers of trials and mistakes, its features and classes."""
 
 SHOW_EXAMPLES = f"""\
 examples:
@@ -104,192 +104,232 @@ def parser() -> ArgumentParser:
         prog="kesler", description=purpose, epilog=EXIT, formatter_class=RawDescriptionHelpFormatter
     )
     root.add_argument("--version", action="version", version=f"kesler {kesler.__version__}")
-    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = root.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=Command
+    )
 
-    def command(name: str, summary: str, description: str, examples: str) -> ArgumentParser:
-        added: ArgumentParser = commands.add_parser(
-            name,
-            help=summary,
-            description=description,
-            epilog=examples,
-            formatter_class=RawDescriptionHelpFormatter,
-        )
-        return added
+    def command(
+        name: str, summary: str, add: Callable[[Command], None], description: str, examples: str
+    ) -> None:
+        commands.add_parser(name, help=summary, add=add, description=description, epilog=examples)
 
-    _compare(command("compare", "several methods over one stream", COMPARE, COMPARE_EXAMPLES))
-    _learn(command("learn", "learn a stream and write the model", LEARN, LEARN_EXAMPLES))
-    _predict(command("predict", "print the class of each row", PREDICT, PREDICT_EXAMPLES))
-    _share(command("share", "few features that all classes share", SHARE, SHARE_EXAMPLES))
-    _show(command("show", "print what a model file holds", SHOW, SHOW_EXAMPLES))
+    command("compare", "compare several methods on one stream", _compare, COMPARE, COMPARE_EXAMPLES)
+    command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
+    command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
+    command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
+    command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
     return root
 
 
+class Command(ArgumentParser):
+    """A command whose arguments are added when it is parsed.
+
+    Names of parts come from registries, which are imported only then, since importing all of Kesler
+    takes a second.
+
+    Parameters
+    ----------
+    add : callable (command) -> None
+        Adds the arguments.
+    options
+        Arguments of `ArgumentParser`.
+    """
+
+    def __init__(self, *, add: Callable[[Command], None], **options: Any) -> None:
+        super().__init__(formatter_class=RawDescriptionHelpFormatter, **options)
+        self._add = add
+        self._is_complete = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Add the arguments at the first call, and parse."""
+        if not self._is_complete:
+            self._add(self)
+            self._is_complete = True
+        return super().parse_known_args(args, namespace)
+
+    def explain(self, *tables: str) -> None:
+        """Insert tables of names between the options and the examples."""
+        self.epilog = "\n\n".join([*tables, self.epilog or ""])
+
+
 def _input(command: ArgumentParser) -> None:
-    command.add_argument("input", metavar="INPUT", help="where the rows are; see above")
+    command.add_argument("input", metavar="INPUT", help="source of the rows; see above")
 
 
 def _reading(command: ArgumentParser) -> None:
+    from kesler.cli.names import listed
+    from kesler.data.readers.opening import READERS
+
     add = command.add_argument_group("reading").add_argument
     add(
         "--format",
         metavar="NAME",
-        help="svmlight, vw, vw-ldf, csv, parquet, jsonl, npz or mail; if not given, the name of "
-        "INPUT or its first line tells",
+        help=f"{listed(READERS)}; default: by the suffix or first line of INPUT",
     )
     add("--label", metavar="NAME", help="column or field of the labels (jsonl: label)")
     add(
         "--text",
         metavar="NAMES",
-        help="columns or fields of text, separated by commas; others are then left out "
-        "(jsonl: text)",
+        help="columns or fields of text, separated by commas; all others are ignored (jsonl: text)",
     )
     add(
         "--skip-bad",
         action="store_true",
-        help="skip and count rows that cannot be read; if not given, the first one ends the run",
+        help="skip and count rows that cannot be read (default: stop at the first such row)",
     )
 
 
-def _compare(command: ArgumentParser) -> None:
+def _compare(command: Command) -> None:
+    from kesler.cli.names import HYPOTHESES, listed
+
     _input(command)
     command.add_argument(
         "--methods",
         default="multi,single,hybrid",
         metavar="LIST",
-        help="separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is multi, "
-        "single, hybrid, sub-experts or multi+sub-experts, or default alone: the learner of those "
-        "who choose nothing (default: %(default)s)",
+        help="methods separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is "
+        f"{listed(HYPOTHESES)}, several of them joined by +, or default for the default learner "
+        "(default: %(default)s)",
     )
     _learning(command)
     command.add_argument(
         "--bounds",
         action="store_true",
-        help="say how many mistakes a theorem allows each method, beside those that it made, for "
-        "the best competitor found in hindsight: keeps all rows in memory and goes through them "
-        "some 40 times more",
+        help="print the mistake bound of each method in addition to its mistakes, for the best "
+        "competitor found in hindsight; stores all rows in memory and needs about 40 more passes",
     )
     command.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw the mistakes so far against trials (.png, .svg or .pdf; needs kesler[plots])",
+        help="plot cumulative mistakes by trials (.png, .svg or .pdf; needs kesler[plots])",
     )
     _reading(command)
 
 
-def _learn(command: ArgumentParser) -> None:
+def _learn(command: Command) -> None:
+    from kesler.cli.names import HYPOTHESES, listed
+
     _input(command)
-    command.add_argument("--model", required=True, metavar="FILE", help="where the model is kept")
+    command.add_argument("--model", required=True, metavar="FILE", help="model file to write")
     command.add_argument(
         "--hypotheses",
         metavar="NAME",
-        help="default, multi, single, hybrid (default where an update is named), sub-experts or "
-        "multi+sub-experts",
+        help=f"default, {listed(HYPOTHESES)}, or several of them joined by + (default: default, or "
+        "hybrid if --update names a rule)",
     )
     _learning(command)
     command.add_argument(
-        "--checkpoint", type=_positive, metavar="N", help="write the model every N rows, too"
+        "--checkpoint", type=_positive, metavar="N", help="also write the model every N rows"
     )
     command.add_argument(
         "--resume",
         action="store_true",
-        help="go on with the model in FILE: where it stopped if it was stopped in the middle of "
-        "INPUT, else with all of INPUT",
+        help="continue learning with the model in FILE: from the row where it stopped if it was "
+        "interrupted in INPUT, else from the start of INPUT",
     )
     _reading(command)
 
 
-def _learning(command: ArgumentParser) -> None:
+def _learning(command: Command) -> None:
+    from typing import get_args
+
+    from kesler.cli import names
+    from kesler.learner.classes import OnNewClass
+
+    command.explain(names.formats(), names.parts())
+    of = {option: names.listed(registry) for option, registry in names.PARTS.items()}
     add = command.add_argument
     add(
         "--update",
         metavar="NAME",
-        help="default, perceptron, margin-perceptron, pa, pa1, pa2, simperc, conproj, simproj, "
-        "mira, hinge, softmax, logistic, ovr-squared, ovr-logistic, ovr-hinge, arow, scw1 or scw2, "
-        "or bank for several learners side by side",
+        help=f"update rule: default, {of['--update']}, or ensemble for an ensemble of learners",
     )
     add(
         "--C",
         type=float,
         metavar="NUMBER",
-        help="how far the update goes: its aggressiveness (default 1; smaller, 0.001 to 0.1, bears "
-        "noise better), the margin of margin-perceptron (1) or the step size of hinge, softmax and "
-        "logistic (0.1); perceptron and pa have none",
+        help="aggressiveness of the update rule; smaller values (0.001 to 0.1 for C) are more "
+        f"robust to noise: {names.strengths()}",
     )
     add(
         "--link",
         metavar="NAME",
-        help="geometry of the update: linear (default), exponential, positive or p-norm",
+        help=f"link function of the update: {of['--link']} (default: linear)",
     )
     add(
-        "--metric",
+        "--preconditioner",
         metavar="NAME",
-        help="step size of each weight: auto (default: the rule's own, or euclidean), euclidean, "
-        "adagrad, scale-free, scale-free-adagrad or confidence",
+        help=f"step size of each weight: auto, {of['--preconditioner']} (default: auto, that of "
+        "the rule, or euclidean)",
     )
     add(
-        "--newcomers",
-        choices=("wait", "learn", "virtual"),  # Newcomers, whose room would import NumPy
-        help="what the first row of a class does: only make it known (wait, the default where an "
-        "update is named), be learnt from (learn), or also begin where a virtual class stands "
-        "(virtual)",
+        "--on-new-class",
+        choices=get_args(OnNewClass),
+        help="effect of the first row of a class: add the class without an update (register, the "
+        "default if --update names a rule), also learn from the row (learn), or learn with the "
+        "weights of a virtual class as initial weights (inherit)",
     )
     add(
         "--averaged",
         action="store_true",
         default=None,
-        help="predict new rows by the mean of the weights after each row, which bears noise better "
-        "(the table itself judges the last weights)",
+        help="predict new rows with the mean of the weights after each row, which is more robust "
+        "to noise (the errors in the table are those of the last weights)",
     )
     add(
         "--map",
         metavar="NAME",
-        help="feature map of single and hybrid: auto (default), product, product-mean, frequency, "
-        "contrast, distance, difference or gaussian-ratio",
+        help=f"feature map of single and hybrid: auto, {of['--map']} (default: auto)",
     )
     add(
         "--kernel",
         metavar="NAME",
-        help="learn over a Mercer kernel: rbf, polynomial or linear",
+        help=f"Mercer kernel: {of['--kernel']} (default: none)",
     )
     add(
         "--sigma",
         type=float,
         metavar="NUMBER",
         help="variance of the rbf kernel, exp(-distance^2 / (2 sigma)) (default: 0.04 times the "
-        "median squared distance between rows so far)",
+        "median squared distance between rows seen so far)",
     )
     add(
         "--budget",
         type=_positive,
         metavar="N",
-        help="keep the N latest support vectors of a kernel (default: all)",
+        help="maximum number of support vectors; the oldest are removed (default: no limit)",
     )
     add(
-        "--conditioning",
+        "--preprocessing",
         metavar="NAME",
-        help="what is done to each row before its trial, from the rows so far: none (default where "
-        "an update is named), counts, idf, z-scores, ranges, or auto, by the kind of the first "
-        "rows",
+        help="transformation of each row, with running statistics of the rows before it: "
+        f"{of['--preprocessing']}, or auto, by the kind of the first rows (default: none if "
+        "--update names a rule)",
     )
     add(
         "--half-life",
         type=float,
         metavar="ROWS",
-        help="after how many rows what was learnt counts half, for streams that drift (default: "
-        "nothing is forgotten)",
+        help="number of rows after which the influence of a row has decayed by half, for streams "
+        "with drift (default: no decay)",
     )
     add(
         "--shuffle",
         type=_seed,
         metavar="SEED",
-        help="take the rows in random order; reads them all into memory first",
+        help="shuffle the rows with this seed; reads all rows into memory first",
     )
-    add("--json", metavar="FILE", help="write the table and the summary there, too")
+    add("--json", metavar="FILE", help="also write the table and the summary to a JSON file")
 
 
-def _predict(command: ArgumentParser) -> None:
+def _predict(command: Command) -> None:
+    from kesler.cli import names
+
+    command.explain(names.formats())
     _input(command)
-    command.add_argument("--model", required=True, metavar="FILE", help="what kesler learn wrote")
+    command.add_argument(
+        "--model", required=True, metavar="FILE", help="model file written by kesler learn"
+    )
     what = command.add_mutually_exclusive_group()
     what.add_argument(
         "--scores",
@@ -305,17 +345,26 @@ def _predict(command: ArgumentParser) -> None:
     command.add_argument(
         "--json-lines",
         action="store_true",
-        help='print a JSON object a line instead: {"label": ...} with "scores" or "top"',
+        help='print one JSON object for each row: {"label": ...} with "scores" or "top"',
     )
     _reading(command)
 
 
-def _show(command: ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", help="what kesler learn or save wrote")
+def _show(command: Command) -> None:
+    command.add_argument(
+        "model", metavar="MODEL", help="model file written by kesler learn or save"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
-def _share(command: ArgumentParser) -> None:
+def _share(command: Command) -> None:
+    from kesler.cli import names
+    from kesler.sharing.dictionaries.registry import DICTIONARIES
+    from kesler.sharing.greedy import RULES
+    from kesler.sharing.shareboost import PENALTIES, SCALES
+
+    of_dictionaries = {name: names.summary(each) for name, each in DICTIONARIES.items()}
+    command.explain(names.formats(), f"--dictionary:\n{names.table(of_dictionaries)}")
     _input(command)
     add = command.add_argument
     add(
@@ -323,49 +372,50 @@ def _share(command: ArgumentParser) -> None:
         type=_positive,
         default=10,
         metavar="N",
-        help="how many to choose at most (default: %(default)s)",
+        help="maximum number of features to select (default: %(default)s)",
     )
     add(
         "--dictionary",
-        # Those of ShareBoostClassifier, whose room would import NumPy.
-        choices=("columns", "products", "stumps", "pieces", "templates"),
+        choices=tuple(DICTIONARIES),
         default="columns",
-        help="what to choose from: the features themselves (default), products of two, thresholds "
-        "of one, linear pieces around centres, or patches of images",
+        metavar="NAME",
+        help=f"candidate features: {names.listed(DICTIONARIES)} (default: %(default)s)",
     )
     add(
         "--choice",
-        choices=("gradient", "line", "column", "full"),
-        help="the next one is that of the largest gradient (default), or the one that lowers the "
-        "loss most along its gradient (line), by its own weights (column), or with all weights "
-        "solved anew (full, slow)",
+        choices=tuple(RULES),
+        help="criterion of selection: the largest gradient (default), or the largest decrease "
+        "of the loss along the gradient (line), with optimal weights of the candidate (column), or "
+        "with all weights optimised again (full, slow)",
     )
     add(
         "--scale",
-        choices=("spread", "none"),
-        help="divide gradients by the spreads of features, so that units of measurement change "
-        "nothing (default), or take features as they are (none)",
+        choices=tuple(scale or "none" for scale in SCALES),
+        help="divide gradients by the spread of each feature, so that the selection does not "
+        "depend on units of measurement (default), or do not scale (none)",
     )
     add(
         "--penalty",
-        choices=("frobenius", "inf-1", "2-1"),
-        help="on the weights of what is chosen: the sum of their squares, or of the largest of "
-        "each feature, or of the lengths of each (default: none)",
+        choices=tuple(penalty for penalty in PENALTIES if penalty is not None),
+        help="penalty on the weights of selected features: the sum of their squares, of the "
+        "largest absolute weight of each feature, or of the norm of each feature (default: none)",
     )
-    add("--alpha", type=float, metavar="NUMBER", help="what the penalty counts (default 0.001)")
+    add("--alpha", type=float, metavar="NUMBER", help="coefficient of the penalty (default: 0.001)")
     held = command.add_mutually_exclusive_group()
-    held.add_argument("--valid", metavar="FILE", help="rows to take the error on, read as INPUT is")
+    held.add_argument(
+        "--valid", metavar="FILE", help="validation rows, read in the same way as INPUT"
+    )
     held.add_argument(
         "--holdout",
         type=_share_of_rows,
         metavar="SHARE",
-        help="leave out this share of the rows, at random, and take the error on them",
+        help="hold out this share of the rows, at random, for validation",
     )
     add(
         "--plot",
         metavar="FILE",
-        help="draw the error, or else the loss, against the number of features (.png, .svg or "
-        ".pdf; needs kesler[plots])",
+        help="plot the validation error, or the loss if there is none, by number of features "
+        "(.png, .svg or .pdf; needs kesler[plots])",
     )
     add(
         "--export",
@@ -373,7 +423,7 @@ def _share(command: ArgumentParser) -> None:
         help="write a predictor that runs without Kesler: .py (NumPy only), .c (C99) or .onnx "
         "(needs kesler[onnx])",
     )
-    add("--json", metavar="FILE", help="write the table there, too")
+    add("--json", metavar="FILE", help="also write the table to a JSON file")
     _reading(command)
 
 
@@ -383,7 +433,7 @@ def _share_of_rows(token: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share < 1:
-        raise ArgumentTypeError(f"{token!r} is not a share between 0 and 1, as 0.2 is")
+        raise ArgumentTypeError(f"{token!r} is not a share between 0 and 1, such as 0.2")
     return share
 
 
@@ -397,5 +447,5 @@ def _seed(token: str) -> int:
 
 def _at_least(least: int, token: str) -> int:
     if not token.isdecimal() or int(token) < least:
-        raise ArgumentTypeError(f"{token!r} is not a whole number from {least} on")
+        raise ArgumentTypeError(f"{token!r} is not an integer of at least {least}")
     return int(token)

@@ -1,4 +1,4 @@
-"""kesler compare: several methods side by side over one stream."""
+"""kesler compare: comparison of several methods on one stream."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kesler.cli import inputs, outputs, table
+from kesler.cli import files, table
 from kesler.cli.methods import Method, chosen, named_learners
+from kesler.data.readers.stream import Block
 from kesler.errors import KeslerError
-from kesler.estimators import OnlineClassifier
-from kesler.progressive import Comparison, MethodResult
-from kesler.readers import Block
+from kesler.evaluation.comparison import Comparison, MethodResult
+from kesler.online.classifier import OnlineClassifier
 
 if TYPE_CHECKING:
-    from kesler.bounds import MistakeBound
+    from kesler.evaluation.bounds import MistakeBound
 
 
 def run(options: Namespace) -> None:
-    """Print the table while the methods learn, then the summary; write what else is asked for."""
+    """Print the table while the methods learn, then the summary; write the output files."""
     learners = named_learners(options.methods, Method(**chosen(options)))
-    outputs.require_distinct(options, "json", "plot")
-    outputs.require_writable(options.json)
-    outputs.require_writable(options.plot)
+    files.require_distinct(options, "json", "plot")
+    files.require_writable(options.json)
+    files.require_writable(options.plot)
     if options.plot is not None:
         from kesler import plots
 
         plots.require_drawable(options.plot)
 
-    stream = inputs.open_input(options, inputs.reading(options))
+    stream = files.open_input(options, files.reading(options))
     seed = options.shuffle
-    blocks = stream if seed is None else [inputs.shuffled(stream, seed)]
-    kept = list(blocks) if options.bounds else []
+    blocks = stream if seed is None else [files.shuffled(stream, seed)]
+    stored = list(blocks) if options.bounds else []
     comparison = Comparison(learners)
-    lines = table.print_run(comparison, kept or blocks)
+    lines = table.print_run(comparison, stored or blocks)
     if not comparison.n_trials:
-        raise KeslerError(f"{stream.source} holds no row of a weight above 0: check it")
+        raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
 
     results = comparison.results()
-    bounds = bounds_of(learners, results, kept) if options.bounds else {}
+    bounds = bounds_of(learners, results, stored) if options.bounds else {}
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(results, bounds)}")
     if options.json is not None:
-        outputs.write_json(options.json, outputs.account(stream, comparison, lines, bounds))
+        files.write_json(options.json, files.account(stream, comparison, lines, bounds))
     if options.plot is not None:
         title = f"Mistakes made while learning {Path(stream.source).name}"
         plots.save_mistake_curves(results, options.plot, title)
@@ -54,8 +54,8 @@ def bounds_of(
     results: Mapping[str, MethodResult],
     blocks: Sequence[Block],
 ) -> dict[str, MistakeBound | KeslerError]:
-    """Return the mistake bound of each method over the blocks, or why there is none."""
-    from kesler.bounds import bound_on_blocks
+    """Return the mistake bound of each method over the blocks, or the error without one."""
+    from kesler.evaluation.bounds import bound_on_blocks
 
     bounds: dict[str, MistakeBound | KeslerError] = {}
     for name, learner in learners.items():

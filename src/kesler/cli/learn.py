@@ -1,4 +1,4 @@
-"""kesler learn: learn a stream and write the model."""
+"""kesler learn: learn from a stream and write the model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 
-from kesler.cli import inputs, outputs, table
-from kesler.cli.progress import Progress, begun, resumed
+from kesler.cli import files, table
+from kesler.cli.methods import Progress, begun, resumed
+from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
-from kesler.estimators import OnlineClassifier
-from kesler.progressive import Comparison
-from kesler.readers import Block, Stream
+from kesler.evaluation.comparison import Comparison
+from kesler.online.classifier import OnlineClassifier
 
 
 def run(options: Namespace) -> None:
     """Print the table while the model learns, write it, and print the summary."""
-    outputs.require_distinct(options, "model", "json")
-    outputs.require_writable(options.model)
-    outputs.require_writable(options.json)
+    files.require_distinct(options, "model", "json")
+    files.require_writable(options.model)
+    files.require_writable(options.json)
     model, progress = resumed(options) if options.resume else begun(options)
     stream, blocks = _opened(options, model, progress)
     session = Session(model, progress, options.model, options.checkpoint)
@@ -29,44 +29,44 @@ def run(options: Namespace) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(session.interrupted()) from None
     if not model.n_known_:
-        raise KeslerError(f"{stream.source} holds no row of a weight above 0: check it")
+        raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
     session.save(finished=True)
 
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
-        account = outputs.account(stream, comparison, lines, {})
-        outputs.write_json(options.json, {"model": options.model, **account})
+        account = files.account(stream, comparison, lines, {})
+        files.write_json(options.json, {"model": options.model, **account})
 
 
 def _opened(
     options: Namespace, model: OnlineClassifier, progress: Progress
 ) -> tuple[Stream, Iterable[Block]]:
-    """Open INPUT where the model is in it."""
+    """Open INPUT at the first row that the model has not learnt."""
     seed, n_rows = progress.shuffle, progress.n_rows
-    stream = inputs.open_input(
+    stream = files.open_input(
         options,
         progress.reading,
         vocabulary=model.vocabulary_,
         skip_rows=n_rows if seed is None else 0,
     )
     model.name_features(stream.vocabulary)
-    return stream, stream if seed is None else [inputs.shuffled(stream, seed)[n_rows:]]
+    return stream, stream if seed is None else [files.shuffled(stream, seed)[n_rows:]]
 
 
 class Session:
-    """A model on its way through INPUT.
+    """A model that learns from INPUT and is saved at checkpoints.
 
     Parameters
     ----------
     model : OnlineClassifier
-        What learns.
+        The model.
     progress : Progress
-        Where it is.
+        Its progress in INPUT.
     path : str
-        Where it is kept.
+        The model file.
     every : int or None
-        After how many rows of INPUT it is written, each time; None is never.
+        Number of rows between checkpoints; None means no checkpoints.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class Session:
         self._n_saved = 0
 
     def learning(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """Hand out blocks to learn, cut where the model is to be written."""
+        """Yield blocks to learn, split at checkpoints."""
         for block in blocks:
             start = 0
             while start < len(block):
                 piece = block[start : start + self._every - self._progress.n_rows % self._every]
                 yield piece
-                # Whoever took the piece comes back for more: it is learnt.
+                # The consumer asks for more after it has learnt the piece.
                 start += len(piece)
                 self._advance(len(piece))
 
@@ -97,10 +97,10 @@ class Session:
         self._n_saved = self._progress.n_rows
 
     def interrupted(self) -> str:
-        """Return what to say when the run is cut off."""
+        """Return the message for an interrupted run."""
         if not self._n_saved:
             return "stopped; nothing was written"
-        return f"stopped; {self._path} holds the first {self._n_saved:,} rows: go on with --resume"
+        return f"stopped; {self._path} has learnt {self._n_saved:,} rows: continue with --resume"
 
     def _advance(self, n_rows: int) -> None:
         self._progress = replace(self._progress, n_rows=self._progress.n_rows + n_rows)

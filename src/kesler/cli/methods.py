@@ -1,22 +1,26 @@
-"""Methods: what the command line names, made into learners."""
+"""Methods: learners by the names of the command line, and the progress of a model."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from kesler.conditioning import resolve_conditioning
+from kesler.cli.files import reading
 from kesler.errors import KeslerError
-from kesler.estimators import OnlineClassifier
-from kesler.estimators.defaults import OPEN
-from kesler.forgetting import require_half_life
-from kesler.geometry import resolve_metric
-from kesler.hypotheses import Shared, resolve_hypotheses
-from kesler.kernels import resolve_kernel
-from kesler.links import resolve_link
-from kesler.maps import resolve_map
-from kesler.updates import UpdateRule, resolve_rule
+from kesler.learner.combinations import require_half_life
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.defaults import OPEN
+from kesler.online.loading import load
+from kesler.parts.hypotheses import Shared, resolve_hypotheses
+from kesler.parts.kernels import resolve_kernel
+from kesler.parts.links import resolve_link
+from kesler.parts.maps import resolve_map
+from kesler.parts.preconditioners import resolve_preconditioner
+from kesler.parts.preprocessing import resolve_preprocessing
+from kesler.parts.updates import resolve_rule
+from kesler.parts.updates.rule import UpdateRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +30,17 @@ class Method:
     Parameters
     ----------
     hypotheses, update, map : str
-        As :class:`kesler.OnlineClassifier` takes them.
+        As in :class:`kesler.OnlineClassifier`.
     C : float or None
-        How far the update goes: its C, delta or eta, if it has one; None for its default.
+        Aggressiveness of the update: its C, delta or eta, if it has one; None for its default.
     link, averaged : str, bool
-        As :class:`kesler.OnlineClassifier` takes them.
-    metric, newcomers : str
-        As :class:`kesler.OnlineClassifier` takes them.
+        As in :class:`kesler.OnlineClassifier`.
+    preconditioner, on_new_class : str
+        As in :class:`kesler.OnlineClassifier`.
     kernel, sigma, budget : str or None, float or "auto", int or None
-        As :class:`kesler.OnlineClassifier` takes them.
-    conditioning, half_life : str or None, float or None
-        As :class:`kesler.OnlineClassifier` takes them.
+        As in :class:`kesler.OnlineClassifier`.
+    preprocessing, half_life : str or None, float or None
+        As in :class:`kesler.OnlineClassifier`.
     """
 
     hypotheses: str = OPEN
@@ -48,20 +52,20 @@ class Method:
     kernel: str | None = None
     sigma: float | Literal["auto"] = "auto"
     budget: int | None = None
-    metric: str = "auto"
-    newcomers: str = OPEN
-    conditioning: str | None = OPEN
+    preconditioner: str = "auto"
+    on_new_class: str = OPEN
+    preprocessing: str | None = OPEN
     half_life: float | None = None
 
     def learner(self) -> OnlineClassifier:
-        """Return a new learner; raises KeslerError if a name is not known."""
+        """Return a new learner; raise KeslerError if a name is unknown."""
         if self.hypotheses != OPEN:
             resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
         resolve_map(self.map, dense=False)
         resolve_link(self.link)
-        resolve_metric(self.metric)
-        if self.conditioning != OPEN:
-            resolve_conditioning(self.conditioning, dense=False)
+        resolve_preconditioner(self.preconditioner)
+        if self.preprocessing != OPEN:
+            resolve_preprocessing(self.preprocessing, dense=False)
         require_half_life(self.half_life)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
@@ -74,14 +78,14 @@ class Method:
             kernel=self.kernel,
             sigma=self.sigma,
             budget=self.budget,
-            metric=self.metric,
-            newcomers=self.newcomers,
-            conditioning=self.conditioning,
+            preconditioner=self.preconditioner,
+            on_new_class=self.on_new_class,
+            preprocessing=self.preprocessing,
             half_life=self.half_life,
         )
 
-    def spelt_out(self) -> Method:
-        """Return the same method, with the strength of its update where it was left open."""
+    def resolved(self) -> Method:
+        """Return the method with the default of `C` resolved."""
         rule = self._rule()
         if isinstance(rule, str) or rule.strength is None:
             return replace(self, C=None)
@@ -89,12 +93,12 @@ class Method:
         return replace(self, C=strength)
 
     def _rule(self) -> UpdateRule | str:
-        """Return the rule; or "bank" and "default", which have rules of their own."""
-        if self.update in ("bank", OPEN):
+        """Return the rule, or the name "ensemble" or "default"."""
+        if self.update in ("ensemble", OPEN):
             if self.C is not None:
                 raise KeslerError(
-                    f"C={self.C:g} says nothing to the update {self.update}, which has a setting "
-                    "of its own: leave it out, or name a rule, pa1 for instance"
+                    f"C={self.C:g} has no effect on the update {self.update}, which has its own "
+                    "setting: omit it, or name a rule such as pa1"
                 )
             return self.update
         rule = resolve_rule(self.update)
@@ -104,7 +108,7 @@ class Method:
 
 
 def chosen(options: Namespace) -> dict[str, Any]:
-    """Return what the command line says of a method, without what it leaves open.
+    """Return the options of a method that are given on the command line.
 
     Examples
     --------
@@ -116,9 +120,9 @@ def chosen(options: Namespace) -> dict[str, Any]:
 
 
 def named_learners(methods: str, defaults: Method) -> dict[str, OnlineClassifier]:
-    """Return a learner for each of some methods, written HYPOTHESES[:UPDATE[:C]] and commas.
+    """Return a learner for each method of a list "HYPOTHESES[:UPDATE[:C]],...".
 
-    Hypotheses without an update have that of `defaults`, or pa1; "default" alone leaves all open.
+    Hypotheses without an update use that of `defaults`, or pa1; "default" alone uses defaults.
 
     Examples
     --------
@@ -128,7 +132,7 @@ def named_learners(methods: str, defaults: Method) -> dict[str, OnlineClassifier
     names = [name.strip() for name in methods.split(",")]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise KeslerError(f"the method {twice!r} is named twice: name each once")
+        raise KeslerError(f"the method {twice!r} is named twice: name each method once")
     return {name: _method(name, defaults).learner() for name in names}
 
 
@@ -140,12 +144,106 @@ def _method(name: str, defaults: Method) -> Method:
         more.append(C)
     if any(more):
         raise KeslerError(
-            f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], as in hybrid:simproj:0.01"
+            f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], such as hybrid:simproj:0.01"
         )
     update = update or (defaults.update if defaults.update != OPEN else _unnamed(hypotheses))
     return replace(defaults, hypotheses=hypotheses, update=update, C=strength)
 
 
 def _unnamed(hypotheses: str) -> str:
-    """Return the update of hypotheses that are named without one."""
+    """Return the default update of named hypotheses."""
     return OPEN if hypotheses == OPEN else "pa1"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The method, input and position of a model that is being learnt.
+
+    Parameters
+    ----------
+    method : dict
+        The fields of its :class:`~kesler.cli.methods.Method`; empty if it was learnt in Python.
+    reading : dict
+        The reading options of its input.
+    input : str
+        The last part of the path of its input.
+    shuffle : int or None
+        The seed with which the rows were shuffled.
+    n_rows : int
+        Number of rows of the input that have been learnt.
+    finished : bool
+        Whether the whole input has been learnt.
+    """
+
+    method: dict[str, Any]
+    reading: dict[str, Any]
+    input: str
+    shuffle: int | None
+    n_rows: int = 0
+    finished: bool = False
+
+
+def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
+    """Return a new learner and its progress; raise KeslerError if the model file exists."""
+    if Path(options.model).exists():
+        raise KeslerError(
+            f"{options.model} exists already: continue with --resume, or name another file"
+        )
+    method = Method(**chosen(options))
+    progress = Progress(
+        asdict(method.resolved()), reading(options), _name(options), options.shuffle
+    )
+    return method.learner(), progress
+
+
+def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
+    """Return the learner of a model file, and its position in INPUT or the start of INPUT."""
+    model = loaded(options.model)
+    progress = progress_of(model)
+    _require_same_method(options, progress)
+    if progress.finished:
+        progress = replace(
+            progress, input=_name(options), shuffle=options.shuffle, n_rows=0, finished=False
+        )
+    _require_same_input(options, progress)
+    return model, replace(progress, reading={**progress.reading, **reading(options)})
+
+
+def loaded(path: str) -> OnlineClassifier:
+    """Return the classifier in a model file."""
+    model = load(path)
+    if not isinstance(model, OnlineClassifier):
+        raise KeslerError(
+            f"{path} contains an {type(model).__name__}, but the command line supports only "
+            "single-label classifiers: use kesler.load in Python"
+        )
+    return model
+
+
+def progress_of(model: OnlineClassifier) -> Progress:
+    """Return the progress in the notes of a model; models without it are finished."""
+    absent = asdict(Progress({}, {}, "", None, finished=True))
+    return Progress(**model.notes_.get("learning", absent))
+
+
+def _require_same_method(options: Namespace, progress: Progress) -> None:
+    for name, value in chosen(options).items():
+        if progress.method.get(name) != value:
+            option = "--" + name.replace("_", "-")
+            raise KeslerError(
+                f"{options.model} was not learnt with {option} {value}, and options cannot "
+                f"change when resuming: omit {option}"
+            )
+
+
+def _require_same_input(options: Namespace, progress: Progress) -> None:
+    if (progress.input, progress.shuffle) != (_name(options), options.shuffle):
+        order = "" if progress.shuffle is None else f" --shuffle {progress.shuffle}"
+        raise KeslerError(
+            f"{options.model} was stopped after {progress.n_rows:,} rows of "
+            f"{progress.input}{order}: continue with that input first"
+        )
+
+
+def _name(options: Namespace) -> str:
+    return Path(options.input).name

@@ -1,4 +1,4 @@
-"""kesler predict: the class of each row."""
+"""kesler predict: prediction of the class of each row."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.cli import inputs
-from kesler.cli.progress import loaded, progress_of
-from kesler.estimators import OnlineClassifier
-from kesler.rows import Rows
+from kesler.cli import files
+from kesler.cli.methods import loaded, progress_of
+from kesler.data.rows import Rows
+from kesler.online.classifier import OnlineClassifier
 
 Ranking = list[tuple[Any, float]]
 """Classes of one row with their scores, best first."""
@@ -24,13 +24,13 @@ Ranking = list[tuple[Any, float]]
 def run(options: Namespace) -> None:
     """Print a line for each row."""
     model = loaded(options.model)
-    stream = inputs.open_input(
+    stream = files.open_input(
         options,
-        {**progress_of(model).reading, **inputs.reading(options)},
+        {**progress_of(model).reading, **files.reading(options)},
         vocabulary=model.vocabulary_,
         grow=False,
         require_labels=False,
-        # Who pipes rows in waits for the answer to each.
+        # Rows from a pipe are answered one by one.
         **({"block_rows": 1} if options.input == "-" else {}),
     )
     model.name_features(stream.vocabulary)
@@ -40,7 +40,7 @@ def run(options: Namespace) -> None:
         sys.stdout.writelines(line(best) + "\n" for best in _rankings(model, block.rows, n_best))
         sys.stdout.flush()
     if stream.n_bad:
-        print(f"kesler: {stream.n_bad} bad rows of {stream.source} have no line", file=sys.stderr)
+        print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
 
 
 def _rankings(model: OnlineClassifier, rows: Rows, n_best: int) -> Iterator[Ranking]:
@@ -50,7 +50,7 @@ def _rankings(model: OnlineClassifier, rows: Rows, n_best: int) -> Iterator[Rank
 
 
 def _best(scores: npt.NDArray[np.float32], n_best: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of the classes of highest score; of equals, first the one met first.
+    """Return the codes of the classes of highest score; ties are in the order of codes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""kesler share: few features that all classes share, and a predictor made of them."""
+"""kesler share: selection of features shared by all classes, and export of a predictor."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ import numpy as np
 from scipy import sparse
 
 from kesler import plots
-from kesler.cli import inputs, outputs, spoken
-from kesler.cli.inputs import Table
+from kesler.cli import files, spoken
+from kesler.cli.files import Table
 from kesler.cli.table import counted, is_watched
-from kesler.compact import CompactPredictor, export
-from kesler.compact.exports import require_exportable
+from kesler.data.readers.stream import Stream
 from kesler.errors import KeslerError
-from kesler.estimators.shareboost import ShareBoostClassifier
-from kesler.readers import Stream
+from kesler.sharing.exports.export import export, require_exportable
+from kesler.sharing.exports.predictor import CompactPredictor
+from kesler.sharing.shareboost import ShareBoostClassifier
 
-# The order in which held-out rows are drawn.
+# The seed for drawing held-out rows.
 SEED = 0
 
 
 def run(options: Namespace) -> None:
-    """Choose features, print the path, and write what else is asked for."""
+    """Select features, print the path, and write the output files."""
     _require_outputs(options)
-    stream = inputs.open_input(options, inputs.reading(options))
-    table, held_out = _parted(options, stream, inputs.whole(stream))
+    stream = files.open_input(options, files.reading(options))
+    table, held_out = _parted(options, stream, files.whole(stream))
     if len(np.unique(table.y)) < 2:
-        raise KeslerError(f"{stream.source} holds rows of one class only: give two classes or more")
+        raise KeslerError(f"{stream.source} has rows of one class only: give two classes or more")
     model = _fitted(options, table, held_out)
     if stream.vocabulary is not None:
-        # scikit-learn takes names from data frames only; what is written should bear them.
+        # scikit-learn reads names from data frames only; output files need them.
         model.feature_names_in_ = np.array(stream.vocabulary.names, dtype=object)
 
     account = _account(stream, model, len(table.y))
     print(_statement(stream, model, account))
     for line in _lines(account["path"]):
         print(line)
-    print(f"\n{account['cost']:,} multiply-accumulates an instance")
+    print(f"\n{account['cost']:,} multiply-accumulates per instance")
     _write(options, stream, model, account)
 
 
 def _require_outputs(options: Namespace) -> None:
-    outputs.require_distinct(options, "valid", "plot", "export", "json")
+    files.require_distinct(options, "valid", "plot", "export", "json")
     for path in (options.plot, options.export, options.json):
-        outputs.require_writable(path)
+        files.require_writable(path)
     if options.plot is not None:
         plots.require_drawable(options.plot)
     if options.export is not None:
@@ -58,7 +58,7 @@ def _require_outputs(options: Namespace) -> None:
 
 
 def _parted(options: Namespace, stream: Stream, table: Table) -> tuple[Table, Table | None]:
-    """Return the rows to fit and those to take the error on."""
+    """Return the training rows and the validation rows."""
     if options.valid is not None:
         return table, _read_alike(options, stream, table.X.shape[1])
     if options.holdout is None:
@@ -67,30 +67,29 @@ def _parted(options: Namespace, stream: Stream, table: Table) -> tuple[Table, Ta
     n_held_out = round(options.holdout * n_rows)
     if not 0 < n_held_out < n_rows:
         raise KeslerError(
-            f"{options.holdout:g} of {counted(n_rows, 'row')} are {n_held_out}: hold out another "
-            "share"
+            f"{options.holdout:g} of {counted(n_rows, 'row')} are {n_held_out}: give another share"
         )
     order = np.random.default_rng(SEED).permutation(n_rows)
     return table.take(np.sort(order[n_held_out:])), table.take(np.sort(order[:n_held_out]))
 
 
 def _read_alike(options: Namespace, stream: Stream, n_features: int) -> Table:
-    """Read the rows of --valid, with the features of INPUT and no other."""
+    """Read the rows of --valid with the features of INPUT; other features are ignored."""
     again = Namespace(**{**vars(options), "input": options.valid})
     names = {"vocabulary": stream.vocabulary, "grow": False}
-    table = inputs.whole(inputs.open_input(again, inputs.reading(options), **names))
+    table = files.whole(files.open_input(again, files.reading(options), **names))
     if not isinstance(table.X, np.ndarray):
         return replace(table, X=_first_columns(table.X, n_features))
     if table.X.shape[1] != n_features:
         raise KeslerError(
             f"the rows of {options.valid} have {table.X.shape[1]} features, those of "
-            f"{stream.source} {n_features}: give rows of the same"
+            f"{stream.source} {n_features}: give rows with the same features"
         )
     return table
 
 
 def _first_columns(X: Any, n_features: int) -> Any:
-    """Return sparse rows with this many columns: others are left out, or empty."""
+    """Return sparse rows truncated or padded to `n_features` columns."""
     known = X.indices < n_features
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[known]
     places = rows, X.indices[known]
@@ -98,7 +97,7 @@ def _first_columns(X: Any, n_features: int) -> Any:
 
 
 def _fitted(options: Namespace, table: Table, held_out: Table | None) -> ShareBoostClassifier:
-    """Return the model; what the command line leaves open is the estimator's choice."""
+    """Return the fitted model; options that are not given have the estimator's defaults."""
     named = {name: getattr(options, name) for name in ("choice", "penalty", "alpha")}
     given = {name: value for name, value in named.items() if value is not None}
     if options.scale is not None:
@@ -107,17 +106,17 @@ def _fitted(options: Namespace, table: Table, held_out: Table | None) -> ShareBo
     model = ShareBoostClassifier(
         options.features, dictionary=options.dictionary, verbose=watched, **given
     )
-    told = None if held_out is None else (held_out.X, held_out.y)
+    eval_set = None if held_out is None else (held_out.X, held_out.y)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        model.fit(table.X, table.y, table.weights, eval_set=told)
+        model.fit(table.X, table.y, table.weights, eval_set=eval_set)
     for each in warned:
         print(f"kesler: {spoken(str(each.message))}", file=sys.stderr)
     return model
 
 
 def _account(stream: Stream, model: ShareBoostClassifier, n_fitted: int) -> dict[str, Any]:
-    """Return a run as JSON can hold it."""
+    """Return a run as a JSON object."""
     predictor = CompactPredictor.of(model)
     rounds = zip(predictor.names, model.path_, strict=True)
     return {
@@ -151,7 +150,7 @@ def _statement(stream: Stream, model: ShareBoostClassifier, account: dict[str, A
 
 
 def _lines(path: list[dict[str, Any]]) -> list[str]:
-    r"""Return the table of choices.
+    r"""Return the lines of the table of selected features.
 
     Examples
     --------
@@ -166,10 +165,10 @@ def _lines(path: list[dict[str, Any]]) -> list[str]:
     ]
     for i, each in enumerate(path, start=1):
         error = each["validation_error"]
-        told = "-" if error is None else f"{100 * error:.2f}"
+        percent = "-" if error is None else f"{100 * error:.2f}"
         lines.append(
             f"{i:>5}  {each['feature']:{width}}{each['loss']:>13.5f}{each['gradient_norm']:>12.5f}"
-            f"{told:>10}{each['seconds']:>11.2f}"
+            f"{percent:>10}{each['seconds']:>11.2f}"
         )
     return lines
 
@@ -189,4 +188,4 @@ def _write(
         plots.save_feature_curves(curves, options.plot, title, measure)
         print(f"figure: {options.plot}")
     if options.json is not None:
-        outputs.write_json(options.json, account)
+        files.write_json(options.json, account)

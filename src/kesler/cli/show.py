@@ -1,4 +1,4 @@
-"""kesler show: what a model file holds."""
+"""kesler show: contents of a model file."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kesler import model_file
-from kesler.sparse_weights import is_sparse
+from kesler.data import model_file
+from kesler.learner.weights import WEIGHTS, is_sparse
 
-SHOWN = 10  # of the classes, and of the names of features
+SHOWN = 10  # maximum number of classes and feature names to print
 
 
 def run(options: Namespace) -> None:
-    """Print what the file holds, a line each, or as one JSON object."""
+    """Print the contents of the file as lines, or as one JSON object."""
     found = account(options.model)
     if options.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return
-    lines = {name.replace("_", " "): _told(name, value) for name, value in found.items()}
+    lines = {name.replace("_", " "): _line(name, value) for name, value in found.items()}
     width = max(map(len, lines)) + 2
     for name, line in lines.items():
         if line:
@@ -28,29 +28,29 @@ def run(options: Namespace) -> None:
 
 
 def account(path: str) -> dict[str, Any]:
-    """Return what a model file holds, as JSON can hold it.
+    """Return the contents of a model file as a JSON object.
 
-    The file says it all by itself: neither the user's own parts nor compiled code are needed.
+    This needs neither user-defined parts nor compiled code.
     """
     arrays, metadata = model_file.load(path)
-    n_trials, n_mistakes = arrays["counters"][:2].tolist()
+    n_trials, n_mistakes = arrays["counts"][:2].tolist()
     intercept = metadata.get("constant", 0.0)
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,
         "estimator": metadata["estimator"],
         "hypotheses": list(map(_hypothesis, metadata["parts"])),
-        "update": _spelt(metadata["rule"]),
-        "link": _spelt(metadata.get("link")),
-        "metric": _spelt(metadata.get("metric")),
-        "newcomers": metadata.get("newcomers"),
+        "update": _expression(metadata["rule"]),
+        "link": _expression(metadata.get("link")),
+        "preconditioner": _expression(metadata.get("preconditioner")),
+        "on_new_class": metadata.get("on_new_class"),
         "averaged": metadata.get("averaged", False),
-        "kernel": _spelt((metadata.get("kernel") or {}).get("part")),
+        "kernel": _expression((metadata.get("kernel") or {}).get("part")),
         "costs": metadata.get("costs"),
         "intercept": intercept,
-        "conditioning": _conditioning(metadata.get("conditioning"), arrays),
+        "preprocessing": _preprocessing(metadata.get("preprocessing"), arrays),
         "half_life": metadata.get("half_life"),
-        "sparse_weights": len(arrays["weights.0"]) if is_sparse(arrays) else None,
+        "sparse_weights": len(arrays[WEIGHTS]) if is_sparse(arrays) else None,
         "trials": n_trials,
         "mistakes": n_mistakes,
         "features": max(0, metadata["n_features"] - bool(intercept)),
@@ -62,28 +62,28 @@ def account(path: str) -> dict[str, Any]:
 
 
 def _hypothesis(part: Mapping[str, Any]) -> str:
-    """Return a part as Python writes it."""
-    return f"{part['kind']}({_spelt(part['map']) or ''})"
+    """Return the Python expression of a part of the hypotheses."""
+    return f"{part['kind']}({_expression(part['map']) or ''})"
 
 
-def _conditioning(
+def _preprocessing(
     described: Mapping[str, Any] | None, arrays: model_file.Arrays
 ) -> dict[str, Any] | None:
-    """Return what is done to rows, and of how many rows and features it knows."""
+    """Return the preprocessing and the numbers of rows and features in its statistics."""
     if described is None:
         return None
-    n_met = int(arrays["past"].any(axis=1).sum())
-    worth = arrays["forgetting"][1] if "forgetting" in arrays else 1.0
-    n_rows = (arrays["past_rows"] / worth).item()
-    return {"part": _spelt(described), "rows": n_rows, "features": n_met}
+    n_seen = int(arrays["preprocessing.statistics"].any(axis=1).sum())
+    decay = arrays["decay.row"][0] if "decay.row" in arrays else 1.0
+    n_rows = (arrays["preprocessing.seen"] / decay).item()
+    return {"part": _expression(described), "rows": n_rows, "features": n_seen}
 
 
-def _spelt(described: Mapping[str, Any] | None) -> str | None:
-    """Return a part that `kesler.parts` described as Python writes it.
+def _expression(described: Mapping[str, Any] | None) -> str | None:
+    """Return the Python expression of a part described by `kesler.parts.description`.
 
     Examples
     --------
-    >>> _spelt({"name": "MIRA", "fields": {"C": 0.5}})
+    >>> _expression({"name": "MIRA", "fields": {"C": 0.5}})
     'MIRA(C=0.5)'
     """
     if described is None:
@@ -94,11 +94,11 @@ def _spelt(described: Mapping[str, Any] | None) -> str | None:
     return f"{described['name']}({', '.join(fields)})"
 
 
-def _told(name: str, value: Any) -> str:
-    """Return what a line says, nothing where there is nothing to say."""
-    if name == "conditioning" and value is not None:
-        kept = f", {value['features']:,} features" if value["features"] else ""
-        return f"{value['part']}, over {value['rows']:,.10g} rows{kept}"
+def _line(name: str, value: Any) -> str:
+    """Return the text of a line, empty if the line is omitted."""
+    if name == "preprocessing" and value is not None:
+        stored = f", {value['features']:,} features" if value["features"] else ""
+        return f"{value['part']}, over {value['rows']:,.10g} rows{stored}"
     if name == "half_life" and value is not None:
         return f"{value:,.10g} rows"
     if name == "hypotheses":

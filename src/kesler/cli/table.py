@@ -1,4 +1,4 @@
-"""The table: a comparison as it is printed, while it runs and when it is done."""
+"""The printed table of a comparison and its summary."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from textwrap import fill
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
-from kesler.progressive import Comparison, Line, MethodResult
-from kesler.readers import Block, Stream
+from kesler.evaluation.comparison import Comparison, Line, MethodResult
 
 if TYPE_CHECKING:
-    from kesler.bounds import MistakeBound
+    from kesler.evaluation.bounds import MistakeBound
 
 GAP = "   "
-# The first trial compiles the loops: after so many seconds someone who waits should be told.
+# Seconds after which a notice is printed, since the first trial may compile the loops.
 PATIENCE = 3.0
-COMPILING = "kesler: compiling the loops, once on this machine: up to half a minute"
-LEGEND = "Mistakes in % of the trials so far (error) and of those since the line above (last)"
+COMPILING = "kesler: compiling the loops (once on this machine, up to half a minute)"
+LEGEND = "Mistakes in % of the trials so far (error) and of those since the previous line (last)"
 
 
 def print_run(comparison: Comparison, blocks: Iterable[Block]) -> list[Line]:
@@ -41,7 +41,7 @@ def print_run(comparison: Comparison, blocks: Iterable[Block]) -> list[Line]:
 
 
 def started(timer: Timer, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield blocks; with the first, start a timer: reading it may take as long as it likes."""
+    """Yield blocks; start a timer after the first block has been read."""
     for i, block in enumerate(blocks):
         if i == 0 and is_watched():
             timer.start()
@@ -49,7 +49,7 @@ def started(timer: Timer, blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def is_watched() -> bool:
-    """Whether someone looks at standard error while it is written."""
+    """Return whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 
@@ -68,7 +68,7 @@ def heading(methods: Iterable[str]) -> str:
 
 
 def row(line: Line) -> str:
-    """Return a line of the table, to stand under `heading`.
+    """Return a line of the table below `heading`.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def row(line: Line) -> str:
 
 
 def statement(stream: Stream, comparison: Comparison) -> str:
-    """Return the one line that says what was read."""
+    """Return a line with the source and its numbers of rows, features and classes."""
     counts = [
         counted(stream.n_rows, "row"),
         counted(comparison.n_features, "feature"),
@@ -97,9 +97,9 @@ def statement(stream: Stream, comparison: Comparison) -> str:
 def summary(
     results: Mapping[str, MethodResult], bounds: Mapping[str, MistakeBound | KeslerError]
 ) -> str:
-    """Return the lines that sum up each method, those with the fewest mistakes marked.
+    """Return the summary of each method, with a mark for the fewest mistakes.
 
-    Bounds stand beside the mistakes, and in a line each below.
+    Bounds are printed in a column, and below in one paragraph for each method.
 
     Examples
     --------
@@ -143,5 +143,5 @@ def _rate(rows_per_second: float | None) -> str:
 
 
 def counted(n: int, one: str, many: str = "") -> str:
-    """Return a number and what it counts."""
+    """Return a number with its noun."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -1,11 +1,11 @@
-"""Mixing: one learner made of several that learnt apart, after they began as the same.
+"""Mixing: combination of learners that were trained separately from the same initial state.
 
-Weights are mixed by shares that sum to 1, and so is what their step sizes follow from: were that
-added up, steps would shrink as if one learner had gone over all shards, and weights that were mixed
-would lag behind (held-out errors after four epochs on eight shards of LETTER and Pendigits were
-higher by 2 to 20 %). What is a sum over rows is added up: what each learner added to what all began
-with. Classes, groups and features are numbered as they were met, one
-learner after the other.
+Weights are averaged with shares that sum to 1, and so are the statistics that determine their step
+sizes: with summed statistics, step sizes would decrease as if one learner had learnt all shards,
+and mixed weights would learn too slowly (held-out errors after four epochs on eight shards of
+LETTER and Pendigits were higher by 2 to 20 %). Sums over rows are added: the initial value plus the
+increase of each learner. Classes, groups and features are numbered in the order in which they were
+seen, one learner after the other.
 """
 
 from __future__ import annotations
@@ -17,73 +17,80 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.bank_machine import BankMachine
-from kesler.classes import Label
-from kesler.conditioning import Ranges, ZScores
+from kesler.data.labels import Label
 from kesler.errors import KeslerError
-from kesler.hypotheses import Grouped, Ordered, Part, PerClass
-from kesler.kernel_machine import KernelMachine
-from kesler.links import Linear
-from kesler.machine import Machine
+from kesler.learner.ensemble import EnsembleLearner
+from kesler.learner.kernel_learner import KernelLearner
+from kesler.learner.learner import Learner
+from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass
+from kesler.parts.links.link import Linear
+from kesler.parts.preprocessing import Ranges, ZScores
+from kesler.state.fields import Field, fields_of, number_type
+from kesler.state.records import COUNTS, LearnerRecord
+from kesler.state.records import RATES as RATES_RECORD
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 Places = npt.NDArray[np.int64]
 
-# Numbers of `counters`, of `metric_numbers`, of `calibration` and of `past` for ranges; columns of
-# `statistics.pooled`: as `kesler.compiled` has them.
-N_COUNTED, KNOWN = 2, 2
-GAIN, N_SCALED, SCALED_LENGTH = 2, 3, 4
-INFORMATION = 1
+# Columns of `statistics.pooled`, as in `kesler.compiled`.
 POOLED_COUNT, POOLED_MEAN, POOLED_SQUARES = 0, 1, 2
+# Statistics that are recomputed from others.
+DERIVED = ("centre", "sharpness", "height")
+# Names of the arrays in a model file.
+WEIGHTS, STATES, EVIDENCE = "weights.values", "weights.states", "preconditioner.evidence"
+SCALES, RATES = "preconditioner.scales", "preconditioner.rates"
+SUMS, TOTALS, POOLED = "statistics.sums", "statistics.totals", "statistics.pooled"
+MOMENTS, AMOUNTS, TOTAL = "statistics.moments", "statistics.amounts", "statistics.total"
+DIVISORS, PAST, N_ROWS = "statistics.divisors", "preprocessing.statistics", "preprocessing.seen"
 
 
-def require_mixable(machine: Any) -> None:
-    """Raise a sentence that says why, if a learner's weights cannot be mixed."""
-    if isinstance(machine, BankMachine):
+def require_mixable(learner: Any) -> None:
+    """Raise if the weights of a learner cannot be mixed."""
+    if isinstance(learner, EnsembleLearner):
         raise KeslerError(
-            "a bank cannot be mixed, whose members are weighed by how they did on the same rows: "
-            "learn each of them by itself"
+            "ensembles cannot be mixed, since their members are weighted by errors on the same "
+            "rows: learn each member separately"
         )
-    if isinstance(machine, KernelMachine):
+    if isinstance(learner, KernelLearner):
         raise KeslerError(
-            f"{machine.kernel!r}: hypotheses over a kernel are sums over support vectors, which "
-            "grow with every shard and have no mean of the same size: leave the kernel out"
+            f"{learner.kernel!r}: hypotheses over a kernel are sums over support vectors, which "
+            "grow with every shard and have no mean of the same size: set kernel=None"
         )
     reasons = {
-        f"{machine.rule!r} moves weights by itself": machine.rule.update is not None,
-        f"under {machine.link!r} a mean of weights follows from no sum": not isinstance(
-            machine.link, Linear
+        f"{learner.rule!r} computes its own updates": learner.rule.update is not None,
+        f"weights under {learner.link!r} have no mean that follows from sums": not isinstance(
+            learner.link, Linear
         ),
-        "half_life fades the past row by row, but rows of several shards come in no order": (
-            machine.half_life is not None
+        "half_life needs an order of the rows, which several shards do not have": (
+            learner.half_life is not None
         ),
-        "ratings by sub-experts are not read from partitions": machine.takes_ratings,
-        "thresholds of ranks that a shard has not met are nowhere": any(
-            isinstance(part, Ordered) for part in machine.parts
+        "ratings by sub-experts are not read from partitions": learner.takes_ratings,
+        "a shard has no thresholds for ranks that it has not seen": any(
+            isinstance(part, Ordered) for part in learner.parts
         ),
     }
     for reason, holds in reasons.items():
         if holds:
             raise KeslerError(
-                f"{reason}, so that parameters cannot be mixed: choose an update rule in the "
-                "linear link, over features, that does not forget"
+                f"{reason}, so parameters cannot be mixed: choose an update rule with the linear "
+                "link, features instead of ratings, and no half_life"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Numbering:
-    """Who is who: labels, groups of each part and features, in the order of their numbers.
+    """The labels, the groups of each part and the features, in the order of their numbers.
 
     Parameters
     ----------
     labels : list of labels
-    groups : list of lists of groups, one a part
-    members : list of mappings {label: groups}, one a part
+    groups : list of lists of groups, one for each part
+    members : list of mappings {label: groups}, one for each part
     names : list of str or None
-        Of the features; None if they are known by position.
+        Names of the features; None if they are identified by position.
     n_features : int
-        The constant one among them.
+        Number of features, including the constant one.
     """
 
     labels: list[Label]
@@ -93,24 +100,24 @@ class Numbering:
     n_features: int
 
     @classmethod
-    def of(cls, machine: Machine, names: list[str] | None) -> Numbering:
-        """Return that of one learner."""
-        groups = [list(each) for each in machine.groups]
-        n_virtual = machine.classes.n_virtual
+    def of(cls, learner: Learner, names: list[str] | None) -> Numbering:
+        """Return the numbering of one learner."""
+        groups = [list(each) for each in learner.groups]
+        n_virtual = learner.classes.n_virtual
         members = [
             {
                 label: [groups[i][column] for column in columns]
                 for label, columns in zip(
-                    machine.classes.labels, machine.memberships[i][n_virtual:], strict=False
+                    learner.classes.labels, learner.memberships[i][n_virtual:], strict=False
                 )
             }
             for i in range(len(groups))
         ]
-        return cls(list(machine.classes.labels), groups, members, names, machine.n_features)
+        return cls(list(learner.classes.labels), groups, members, names, learner.n_features)
 
     @classmethod
     def merged(cls, each: Sequence[Numbering], constant: bool) -> Numbering:
-        """Return that of all, the first ones first."""
+        """Return the union of numberings, in their order."""
         names = None if each[0].names is None else _union(one.names or [] for one in each)
         n_features = max(one.n_features for one in each)
         parts = range(len(each[0].groups))
@@ -133,17 +140,17 @@ def _merged_members(each: Sequence[dict[Label, list[Hashable]]]) -> dict[Label, 
 
 
 class Alignment:
-    """Where the numbers of one learner stand among those of all.
+    """The mapping from the numbers of one learner to those of all learners.
 
     Parameters
     ----------
-    machine : Machine
+    learner : Learner
     own, everyone : Numbering
     """
 
-    def __init__(self, machine: Machine, own: Numbering, everyone: Numbering) -> None:
-        n_virtual, constant = machine.classes.n_virtual, bool(machine.constant)
-        self.machine, self.own, self.everyone = machine, own, everyone
+    def __init__(self, learner: Learner, own: Numbering, everyone: Numbering) -> None:
+        n_virtual, constant = learner.classes.n_virtual, bool(learner.constant)
+        self.learner, self.own, self.everyone = learner, own, everyone
         known = {label: n_virtual + number for number, label in enumerate(own.labels)}
         self.classes = np.array(
             [*range(n_virtual), *(known.get(label, -1) for label in everyone.labels)],
@@ -152,36 +159,29 @@ class Alignment:
         self.features = _feature_places(own, everyone, constant)
 
     def arrays(self) -> Arrays:
-        """Return what was learnt, as it would be by the numbers of all."""
-        return {name: self._placed(name, array) for name, array in self.machine.arrays().items()}
+        """Return the arrays of the learner, reordered to the numbers of all learners."""
+        return {name: self._placed(name, array) for name, array in self.learner.arrays().items()}
 
     def _placed(self, name: str, array: Array) -> Array:
-        kind, _, rest = name.partition(".")
-        if kind in ("weights", "evidence", "states"):
-            return self._hypotheses(kind, int(rest), array)
-        if name in ("past", "scales", "statistics.pooled"):
-            return _at(array, self.features, 0)
-        if kind == "statistics":
-            return _at(_at(array, self.features, 0), self.classes, 1)
-        if kind == "totals":
-            return _at(array, self.classes, 0)
-        if kind == "moments":
-            return _at(_at(array, self.features, 2), self.classes, 1)
-        if kind == "amounts":
-            return np.concatenate([array[:1], _at(array[1:], self.classes, 0)])
+        field, part = field_of(name)
+        begins_at = 0.0
+        if name.startswith(WEIGHTS):
+            begins_at = getattr(self.learner.parts[part], "begins_at", 0.0)
+        for axis, kind in enumerate(field.axes):
+            if kind in ("feature", "row"):
+                array = _at(array, self.features, axis, begins_at)
+            elif kind == "class":
+                array = _at(array, self.classes, axis)
+            elif kind == "hypothesis":
+                array = _at(array, self._columns(self.learner.parts[part], part), axis)
         return array
-
-    def _hypotheses(self, kind: str, i: int, array: Array) -> Array:
-        part = self.machine.parts[i]
-        begins_at = getattr(part, "begins_at", 0.0) if kind == "weights" else 0.0
-        return _at(_at(array, self.features, -2, begins_at), self._columns(part, i), -1)
 
     def _columns(self, part: Part, i: int) -> Places:
         if isinstance(part, PerClass):
-            if self.machine.newcomers != "virtual":
+            if self.learner.on_new_class != "inherit":
                 return self.classes
-            # The last column is that of the virtual class, where classes begin.
-            n_own = len(self.machine.classes)
+            # The last column is that of the virtual class: the initial weights of classes.
+            n_own = len(self.learner.classes)
             return np.append(np.where(self.classes < 0, n_own, self.classes), n_own)
         if isinstance(part, Grouped):
             return _places(self.own.groups[i], self.everyone.groups[i])
@@ -193,7 +193,7 @@ def _feature_places(own: Numbering, everyone: Numbering, constant: bool) -> Plac
         numbers = np.arange(everyone.n_features)
         return np.where(numbers < own.n_features, numbers, -1)
     named = _places(own.names, everyone.names)
-    # A learner may know of more names than it has met: these have no numbers in its arrays.
+    # A learner may have more names than features in its arrays.
     numbers = np.where(named + constant < own.n_features, named + constant, -1)
     return np.concatenate([np.arange(int(constant)), np.where(named < 0, -1, numbers)])
 
@@ -204,9 +204,9 @@ def _places(own: Sequence[Any], everyone: Sequence[Any]) -> Places:
 
 
 def _at(array: Array, places: Places, axis: int, missing: float = 0.0) -> Array:
-    """Return the array with these places of one axis; -1 stands for what is not there.
+    """Return the array with these indices along an axis; -1 selects the value `missing`.
 
-    An axis that is empty, since nothing of the kind is kept, stays so.
+    An axis of length 0, for which nothing is stored, is not changed.
     """
     if not array.shape[axis]:
         return array
@@ -217,25 +217,25 @@ def _at(array: Array, places: Places, axis: int, missing: float = 0.0) -> Array:
 
 
 class Mixture:
-    """What a mixed learner keeps, put together from learners that come one by one.
+    """The arrays of a mixed learner, to which learners are added one after the other.
 
     Parameters
     ----------
-    blank : Machine
-        As all learners began, with nothing learnt.
+    blank : Learner
+        An unfitted learner with the same parameters.
     everyone : Numbering
-        Of all.
-    base : Machine or None
-        What all began from, None for nothing learnt.
+        The numbering of all learners.
+    base : Learner or None
+        The learner from which all learners started; None if they started unfitted.
     base_names : list of str or None
-        Of its features.
+        Names of its features.
     """
 
     def __init__(
         self,
-        blank: Machine,
+        blank: Learner,
         everyone: Numbering,
-        base: Machine | None,
+        base: Learner | None,
         base_names: list[str] | None,
     ) -> None:
         self.blank, self.everyone = blank, everyone
@@ -245,99 +245,105 @@ class Mixture:
             self._base = self._summable(self._aligned(base, base_names))
         self._found: Arrays = {}
 
-    def add(self, machine: Machine, names: list[str] | None, share: float) -> None:
-        """Mix one more learner in.
+    def add(self, learner: Learner, names: list[str] | None, share: float) -> None:
+        """Add a learner.
 
         Parameters
         ----------
-        machine : Machine
+        learner : Learner
         names : list of str or None
-            Of its features.
+            Names of its features.
         share : float
-            What its weights count; all shares sum to 1.
+            The coefficient of its weights; all shares sum to 1.
         """
-        for name, array in self._summable(self._aligned(machine, names)).items():
+        for name, array in self._summable(self._aligned(learner, names)).items():
             self._found[name] = self._mixed(name, array, share)
 
     @property
     def _has_moments(self) -> bool:
         return "centre" in self.blank.statistics
 
-    def _aligned(self, machine: Machine, names: list[str] | None) -> Arrays:
-        own = Numbering.of(machine, names)
-        return Alignment(machine, own, self.everyone).arrays()
+    def _aligned(self, learner: Learner, names: list[str] | None) -> Arrays:
+        own = Numbering.of(learner, names)
+        return Alignment(learner, own, self.everyone).arrays()
 
     def _mixed(self, name: str, array: Array, share: float) -> Array:
-        kind = name.partition(".")[0]
-        if kind in ("weights", "evidence", "calibration"):
+        if name.startswith((WEIGHTS, EVIDENCE, "calibration")):
             return np.asarray(self._found.get(name, 0.0) + share * array)
         base = self._base.get(name)
-        if kind in ("scales", "extremes"):
+        if name in (SCALES, "extremes"):
             return np.asarray(np.maximum(self._found.get(name, array), array))
-        if kind == "firsts":
+        if name == "firsts":
             found = self._found.get(name, array if base is None else base)
             return np.where(found[-1] > 0.5, found, array)
-        if kind == "origins":
+        if name == "origins":
             return self._found.get(name, array if base is None else base)
         begun = np.zeros_like(array) if base is None else base
         return np.asarray(self._found.get(name, begun) + (array - begun))
 
-    # ---- in a form in which sums over rows add up ----------------------------------------------
+    # ---- conversion to sums over rows ----------------------------------------------------------
 
     def _summable(self, arrays: Arrays) -> Arrays:
-        """Return the arrays of a learner so that each is mixed by itself."""
+        """Return the arrays of a learner in a form in which each is mixed separately."""
         found = {name: array.astype(np.float64) for name, array in arrays.items()}
-        n_trials, blank = found["counters"][0], self.blank
+        n_trials, blank = named("counts", found)["n_trials"], self.blank
         for i in range(len(blank.parts)):
-            if f"states.{i}" in found:  # the sum of the weights after each trial
-                found[f"states.{i}"] = n_trials * found[f"weights.{i}"] - found[f"states.{i}"][0]
-            if blank.metric.unit == "features":
-                found[f"weights.{i}"] *= self._units(found["scales"])
-        if "statistics.first" in found:
-            first = found.pop("statistics.first"), found.pop("totals.first")[None]
-            found["firsts"] = np.concatenate(first)
+            weights, states = f"{WEIGHTS}.{i}", f"{STATES}.{i}"
+            if states in found:  # the sum of the weights after each trial
+                found[states] = n_trials * found[weights] - found[states][0]
+            if blank.preconditioner.unit == "features":
+                found[weights] *= self._units(found[SCALES])
+        if "first" in blank.statistics:
+            layer = blank.statistics.index("first")
+            found["firsts"] = np.concatenate([found[SUMS][layer], found[TOTALS][layer, None]])
+        for name in ("first", *DERIVED):
+            if name in blank.statistics:
+                layer = blank.statistics.index(name)
+                found[SUMS][layer], found[TOTALS][layer] = 0, 0
         if "calibration" in found:
             found["calibration"] = _logged(found["calibration"])
-        found.pop("divisors", None)
         if self._has_moments:
-            amounts = found["amounts"]
-            self._add_up(found, "moments", amounts[1:, None], *found.pop("moments"))
-            pooled = found["statistics.pooled"].T
-            self._add_up(found, "pooled", amounts[0], pooled[POOLED_MEAN], pooled[POOLED_SQUARES])
+            self._add_up(found, "moments", found[AMOUNTS][:, None], *found.pop(MOMENTS))
+            pooled = found[POOLED].T
+            self._add_up(
+                found, "pooled", found[TOTAL][0], pooled[POOLED_MEAN], pooled[POOLED_SQUARES]
+            )
         self._condition(found)
-        for derived in ("centre", "sharpness", "height"):
-            found.pop(f"statistics.{derived}", None)
-            found.pop(f"totals.{derived}", None)
         return found
 
     def _condition(self, found: Arrays) -> None:
-        """Bring what conditioning keeps into the form of sums, or of largest values."""
-        if isinstance(self.blank.conditioning, ZScores):
-            self._add_up(found, "past", found["past_rows"][0], *found.pop("past").T)
-        elif isinstance(self.blank.conditioning, Ranges):
-            origin, lowest, highest = found.pop("past").T
+        """Convert the statistics of preprocessing to sums or largest values."""
+        if isinstance(self.blank.preprocessing, ZScores):
+            self._add_up(found, "running", found[N_ROWS][0], *found.pop(PAST).T)
+        elif isinstance(self.blank.preprocessing, Ranges):
+            origin, lowest, highest = found.pop(PAST).T
             found["origins"], found["extremes"] = origin, np.stack([-lowest, highest])
 
     def _units(self, scales: Array) -> Array:
-        """Return what weights are multiplied by to be the same in all units."""
-        power = 1 if self.blank.metric.follows == "gradients" else 2
+        """Return the factors that make weights independent of the units of features."""
+        power = 1 if self.blank.preconditioner.follows == "gradients" else 2
         return (np.where(scales > 0, scales, 1.0) ** power)[:, None]
 
     def _add_up(self, found: Arrays, name: str, n: Any, means: Array, squares: Array) -> None:
-        """Replace means and squares about them by sums about a centre that is the same for all."""
+        """Convert means and squared deviations to sums about a centre shared by all learners."""
         centre = self._centres.setdefault(name, means)
         off = means - centre
         found[f"sums.{name}"] = n * off
         found[f"squares.{name}"] = squares + n * off * off
 
-    # ---- and back ------------------------------------------------------------------------------
+    # ---- conversion from sums ------------------------------------------------------------------
 
-    def machine(self) -> Machine:
+    def learner(self) -> Learner:
         """Return the mixed learner."""
         blank, everyone, found = self.blank, self.everyone, self._found
         n_virtual = blank.classes.n_virtual
-        found["counters"] = np.append(found["counters"][:N_COUNTED], [0, 0])
-        found["counters"][KNOWN] = n_virtual + len(everyone.labels)
+        counted = named("counts", found)
+        found["counts"] = numbers_of(
+            COUNTS,
+            n_trials=counted["n_trials"],
+            n_mistakes=counted["n_mistakes"],
+            n_classes=n_virtual + len(everyone.labels),
+        )
         self._take_back(found)
         blank.classes.encode(everyone.labels)
         groups = [{group: number for number, group in enumerate(g)} for g in everyone.groups]
@@ -355,63 +361,77 @@ class Mixture:
                 zip(blank.parts, groups, everyone.members, strict=True)
             )
         ]
-        blank.restore(found, everyone.n_features, 0, groups, memberships)
-        blank.restate()
+        stored = {
+            name: array.astype(number_type(field_of(name)[0])) for name, array in found.items()
+        }
+        blank.restore(stored, everyone.n_features, 0, groups, memberships)
+        blank.recompute()
         return blank
 
     def _take_back(self, found: Arrays) -> None:
-        """Bring arrays back into the form in which learners keep them."""
-        n_trials, blank = found["counters"][0], self.blank
+        """Convert arrays back to the form in which learners store them."""
+        n_trials, blank = named("counts", found)["n_trials"], self.blank
         for i in range(len(blank.parts)):
-            if blank.metric.unit == "features":
-                found[f"weights.{i}"] /= self._units(found["scales"])
-            if f"states.{i}" in found:
-                found[f"states.{i}"] = (n_trials * found[f"weights.{i}"] - found[f"states.{i}"])[
-                    None
-                ]
+            weights, states = f"{WEIGHTS}.{i}", f"{STATES}.{i}"
+            if blank.preconditioner.unit == "features":
+                found[weights] /= self._units(found[SCALES])
+            if states in found:
+                found[states] = (n_trials * found[weights] - found[states])[None]
         if "firsts" in found:
-            first = found.pop("firsts")
-            found["statistics.first"], found["totals.first"] = first[:-1], first[-1]
+            layer, first = blank.statistics.index("first"), found.pop("firsts")
+            found[SUMS][layer], found[TOTALS][layer] = first[:-1], first[-1]
         if "calibration" in found:
             found["calibration"] = _unlogged(found["calibration"])
-        if "metric_numbers" in found:
-            numbers = found["metric_numbers"]
-            length = numbers[SCALED_LENGTH]
-            numbers[GAIN] = numbers[N_SCALED] / length if length > 0 else 1.0
+        if RATES in found:
+            rates = named(RATES, found)
+            length = rates["scaled_length"]
+            rates["gain"] = rates["n_scaled"] / length if length > 0 else 1.0
+            found[RATES] = numbers_of(RATES_RECORD, **rates)
         if self._has_moments:
-            amounts, pooled = found["amounts"], found["statistics.pooled"]
-            found["moments"] = self._apart(found, "moments", amounts[1:, None])
-            pooled[:, [POOLED_MEAN, POOLED_SQUARES]] = self._apart(found, "pooled", amounts[0]).T
-        if "amounts" in found:
-            found["divisors"] = np.zeros((4, 0))  # computed anew
-        for name in self.blank.statistics:
-            # What follows from others is computed anew, and has no sums.
-            shape = (self.everyone.n_features, len(found["amounts"]) - 1) if name in DERIVED else ()
-            if shape:
-                found[f"statistics.{name}"] = np.zeros(shape)
-                found[f"totals.{name}"] = np.zeros(shape[1])
-        if "sums.past" in found:
-            found["past"] = self._apart(found, "past", found["past_rows"][0]).T
+            found[MOMENTS] = self._apart(found, "moments", found[AMOUNTS][:, None])
+            pooled = self._apart(found, "pooled", found[TOTAL][0])
+            found[POOLED][:, [POOLED_MEAN, POOLED_SQUARES]] = pooled.T
+        if DIVISORS in found:
+            found[DIVISORS][:] = 0  # recomputed
+        if "sums.running" in found:
+            found[PAST] = self._apart(found, "running", found[N_ROWS][0]).T
         if "extremes" in found:
             lowest, highest = found.pop("extremes")
-            found["past"] = np.stack([found.pop("origins"), -lowest, highest], axis=1)
+            found[PAST] = np.stack([found.pop("origins"), -lowest, highest], axis=1)
 
     def _apart(self, found: Arrays, name: str, n: Any) -> Array:
-        """Return means and squares about them, from sums about a centre."""
+        """Return means and squared deviations from sums about a centre."""
         off = found.pop(f"sums.{name}") / np.where(n > 0, n, 1.0)
         squares = found.pop(f"squares.{name}") - n * off * off
         return np.stack([self._centres[name] + off, np.maximum(squares, 0.0)])
 
 
-DERIVED = ("centre", "sharpness", "height")
+def field_of(name: str) -> tuple[Field, int]:
+    """Return the field of an array of a learner, and the number of its part."""
+    fields = fields_of(LearnerRecord)
+    if name in fields:
+        return fields[name], 0
+    table, _, part = name.rpartition(".")
+    return fields[table], int(part)
+
+
+def named(name: str, found: Arrays) -> dict[str, float]:
+    """Return the numbers of a record by name."""
+    return dict(zip(field_of(name)[0].dtype.names, found[name].tolist(), strict=True))
+
+
+def numbers_of(record: np.dtype[Any], **numbers: float) -> Array:
+    """Return the numbers of a record, with 0 for missing names."""
+    return np.array([numbers.get(name, 0.0) for name in record.names or ()])
 
 
 def _logged(calibration: Array) -> Array:
-    """Return a calibration whose temperature is a logarithm, and what it counts beside it."""
-    taught = float(calibration[INFORMATION] > 0)
-    return np.array([taught * np.log(calibration[0]), *calibration[1:], taught])
+    """Return a calibration with the logarithm of its temperature, and its count at the end."""
+    inverse, information, *others = calibration
+    is_learnt = float(information > 0)
+    return np.array([is_learnt * np.log(inverse), information, *others, is_learnt])
 
 
 def _unlogged(calibration: Array) -> Array:
-    logarithm, *others, taught = calibration
-    return np.array([np.exp(logarithm / taught) if taught > 0 else 1.0, *others])
+    logarithm, *others, is_learnt = calibration
+    return np.array([np.exp(logarithm / is_learnt) if is_learnt > 0 else 1.0, *others])

@@ -1,7 +1,7 @@
-r"""Iterative parameter mixing: online learners on rows that are spread over machines.
+r"""Iterative parameter mixing: online learners on rows that are distributed over machines.
 
-Each epoch every shard begins with the same weights and learns its rows once; then the weights of
-all are mixed (McDonald, Hall and Mann 2010, Figure 3):
+In each epoch every shard starts with the same weights and learns from its rows once; then the
+weights of all shards are mixed (McDonald, Hall and Mann 2010, Figure 3):
 
 .. math:: w^{(i,n)} = \text{one pass over shard } i \text{ from } w^{(n-1)}, \qquad
     w^{(n)} = \sum_i \mu_{i,n} w^{(i,n)}, \qquad \sum_i \mu_{i,n} = 1
@@ -18,31 +18,31 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from sklearn.base import clone
 
+from kesler.data.rows import Rows, Vocabulary
 from kesler.distributed.mixing import Mixture, Numbering, require_mixable
 from kesler.distributed.partitions import Partitions
 from kesler.distributed.scattered import Scattered, resolve_client, sent
 from kesler.distributed.shards import Description, Shard, require_alike
 from kesler.errors import KeslerError
-from kesler.estimators.base import OnlineLearner
-from kesler.machine import Machine
-from kesler.rows import Rows, Vocabulary
+from kesler.learner.learner import Learner
+from kesler.online.base import OnlineLearner
 
-Learner = TypeVar("Learner", bound=OnlineLearner)
+Model = TypeVar("Model", bound=OnlineLearner)
 Mixing = Literal["mistakes", "uniform"]
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What came of one pass over all shards.
+    """The result of one pass over all shards.
 
     Attributes
     ----------
     number : int
-        From 1 on.
+        Number of the epoch, from 1.
     n_rows, mistakes : tuples of int
-        Of each shard that holds rows: trials, and those in which it predicted a wrong class.
+        Trials and mistakes of each shard that has rows.
     shares : tuple of float
-        What the weights of each count in the mixture, mu.
+        The coefficient mu of the weights of each shard in the mixture.
     seconds : float
     """
 
@@ -54,12 +54,12 @@ class Epoch:
 
     @property
     def n_mistakes(self) -> int:
-        """Mistakes on all shards."""
+        """Number of mistakes on all shards."""
         return sum(self.mistakes)
 
     @property
     def mixed_mistakes(self) -> float:
-        """What the bound speaks of: the mistakes of the shards, each counted as its weights are."""
+        """The quantity in the bound: the sum of the mistakes of each shard times its share."""
         return sum(mu * k for mu, k in zip(self.shares, self.mistakes, strict=True))
 
     def __str__(self) -> str:
@@ -72,65 +72,67 @@ class Epoch:
 
 
 def learn(
-    learner: Learner,
+    learner: Model,
     partitions: Partitions,
     *,
     epochs: int = 5,
     mixing: Mixing = "mistakes",
     client: Any = None,
     report: Callable[[Epoch], Any] | None = None,
-) -> Learner:
-    r"""Learn rows that are spread over machines, by iterative parameter mixing.
+) -> Model:
+    r"""Learn from rows that are distributed over machines, by iterative parameter mixing.
 
     Parameters
     ----------
     learner : OnlineClassifier or another online learner
-        Its parameters; what it has learnt is not looked at, and it is not changed. Rules in the
-        linear link, over features, that do not forget; no kernels and no banks.
+        The learner, of which only the parameters are used. It needs the linear link and features
+        instead of ratings; kernels, ensembles and half_life are not supported.
     partitions : Partitions
-        Each is a shard. Results depend on which rows are in which, and on their order; they do not
-        depend on how many workers there are, nor on which of them does what, nor when.
+        Each partition is a shard. Results depend on the assignment of rows to partitions and on
+        their order, but not on the number of workers or the order of execution.
     epochs : int > 0, default 5
-        Passes over the rows. More: fewer mistakes of the last weights, and more time.
+        Number of passes over the rows. Larger values mean fewer mistakes of the final weights and
+        more time.
     mixing : "mistakes" or "uniform", default "mistakes"
-        Whether the weights of a shard count in proportion to its mistakes in the epoch, or as those
-        of all others.
+        Whether the share of a shard is proportional to its mistakes in the epoch, or equal for all
+        shards.
     client : distributed.Client or None, default None
-        None takes the one that was made last.
+        None means the client that was created last.
     report : callable or None, default None
-        Is called with each :class:`Epoch` as it ends; `print` shows one line.
+        Called with each :class:`Epoch` when it ends; `print` shows one line.
 
     Returns
     -------
-    A new learner of the same kind, fitted, which needs neither Dask nor the partitions. It goes on
-    as any other: `partial_fit`, `save`. Its trials and mistakes are those of all shards.
+    A new learner of the same kind, fitted, which needs neither Dask nor the partitions and supports
+    all methods, such as `partial_fit` and `save`. Its trials and mistakes are those of all shards.
 
     Raises
     ------
     KeslerError
         If the learner's parameters cannot be mixed, an argument is out of its range, partitions
-        differ in kind or width, or a row is refused; the sentence is that of the worker.
+        differ in kind or number of features, or a worker raises an error for a row.
 
     Notes
     -----
-    Weights are mixed, and likewise the squares of gradients behind AdaGrad, the evidence behind
-    AROW, and the temperature of probabilities, as its logarithm. What is a sum over rows (counts
-    and moments of classes, what conditioning keeps) is what it would be after all shards: each adds
-    what it added in the epoch. A class keeps the first instance that the first shard had; largest
-    values are those of all. Averages are over the weights after every trial of every shard.
+    Weights are averaged with the shares, and so are the squared gradients of AdaGrad, the evidence
+    of AROW, and the logarithm of the temperature of probabilities. Sums over rows (counts and
+    moments of classes, statistics of preprocessing) are added up: the increases of all shards in
+    the epoch. The first instance of a class is that of the first shard with the class; largest
+    values are those over all shards. Averaged weights include the weights after every trial of
+    every shard.
 
-    Shards discover classes and names of features by themselves. Classes are numbered as they were
-    met, one partition after the other; a class that a shard has not met has there the weights that
-    it would begin with. So does a feature.
+    Shards add classes and feature names independently. Classes are numbered in the order in which
+    they were seen, one partition after the other. A class or feature that a shard has not seen has
+    its initial weights there.
 
-    For separable rows, ||u|| = 1 and margin gamma, and the Perceptron
+    For the Perceptron on rows separable with margin gamma by u with ||u|| = 1,
 
     .. math:: \sum_n \sum_i \mu_{i,n} k_{i,n} \le R^2 / \gamma^2
 
-    with k the mistakes of shard i in epoch n and R the longest difference of two views of a row
-    (Theorem 3 of the source): `Epoch.mixed_mistakes` sums up to the left side.
+    with k the mistakes of shard i in epoch n and R the largest norm of a difference of two feature
+    maps of a row (Theorem 3 of the source). The left side is the sum of `Epoch.mixed_mistakes`.
 
-    An epoch sends the learner to each worker and back, and takes the time of the largest shard.
+    An epoch sends the learner to each worker and back, and takes as long as the largest shard.
 
     References
     ----------
@@ -146,12 +148,12 @@ def learn(
     _require_arguments(learner, epochs, mixing)
     client = resolve_client(client)
     shards = partitions.read(client)
-    told = shards.collect(Shard.description)
-    kind = require_alike(told)
-    filled = [number for number, each in enumerate(told) if each.n_rows]
+    descriptions = shards.collect(Shard.description)
+    kind = require_alike(descriptions)
+    filled = [number for number, each in enumerate(descriptions) if each.n_rows]
     shards = shards.some(filled).each(Shard.widened, kind.n_features)
-    # A learner that cannot be mixed is refused before it learns.
-    require_mixable(clone(learner)._new_machine(dense=kind.kind == "dense"))
+    # Raise before learning if the learner cannot be mixed.
+    require_mixable(clone(learner)._new_learner(dense=kind.kind == "dense"))
     model: Any = clone(learner)
     for number in range(1, epochs + 1):
         model, epoch = _epoch(number, model, shards, kind, mixing)
@@ -160,32 +162,32 @@ def learn(
     if kind.columns is not None:
         model.feature_names_in_ = np.array(kind.columns, dtype=object)
         model._vocabulary = Vocabulary.of(kind.columns)
-    return cast(Learner, model)
+    return cast(Model, model)
 
 
 def _epoch(
     number: int, model: Any, shards: Scattered, kind: Description, mixing: Mixing
 ) -> tuple[Any, Epoch]:
-    """Return the learner after one more epoch, and what is to be told of it."""
+    """Return the learner after one more epoch, and the result of the epoch."""
     begun, before = time.perf_counter(), _counters(model)
     learnt = shards.each(_learnt, sent(shards.client, model))
-    told = learnt.collect(_told)
-    n_rows = tuple(each.n_trials - before[0] for each in told)
-    mistakes = tuple(each.n_mistakes - before[1] for each in told)
+    summaries = learnt.collect(_summary)
+    n_rows = tuple(each.n_trials - before[0] for each in summaries)
+    mistakes = tuple(each.n_mistakes - before[1] for each in summaries)
     shares = shares_of(mistakes, mixing)
-    base = getattr(model, "_machine", None)
+    base = getattr(model, "_learner", None)
     everyone = Numbering.merged(
         [
             *([] if base is None else [Numbering.of(base, _names(model))]),
-            *(each.numbering for each in told),
+            *(each.numbering for each in summaries),
         ],
-        bool(told[0].constant),
+        bool(summaries[0].constant),
     )
     mixed = _blank(model, kind)
-    mixture = Mixture(mixed._machine, everyone, base, _names(model))
+    mixture = Mixture(mixed._learner, everyone, base, _names(model))
     for one, share in zip(learnt.results(), shares, strict=True):
-        mixture.add(one._machine, _names(one), share)
-    mixed._machine = mixture.machine()
+        mixture.add(one._learner, _names(one), share)
+    mixed._learner = mixture.learner()
     if everyone.names is not None:
         mixed._vocabulary = Vocabulary.of(everyone.names)
     seconds = time.perf_counter() - begun
@@ -193,7 +195,7 @@ def _epoch(
 
 
 def shares_of(mistakes: tuple[int, ...], mixing: Mixing) -> tuple[float, ...]:
-    """Return what the weights of each shard count.
+    """Return the share of each shard in the mixture.
 
     Examples
     --------
@@ -206,8 +208,8 @@ def shares_of(mistakes: tuple[int, ...], mixing: Mixing) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a shard's learner tells before it is sent: counters, and who is who."""
+class Summary:
+    """The counters and numbering of a shard's learner, sent before its arrays."""
 
     n_trials: int
     n_mistakes: int
@@ -228,34 +230,34 @@ def _learnt(shard: Shard, model: Any) -> Any:
 
 
 def _renumbered(rows: Rows, names: list[str], vocabulary: Vocabulary) -> Rows:
-    """Return rows whose features have the numbers of a vocabulary, which new ones join."""
+    """Return rows with features numbered by a vocabulary, to which new names are added."""
     numbers = np.array([vocabulary.add(name) for name in names], dtype=np.int32)
     return Rows(
         rows.indptr, numbers[rows.indices], rows.values, len(vocabulary), rows.dense, rows.ratings
     )
 
 
-def _told(model: Any) -> Told:
-    machine: Machine = model._machine
-    numbering = Numbering.of(machine, _names(model))
-    return Told(machine.n_trials, machine.n_mistakes, machine.constant, numbering)
+def _summary(model: Any) -> Summary:
+    learner: Learner = model._learner
+    numbering = Numbering.of(learner, _names(model))
+    return Summary(learner.n_trials, learner.n_mistakes, learner.constant, numbering)
 
 
 def _names(model: Any) -> list[str] | None:
-    """Return the names of the features that a learner has met."""
+    """Return the names of the features that a learner has seen, or None."""
     vocabulary = model.vocabulary_
     return None if vocabulary is None else vocabulary.names
 
 
 def _counters(model: Any) -> tuple[int, int]:
-    machine = getattr(model, "_machine", None)
-    return (0, 0) if machine is None else (machine.n_trials, machine.n_mistakes)
+    learner = getattr(model, "_learner", None)
+    return (0, 0) if learner is None else (learner.n_trials, learner.n_mistakes)
 
 
 def _blank(model: Any, kind: Description) -> Any:
-    """Return a learner with the same parameters and a machine that has learnt nothing."""
+    """Return an unfitted estimator with the same parameters and an initialized learner."""
     blank = clone(model)
-    blank._machine = blank._new_machine(dense=kind.kind == "dense")
+    blank._learner = blank._new_learner(dense=kind.kind == "dense")
     if kind.kind != "named":
         blank.n_features_in_ = kind.n_features
     return blank
@@ -264,10 +266,10 @@ def _blank(model: Any, kind: Description) -> Any:
 def _require_arguments(learner: Any, epochs: Any, mixing: Any) -> None:
     if not isinstance(learner, OnlineLearner):
         raise KeslerError(
-            f"{type(learner).__name__} does not learn online: give an OnlineClassifier or one of "
-            "its kin to learn, and a SoftmaxClassifier or ShareBoostClassifier to fit"
+            f"{type(learner).__name__} is not an online learner: pass an online learner such as "
+            "OnlineClassifier to learn, and a SoftmaxClassifier or ShareBoostClassifier to fit"
         )
     if not (isinstance(epochs, int) and not isinstance(epochs, bool) and epochs > 0):
-        raise KeslerError(f"epochs={epochs!r} must be a whole number above 0")
+        raise KeslerError(f"epochs={epochs!r} must be an integer above 0")
     if mixing not in ("mistakes", "uniform"):
-        raise KeslerError(f"mixing={mixing!r} is not known: use 'mistakes' or 'uniform'")
+        raise KeslerError(f"mixing={mixing!r} is unknown: use 'mistakes' or 'uniform'")

@@ -1,4 +1,4 @@
-"""Partitions: where rows are, in pieces that workers read by themselves."""
+"""Partitions: sources of rows in pieces that workers read independently."""
 
 from __future__ import annotations
 
@@ -11,35 +11,100 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kesler.distributed.row_groups import count_row_groups, read_row_group
-from kesler.distributed.scattered import Scattered, kept
+from kesler.data.readers.features import Names
+from kesler.data.readers.opening import open_stream
+from kesler.data.readers.parquet_table import DAMAGE, opened
+from kesler.data.readers.reader import BadRow, readable
+from kesler.data.readers.records import Fields, Records
+from kesler.data.rows import Vocabulary
+from kesler.distributed.scattered import Scattered, stored
 from kesler.distributed.shards import Shard, streamed
 from kesler.errors import KeslerError
-from kesler.readers import open_stream
 
 
-class Piece(Protocol):
-    """A partition that has not been read."""
+def count_row_groups(path: str) -> int:
+    """Return the number of row groups of a file, from its footer."""
+    with readable(path, "Parquet", *DAMAGE), opened(path) as file:
+        return int(file.num_row_groups)
 
-    def placed(self, client: Any) -> Any:
-        """Return the future of it, read by a worker."""
 
-
-class Partitions:
-    """Rows in pieces, each to be read by the worker that holds it.
-
-    Making one reads nothing. A partition is read once, and again if its worker dies.
-
-    Parameters
-    ----------
-    pieces : sequence of Piece
-        In the order that results depend on: classes and features are numbered as they are met, one
-        partition after the other.
+def read_row_group(path: str, group: int, label: str) -> Shard:
+    """Read a row group, as an array if all columns except the labels are numeric.
 
     Raises
     ------
     KeslerError
-        If there is no piece.
+        If the file cannot be read, has no such column, or a row is bad or without a label.
+    """
+    source = f"{path}, row group {group}"
+    with readable(path, "Parquet", *DAMAGE), opened(path) as file:
+        table = file.read_row_group(group)
+    fields = Fields(source, label, (), require_labels=True)
+    fields.require_columns(table.column_names)
+    y = table.column(label).to_pylist()
+    if None in y:
+        raise KeslerError(
+            f"{source}, row {y.index(None) + 1} has no label in the column {label!r}: remove such "
+            "rows"
+        )
+    features = table.drop_columns([label])
+    if features.num_columns and all(_holds_numbers(column) for column in features.columns):
+        X = np.column_stack([_numbers(column) for column in features.columns])
+        return Shard(X, y, source, features.column_names)
+    return _of_records(table, y, fields, source)
+
+
+def _holds_numbers(column: Any) -> bool:
+    """Return whether a column is numeric without missing values."""
+    from pyarrow import types
+
+    numeric = (types.is_integer, types.is_floating, types.is_boolean)
+    return not column.null_count and any(of(column.type) for of in numeric)
+
+
+def _numbers(column: Any) -> Any:
+    """Return a column as float32 if it has that type, else as float64."""
+    values = column.to_numpy()
+    return values if values.dtype == np.float32 else values.astype(np.float64)
+
+
+def _of_records(table: Any, y: list[Any], fields: Fields, source: str) -> Shard:
+    """Return rows with text or missing fields, converted as by the readers."""
+    vocabulary = Vocabulary()
+    records, entries = Records(fields, Names(vocabulary, grow=True)), []
+    for number, record in enumerate(table.to_pylist(), start=1):
+        try:
+            entries.append(records.example(record).entry)
+        except BadRow as fault:
+            raise KeslerError(f"{source}, row {number}: {fault}") from None
+    rows = records.gather(entries)
+    if rows.dense:
+        return Shard(rows.values.reshape(rows.shape), y, source, vocabulary.names)
+    return Shard(rows, y, source, vocabulary.names)
+
+
+class Piece(Protocol):
+    """A partition that has not been read yet."""
+
+    def placed(self, client: Any) -> Any:
+        """Return the future of the partition, read by a worker."""
+
+
+class Partitions:
+    """Rows in pieces, each of which is read by a worker.
+
+    Construction reads no rows. A partition is read once, and again if its worker dies.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+        The partitions. Results depend on their order: classes and features are numbered in the
+        order in which they are seen, one partition after the other.
+
+    Raises
+    ------
+    KeslerError
+        If `pieces` is empty.
 
     Examples
     --------
@@ -52,30 +117,30 @@ class Partitions:
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = list(pieces)
         if not self.pieces:
-            raise KeslerError("there is no partition: give one at least")
+            raise KeslerError("there is no partition: give at least one")
 
     def __len__(self) -> int:
         return len(self.pieces)
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Partitions:
-        """Take partitions that are here: for sets that are small, since they go by the client.
+        """Return partitions of rows in memory, for small data, which is sent by the client.
 
         Parameters
         ----------
-        pairs : of X and y, in any form in which an estimator takes them. Each may be a Dask
-            `Delayed` or `Future`, which stays where it is.
+        pairs : pairs of X and y, in any form that an estimator accepts. Each may be a Dask
+            `Delayed` or `Future`, which is not moved to the client.
         """
         return cls([Given(X, y, f"partition {i}") for i, (X, y) in enumerate(pairs)])
 
     @classmethod
     def from_dask(cls, X: Any, y: Any) -> Partitions:
-        """Take the blocks of rows of a Dask array or data frame, and of its labels.
+        """Return the blocks of rows of a Dask array or data frame and of its labels.
 
         Raises
         ------
         KeslerError
-            If the two are not cut at the same rows, or rows are cut into blocks of columns.
+            If X and y have different numbers of partitions, or X has several blocks of columns.
         """
         rows, labels = np.asarray(X.to_delayed()), np.asarray(y.to_delayed()).ravel()
         if rows.ndim == 2 and rows.shape[1] > 1:
@@ -85,17 +150,17 @@ class Partitions:
             )
         if rows.size != labels.size:
             raise KeslerError(
-                f"X has {rows.size} partitions and y {labels.size}: give both the same ones, by "
-                "rechunk or repartition"
+                f"X has {rows.size} partitions and y {labels.size}: give both the same "
+                "partitions, by rechunk or repartition"
             )
         return cls.of(zip(rows.ravel().tolist(), labels.tolist(), strict=True))
 
     @classmethod
     def from_parquet(cls, paths: Any, *, label: str) -> Partitions:
-        """Take Parquet files: each row group is a partition, its columns are the features.
+        """Return partitions of Parquet files, one for each row group; columns are features.
 
-        Where every column beside that of the labels holds numbers, rows are dense arrays of the
-        columns' type; else "column=value" is a feature, as `kesler.readers` has it.
+        If every column except the labels is numeric, rows are dense arrays of the type of the
+        columns; otherwise "column=value" is a feature, as in `kesler.readers`.
 
         Parameters
         ----------
@@ -116,7 +181,7 @@ class Partitions:
         label: str | None = None,
         text: str | Sequence[str] | None = None,
     ) -> Partitions:
-        """Take files in any format that `kesler learn` reads, each a partition.
+        """Return partitions of files in any format that `kesler learn` reads, one for each file.
 
         Parameters
         ----------
@@ -126,33 +191,33 @@ class Partitions:
         return cls([File(path, format, label, text) for path in _paths(paths)])
 
     def read(self, client: Any) -> Scattered:
-        """Have every partition read by a worker, which keeps it."""
+        """Read every partition on a worker, which stores it."""
         return Scattered(client, [piece.placed(client) for piece in self.pieces])
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A partition that is here, or that Dask knows."""
+    """A partition in memory, or a Dask object."""
 
     X: Any
     y: Any
     source: str
 
     def placed(self, client: Any) -> Any:
-        """Return the future of it, checked and brought into one form."""
+        """Return the future of the partition, checked and converted to a shard."""
         held = [_known_to_dask(client, each) for each in (self.X, self.y)]
-        return client.submit(kept, Shard.of, *held, self.source, pure=False)
+        return client.submit(stored, Shard.of, *held, self.source, pure=False)
 
 
 class OnDisk:
     """A partition that any worker can read."""
 
     def placed(self, client: Any) -> Any:
-        """Return the future of it, read by a worker."""
-        return client.submit(kept, _read, self, pure=False)
+        """Return the future of the partition, read by a worker."""
+        return client.submit(stored, _read, self, pure=False)
 
     def read(self) -> Shard:
-        """Read it."""
+        """Read the partition."""
         raise NotImplementedError
 
 
@@ -165,7 +230,7 @@ class RowGroup(OnDisk):
     label: str
 
     def read(self) -> Shard:
-        """Read its columns."""
+        """Read the columns of the row group."""
         return read_row_group(self.path, self.group, self.label)
 
 
@@ -179,7 +244,7 @@ class File(OnDisk):
     text: str | Sequence[str] | None
 
     def read(self) -> Shard:
-        """Read all of its rows."""
+        """Read all rows of the file."""
         stream = open_stream(self.path, format=self.format, label=self.label, text=self.text)
         return streamed(stream, self.path)
 
@@ -189,19 +254,19 @@ def _read(piece: OnDisk) -> Shard:
 
 
 def _known_to_dask(client: Any, value: Any) -> Any:
-    """Return what Dask is to compute as a future of it, and anything else as it is."""
+    """Return the future of a Dask collection; return other values unchanged."""
     from dask.base import is_dask_collection
 
     return client.compute(value) if is_dask_collection(value) else value
 
 
 def _paths(paths: Any, suffix: str = "") -> list[str]:
-    """Return the files that paths, patterns and folders stand for, those of each in order.
+    """Return the files of paths, patterns and folders, sorted for each of them.
 
     Raises
     ------
     KeslerError
-        If one stands for none.
+        If one of them matches no file.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     found = []
@@ -209,6 +274,6 @@ def _paths(paths: Any, suffix: str = "") -> list[str]:
         inside = sorted(map(str, Path(path).glob(f"*{suffix}"))) if os.path.isdir(path) else None
         files = sorted(glob(path)) if inside is None else inside
         if not files:
-            raise KeslerError(f"{path} stands for no file: check the path")
+            raise KeslerError(f"{path} matches no file: check the path")
         found += files
     return found

@@ -1,8 +1,8 @@
-"""Values of partitions that stay where they are, and sums over them that come here.
+"""Values of partitions that are stored on workers, and sums over them.
 
-What is kept here, on the client, is all that a run knows; what workers hold can be computed anew
-from it and from the partitions. A worker that dies costs time, therefore, and nothing else: Dask
-computes what it held on another one, from the same numbers in the same order.
+The client stores the state of a run; the values on workers can be recomputed from it and from the
+partitions. If a worker dies, Dask recomputes its values on another worker from the same numbers in
+the same order, so the results do not change.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 
 from kesler.errors import KeslerError
 
-# So many values are added up in one place; more go there by way of others.
+# Maximum number of values in one addition; more values are added in a tree.
 FAN_IN = 8
-# Arrays of more bytes are sent to the workers once, not with each task.
+# Larger arrays, in bytes, are sent to the workers once, not with each task.
 LARGE = 1 << 18
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "100 GB"}
 
 
 def resolve_client(client: Any) -> Any:
-    """Return a Dask client: the one given, or else the one that is there.
+    """Return the given Dask client, or the current one.
 
     Raises
     ------
     KeslerError
-        If Dask is not installed, or there is no client.
+        If Dask is not installed or there is no client.
     """
     try:
         import distributed
@@ -43,14 +43,14 @@ def resolve_client(client: Any) -> Any:
         return cast(Any, distributed).default_client()
     except ValueError:
         raise KeslerError(
-            "there is no Dask client: make one with distributed.Client(), which starts workers on "
-            "this machine, or Client(address), or give client=..."
+            "there is no Dask client: create one with distributed.Client(), which starts workers "
+            "on this machine, or Client(address), or pass client=..."
         ) from None
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """A value that stays with a worker, and tells Dask how large it is, lest it be moved lightly.
+class StoredValue:
+    """A value stored on a worker; it reports its size, so that Dask avoids moving it.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class Kept:
 
 
 def n_bytes(value: Any) -> int:
-    """Return about how much memory a value takes: that of the arrays in it.
+    """Return the approximate memory of a value: the bytes of its arrays.
 
     Examples
     --------
-    >>> n_bytes(Kept([np.zeros(4), np.zeros(1)]))
+    >>> n_bytes(StoredValue([np.zeros(4), np.zeros(1)]))
     40
     """
     if isinstance(value, np.ndarray):
@@ -80,7 +80,7 @@ def n_bytes(value: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Scattered:
-    """One value for each partition, kept by the workers.
+    """One value for each partition, stored on the workers.
 
     Parameters
     ----------
@@ -96,26 +96,26 @@ class Scattered:
         return len(self.futures)
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Scattered:
-        """Return what a function makes of each value; arguments may be scattered likewise."""
-        return Scattered(self.client, self._each(kept, function, arguments))
+        """Apply a function to each value; arguments may be scattered, too."""
+        return Scattered(self.client, self._each(stored, function, arguments))
 
     def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the sum of what a function makes of each value, in the order of the partitions.
+        """Return the sum of the results of a function, in the order of the partitions.
 
-        Lists and tuples are summed number by number.
+        Lists and tuples are summed element by element.
         """
-        futures = self._each(told, function, arguments)
+        futures = self._each(called, function, arguments)
         while len(futures) > FAN_IN:
             runs = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
             futures = self.client.map(added, runs, pure=False)
         return added(self.client.gather(futures))
 
     def collect(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Return what a function makes of each value, here."""
-        return list(self.client.gather(self._each(told, function, arguments)))
+        """Return the results of a function as a list on the client."""
+        return list(self.client.gather(self._each(called, function, arguments)))
 
     def results(self) -> Iterator[Any]:
-        """Yield the values themselves, one after the other."""
+        """Yield the values one after the other on the client."""
         for future in self.futures:
             yield future.result().value
 
@@ -126,18 +126,18 @@ class Scattered:
         import dask
 
         with dask.config.set(NO_WARNING):
-            # Every task has a name of its own: none is taken for one that was done before.
+            # With unique task names, no earlier result is reused.
             found: list[Any] = self.client.map(
                 how, [function] * len(self), self.futures, *given, pure=False
             )
         return found
 
     def some(self, numbers: Sequence[int]) -> Scattered:
-        """Return the values of some partitions."""
+        """Return the values of the given partitions."""
         return Scattered(self.client, [self.futures[number] for number in numbers])
 
     def _placed(self, argument: Any) -> Sequence[Any]:
-        """Return an argument for each partition."""
+        """Return the argument of each partition."""
         if isinstance(argument, Scattered):
             return argument.futures
         if isinstance(argument, np.ndarray) and argument.nbytes > LARGE:
@@ -146,7 +146,7 @@ class Scattered:
 
 
 def sent(client: Any, value: Any) -> Any:
-    """Send a value to the workers, once for all tasks; what is lost is sent again."""
+    """Send a value to the workers once for all tasks; lost values are sent again."""
     import dask
 
     with dask.config.set(NO_WARNING):
@@ -154,22 +154,22 @@ def sent(client: Any, value: Any) -> Any:
 
 
 def itself(value: Any) -> Any:
-    """Return a value as it is."""
+    """Return the value."""
     return value
 
 
-def told(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function makes of values that are kept, or not."""
-    return function(*(each.value if isinstance(each, Kept) else each for each in arguments))
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function with values that may be stored on a worker."""
+    return function(*(each.value if isinstance(each, StoredValue) else each for each in arguments))
 
 
-def kept(function: Callable[..., Any], *arguments: Any) -> Kept:
-    """Keep what a function makes of values that are kept, or not."""
-    return Kept(told(function, *arguments))
+def stored(function: Callable[..., Any], *arguments: Any) -> StoredValue:
+    """Call a function as `called` does, and store the result on the worker."""
+    return StoredValue(called(function, *arguments))
 
 
 def added(values: Sequence[Any]) -> Any:
-    """Return the sum of values, of lists and tuples number by number.
+    """Return the sum of values; lists and tuples are summed element by element.
 
     Examples
     --------

@@ -1,18 +1,24 @@
-"""Shards: the rows of partitions as workers hold them, and what is to be the same of all."""
+"""Shards and batches: the rows of partitions on workers, and the form that solvers need."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
+from kesler.batch.estimator import class_weights
+from kesler.batch.softmax import summed
+from kesler.data import inputs
+from kesler.data.readers.stream import Stream
+from kesler.data.rows import Rows, Vocabulary
+from kesler.distributed.scattered import Scattered
 from kesler.errors import KeslerError
-from kesler.estimators import inputs
-from kesler.readers import Stream
-from kesler.rows import Rows, Vocabulary
+from kesler.learner.classes import ClassTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +28,13 @@ class Shard:
     Parameters
     ----------
     X : array, CSR array or Rows
-        Rows where features are known by name, which are numbered here for this shard alone.
+        `Rows` if features are identified by name; their numbers are specific to this shard.
     y : list or array
-        Their labels.
+        Labels of the rows.
     source : str
-        What messages call it.
+        Name of the partition in messages.
     names : list of str or None
-        Of the features, or of the columns; None if they have none.
+        Names of the features or columns; None if they have no names.
     """
 
     X: Any
@@ -38,7 +44,7 @@ class Shard:
 
     @classmethod
     def of(cls, X: Any, y: Any, source: str) -> Shard:
-        """Bring rows in any form that estimators take into one of these three.
+        """Return a shard of rows in any form that estimators accept.
 
         Raises
         ------
@@ -59,13 +65,13 @@ class Shard:
 
     @property
     def kind(self) -> str:
-        """What its rows are: "dense", "sparse" or "named"."""
+        """The kind of rows: "dense", "sparse" or "named"."""
         if isinstance(self.X, Rows):
             return "named"
         return "sparse" if sparse.issparse(self.X) else "dense"
 
     def widened(self, n_features: int) -> Shard:
-        """Return the shard with as many features as all have, where what is not listed is 0."""
+        """Return the shard with sparse rows padded with zeros to `n_features` columns."""
         if self.kind != "sparse":
             return self
         X: Any = sparse.csr_array(self.X)
@@ -73,14 +79,14 @@ class Shard:
         return replace(self, X=X)
 
     def description(self) -> Description:
-        """Return what is told of it."""
+        """Return the description of the shard."""
         names = self.names if self.kind == "dense" else None
         return Description(len(self), int(self.X.shape[1]), self.kind, self.source, names)
 
 
 @dataclass(frozen=True)
 class Description:
-    """What is told of a shard: its rows, features, their kind, source, and names of columns."""
+    """The numbers of rows and features of a shard, its kind, source and column names."""
 
     n_rows: int
     n_features: int
@@ -90,19 +96,19 @@ class Description:
 
 
 def require_alike(descriptions: Sequence[Description]) -> Description:
-    """Return what holds for all shards that have rows, with as many features as any.
+    """Return the common description of all shards with rows, with the largest n_features.
 
     Raises
     ------
     KeslerError
-        If no shard has a row, or two differ in the kind of rows, in the number of dense columns or
-        in the columns' names.
+        If no shard has a row, or two shards differ in the kind of rows, in the number of dense
+        columns or in the names of columns.
     """
-    told = [each for each in descriptions if each.n_rows]
-    if not told:
-        raise KeslerError("no partition holds a row: check where they come from")
-    first = told[0]
-    for each in told:
+    filled = [each for each in descriptions if each.n_rows]
+    if not filled:
+        raise KeslerError("no partition has a row: check the source of the partitions")
+    first = filled[0]
+    for each in filled:
         if each.kind != first.kind:
             raise KeslerError(
                 f"{each.source} has {each.kind} rows, but {first.source} {first.kind} ones: give "
@@ -118,8 +124,8 @@ def require_alike(descriptions: Sequence[Description]) -> Description:
                 f"{each.source} has other columns than {first.source}: give all partitions the "
                 "same ones in the same order"
             )
-    n_features = max(each.n_features for each in told)
-    n_rows = sum(each.n_rows for each in told)
+    n_features = max(each.n_features for each in filled)
+    n_rows = sum(each.n_rows for each in filled)
     return Description(n_rows, n_features, first.kind, first.source, first.columns)
 
 
@@ -135,8 +141,8 @@ def streamed(stream: Stream, source: str) -> Shard:
     rows = Rows.concatenate([block.rows for block in blocks])
     if rows.ratings is not None or any(block.weights is not None for block in blocks):
         raise KeslerError(
-            f"{source} weighs its rows or rates classes in them, which partitions do not take: "
-            "learn it on one machine, or leave weights and ratings out"
+            f"{source} has row weights or ratings of classes, which partitions do not support: "
+            "learn it on one machine, or remove weights and ratings"
         )
     labels = [label for block in blocks for label in block.labels]
     if stream.vocabulary is None:
@@ -152,7 +158,7 @@ def as_matrix(rows: Rows) -> Any:
 
 
 def _in_one_form(X: Any) -> tuple[Any, list[str] | None]:
-    """Return rows as a shard has them, and the names of their features."""
+    """Return rows in the form of a shard, and the names of their features."""
     if inputs.holds_names(X):
         vocabulary = Vocabulary()
         return inputs.named_rows(X, vocabulary, learn=True), vocabulary.names
@@ -169,3 +175,97 @@ def _in_one_form(X: Any) -> tuple[Any, list[str] | None]:
             "numbers of shape (n_rows, n_features), sparse rows, or mappings of names to values"
         )
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64), names
+
+
+Floats = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The rows of one partition in the form that solvers need.
+
+    Parameters
+    ----------
+    X : array or CSR array
+    labels : int64 array of shape (n_rows,)
+        Classes by number.
+    counts : float64 array of shape (n_rows,)
+        Weight of each row.
+    """
+
+    X: Any
+    labels: npt.NDArray[np.int64]
+    counts: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """The rows of all partitions that are not empty.
+
+    Parameters
+    ----------
+    parts : Scattered
+        The `Batch` of each partition.
+    first_rows : list of int
+        Index of the first row of each partition among all rows, and at the end the number of rows.
+    classes : array of shape (n_classes,)
+        Sorted labels.
+    kind : Description
+        Description of all rows.
+    total : float
+        Sum of the weights of all rows.
+    """
+
+    parts: Scattered
+    first_rows: list[int]
+    classes: npt.NDArray[Any]
+    kind: Description
+    total: float
+
+
+def numbered(shards: Scattered, class_weight: Any) -> Batches:
+    """Return the rows with classes by number, and the weight of each row."""
+    descriptions = shards.collect(Shard.description)
+    kind = require_alike(descriptions)
+    if kind.kind == "named":
+        raise KeslerError(
+            f"the features of {kind.source} are identified by name: give numeric columns, for "
+            "example by sklearn.feature_extraction.FeatureHasher"
+        )
+    filled = [number for number, each in enumerate(descriptions) if each.n_rows]
+    shards = shards.some(filled)
+    table, n_rows = ClassTable(), dict[Any, int]()
+    for each in shards.collect(_labels_of):
+        table.encode(list(each))
+        for label, count in each.items():
+            n_rows[label] = n_rows.get(label, 0) + count
+    classes = table.in_order
+    counts = np.array([n_rows[label] for label in classes.tolist()])
+    per_class = class_weights(classes, counts, class_weight)
+    firsts = np.cumsum([0, *(descriptions[number].n_rows for number in filled)]).tolist()
+    numbered = shards.each(_batch, kind.n_features, classes.tolist(), per_class)
+    return Batches(numbered, firsts, classes, kind, float(per_class @ counts))
+
+
+def _labels_of(shard: Shard) -> dict[Any, int]:
+    """Return the number of rows of each label, in order of appearance."""
+    return dict(Counter(inputs.label_list(shard.y)))
+
+
+def _batch(shard: Shard, n_features: int, classes: list[Any], per_class: Floats) -> Batch:
+    """Return the rows of a shard with classes by number."""
+    X = shard.widened(n_features).X
+    X = summed(X) if sparse.issparse(X) else X
+    _require_finite(X, shard.source)
+    numbers = {label: number for number, label in enumerate(classes)}
+    labels = np.array([numbers[each] for each in inputs.label_list(shard.y)], dtype=np.int64)
+    return Batch(X, labels, per_class[labels])
+
+
+def _require_finite(X: Any, source: str) -> None:
+    stored: Any = X
+    values = stored.data if sparse.issparse(X) else stored
+    if not np.isfinite(values).all():
+        raise KeslerError(
+            f"{source} contains NaN or infinity: fill, drop or rescale such values before learning"
+        )

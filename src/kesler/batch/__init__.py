@@ -1,0 +1,1 @@
+"""Estimators that need all data at hand: support vector machines, softmax, decompositions."""

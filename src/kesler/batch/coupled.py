@@ -1,0 +1,372 @@
+"""The multiclass support vector machine over any hypotheses, or over a Mercer kernel.
+
+Solved in the dual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from kesler.batch.dual_ascent import DualSolution, is_small, require_solvable
+from kesler.batch.frozen import Array, Codes, JointDesign
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.kernels.rbf import RBF
+
+MOST_SWEEPS = 20
+"""Sweeps before examples that were left out are looked at again."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledOptimum(DualSolution):
+    """What the solver of the coupled dual found.
+
+    Parameters
+    ----------
+    weights : float64 array of shape `design.hypotheses.shape`
+    duals : float64 array of shape (n_rows, n_classes)
+        Rows sum to 0; `weights` is the design's adjoint of them.
+    """
+
+    weights: Array
+    duals: Array
+
+
+def solve_coupled(
+    design: JointDesign,
+    codes: Codes,
+    caps: Array,
+    margins: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    shuffle: Callable[[Codes], Codes],
+    duals: Array | None = None,
+) -> CoupledOptimum:
+    r"""Solve the multiclass SVM over joint features to a relative duality gap.
+
+    .. math::
+        \min_W \tfrac{1}{2} \|W\|^2 + \sum_i C_i \max_r \left[ \delta(y_i, r)
+        + \langle W, \Phi(x_i, r) - \Phi(x_i, y_i) \rangle \right]
+
+    through its dual, with :math:`W = \sum_{i, r} \alpha_i^r \Phi(x_i, r)`,
+
+    .. math::
+        \max_\alpha -\tfrac{1}{2} \|W\|^2 - \sum_{i, r} \alpha_i^r \delta(y_i, r) \quad
+        \text{s.t. } \sum_r \alpha_i^r = 0, \; \alpha_i^r \le C_i [r = y_i]
+
+    one example after the other. Each one's own problem, a quadratic program over
+    the classes, is solved by pairwise steps; examples in a corner of their set that lead by more
+    than the worst violation of the sweep before are left out until the others are solved, for 20
+    sweeps at most.
+
+    Parameters
+    ----------
+    design : JointDesign
+        The rows, through hypotheses.
+    codes : int64 array of shape (n_rows,)
+        Right classes.
+    caps : array of shape (n_rows,)
+        C of each row, 0 or more. Larger values: fewer training errors, larger weights.
+    margins : array of shape (n_classes, n_classes)
+        What a right class asks of each other, delta; 0 on the diagonal, 0 or more elsewhere.
+    tol : float above 0
+        Of the duality gap, relative to the primal objective. Larger values end sooner.
+    max_iter : int from 1 on
+        Most sweeps.
+    shuffle : callable
+        Puts the numbers of rows in the order of a sweep: `Generator.permutation`, or `np.sort`.
+    duals : array of shape (n_rows, n_classes) or None
+        Where to begin, within the constraints; None begins with zeros.
+
+    Returns
+    -------
+    Weights, duals, and how good they are.
+
+    Raises
+    ------
+    KeslerError
+        If a number is out of its range.
+
+    Notes
+    -----
+    A visit costs O(nnz n_classes) and as much again for each of the few classes that move. Memory:
+    that of the design, 8 bytes for each row and class and 8 for each feature and hypothesis.
+
+    References
+    ----------
+    Crammer and Singer (2001), "On the algorithmic implementation of multiclass kernel-based vector
+    machines"; Tsochantaridis, Joachims, Hofmann and Altun (2005); Keerthi, Sundararajan, Chang,
+    Hsieh and Lin (2008); Platt (1998), pairwise steps.
+    """
+    require_solvable(caps, margins, tol, max_iter)
+    search = _Search(design, codes, caps, margins, duals)
+    found, left, threshold = search.measured(0, tol), MOST_SWEEPS, np.inf
+    if found.converged and duals is not None:
+        return found  # a sweep may raise the primal objective, though never lower the dual one
+    for n in range(1, max_iter + 1):
+        threshold, gap = search.sweep(shuffle(search.active), threshold)
+        left -= 1
+        if is_small(gap, found.objective, tol) or not left or n == max_iter:
+            found = search.measured(n, tol)
+            if found.converged:
+                break
+            search.is_active[:] = 1
+            left, threshold = MOST_SWEEPS, np.inf
+    return found
+
+
+class _Search:
+    """Weights and duals on their way to the optimum."""
+
+    def __init__(
+        self,
+        design: JointDesign,
+        codes: Codes,
+        caps: Array,
+        margins: Array,
+        duals: Array | None,
+    ) -> None:
+        from kesler.compiled.batch import coupled_ascent
+
+        self.kernels, self.design, self.margins = coupled_ascent, design, margins
+        self.joint = design.hypotheses.joint
+        self.rows = design.hypotheses.listed(design.rows)
+        self.codes, self.caps = codes, caps
+        self.weights = np.zeros(design.hypotheses.shape)
+        self.duals = np.zeros((len(codes), len(margins))) if duals is None else duals.copy()
+        self.is_active = np.ones(len(codes), dtype=np.int64)
+
+    @property
+    def active(self) -> Codes:
+        """The examples that are still visited."""
+        return np.flatnonzero(self.is_active)
+
+    def sweep(self, order: Codes, threshold: float) -> tuple[float, float]:
+        """Visit examples; return the worst violation and the gap that they had."""
+        found = np.empty(2)
+        self.kernels.sweep(
+            *(self.joint, self.rows, order, self.codes, self.caps, self.margins),
+            *(np.array([threshold]), self.weights, self.duals, self.is_active, found),
+        )
+        return float(found[0]), float(found[1])
+
+    def measured(self, n_passes: int, tol: float) -> CoupledOptimum:
+        """Return how good the duals are, the weights computed anew from them."""
+        self.weights, sums = self.design.adjoint(self.duals), np.empty(2)
+        self.kernels.sum_losses(
+            *(self.joint, self.rows, self.codes, self.caps, self.margins),
+            *(self.weights, self.duals, sums),
+        )
+        half = 0.5 * float(np.sum(self.weights**2))
+        objective, dual = half + float(sums[0]), -half - float(sums[1])
+        converged = is_small(objective - dual, objective, tol)
+        return CoupledOptimum(objective, dual, n_passes, converged, self.weights, self.duals)
+
+
+MOST_ROWS = 16_384
+"""Rows whose inner products fit in a table of 2 GiB."""
+BLOCK = 1024  # rows that are compared with all supports at a time
+SAMPLE = 1000  # rows among which "auto" looks at distances
+
+
+@dataclass(frozen=True, eq=False)
+class KernelOptimum(DualSolution):
+    """What the solver of the kernel dual found.
+
+    Parameters
+    ----------
+    duals : float64 array of shape (n_rows, n_classes)
+    supports : int64 array of shape (n_supports,)
+        The rows whose duals are not 0.
+    coefficients : float64 array of shape (n_supports, n_classes)
+        The score of class r is the sum over supports of K(x, x_j) coefficients[j, r].
+    """
+
+    duals: Array
+    supports: Codes
+    coefficients: Array
+
+
+def solve_kernel_dual(
+    table: Array,
+    coupling: Array,
+    codes: Codes,
+    caps: Array,
+    margins: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    shuffle: Callable[[Codes], Codes],
+    duals: Array | None = None,
+) -> KernelOptimum:
+    r"""Solve the multiclass SVM over a kernel to a relative duality gap.
+
+    .. math::
+        \max_\alpha -\tfrac{1}{2} \sum_{i, j, r, s} \alpha_i^r \alpha_j^s M_{rs} K(x_i, x_j)
+        - \sum_{i, r} \alpha_i^r \delta(y_i, r) \quad
+        \text{s.t. } \sum_r \alpha_i^r = 0, \; \alpha_i^r \le C_i [r = y_i]
+
+    Parameters
+    ----------
+    table : array of shape (n_rows, n_rows)
+        K of each two rows, from `kernel_table`.
+    coupling : array of shape (n_classes, n_classes)
+        M, how many hypotheses two classes have in common; see
+        :func:`~kesler.batch.frozen.coupling_of`. The identity is one hypothesis for each class.
+    codes, caps, margins, tol, max_iter, shuffle, duals : as in
+        :func:`~kesler.batch.coupled.solve_coupled`.
+
+    Returns
+    -------
+    Duals, the rows that support the scores, and how good they are.
+
+    Raises
+    ------
+    KeslerError
+        If a number is out of its range.
+
+    Notes
+    -----
+    Scores of all rows are kept up, so that the gap is known after each sweep. A visit costs
+    O(n_classes), and O(n_rows) for each class that moves. Memory: 8 bytes for each two rows, 16 for
+    each row and class.
+
+    References
+    ----------
+    Crammer and Singer (2001), "On the algorithmic implementation of multiclass kernel-based vector
+    machines".
+    """
+    from kesler.compiled.batch.kernel_ascent import sweep_gram
+
+    require_solvable(caps, margins, tol, max_iter)
+    is_warm = duals is not None
+    duals = np.zeros((len(codes), len(margins))) if duals is None else duals.copy()
+    scores, found = table @ duals @ coupling, np.empty(2)
+    # A sweep may raise the primal objective, though it never lowers the dual one.
+    n, is_solved = 0, is_warm and _is_solved(scores, duals, codes, caps, margins, tol)
+    while n < max_iter and not is_solved:
+        n += 1
+        visited = shuffle(np.arange(len(codes)))
+        sweep_gram(table, coupling, visited, codes, caps, margins, scores, duals, found)
+        if _is_solved(scores, duals, codes, caps, margins, tol) or n == max_iter:
+            scores = table @ duals @ coupling  # without what rounding has added up
+            is_solved = _is_solved(scores, duals, codes, caps, margins, tol)
+    objective, dual = _objectives(scores, duals, codes, caps, margins)
+    supports = np.flatnonzero(duals.any(axis=1))
+    return KernelOptimum(
+        *(objective, dual, n, is_small(objective - dual, objective, tol)),
+        *(duals, supports, duals[supports] @ coupling),
+    )
+
+
+def _is_solved(
+    scores: Array,
+    duals: Array,
+    codes: Codes,
+    caps: Array,
+    margins: Array,
+    tol: float,
+) -> bool:
+    objective, dual = _objectives(scores, duals, codes, caps, margins)
+    return is_small(objective - dual, objective, tol)
+
+
+def _objectives(
+    scores: Array, duals: Array, codes: Codes, caps: Array, margins: Array
+) -> tuple[float, float]:
+    """Return the primal and the dual objective of duals and the scores that they lead to."""
+    asked, half = margins[codes], 0.5 * float(np.sum(duals * scores))
+    losses = (asked + scores).max(axis=1) - scores[np.arange(len(codes)), codes]
+    return half + float(caps @ losses), -half - float(np.sum(duals * asked))
+
+
+# ---- inner products -----------------------------------------------------------------------------
+
+
+def require_tabulable(n_rows: int) -> None:
+    """Raise if a table of all pairs of so many rows would be too large."""
+    if n_rows > MOST_ROWS:
+        raise KeslerError(
+            f"{n_rows} rows over a kernel need a table of {8 * n_rows**2 / 2**30:.1f} GiB; at most "
+            f"{MOST_ROWS} are taken: train on fewer, leave the kernel out, or learn online, as "
+            "OnlineClassifier does with a budget"
+        )
+
+
+def kernel_table(kernel: MercerKernel, rows: Rows, others: Rows) -> Array:
+    """Return K(x_i, z_j), shape (len(rows), len(others)), computed a block of rows at a time.
+
+    Raises
+    ------
+    KeslerError
+        If the kernel is given whole vectors and rows are sparse.
+    """
+    if kernel.of == "vectors" and not (rows.dense and others.dense):
+        raise KeslerError(
+            f"the kernel {kernel!r} is given whole vectors, so it cannot be used with sparse rows: "
+            "give dense rows, or one made by mercer_kernel(of='products')"
+        )
+    table: Array = np.empty((len(rows), len(others)))
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        _compare(kernel, rows[block], others, table[block])
+    return table
+
+
+def _compare(kernel: MercerKernel, rows: Rows, others: Rows, out: Array) -> None:
+    from kesler.compiled.batch.kernel_ascent import compare_rows
+    from kesler.compiled.kernels.supports import kernel_addresses
+
+    none = np.empty((len(rows), 0), dtype=np.float32), np.empty((0, 0), dtype=np.float32)
+    views, panel = none if kernel.of == "products" else (_dense(rows), _dense(others).T.copy())
+    inner = _inner(rows, others)
+    distances = _distances(inner, rows, others)
+    parameters = np.array([*kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4])
+    address = kernel_addresses(kernel.k, kernel.of)[1]
+    compare_rows(address, views, panel, inner, distances, parameters, out)
+
+
+def settled(kernel: MercerKernel, rows: Rows) -> MercerKernel:
+    """Return the kernel with sigma="auto" as a number, a share of the median squared distance.
+
+    Of up to 1,000 rows, spread evenly; 1 if they are all the same.
+    """
+    if not isinstance(kernel, RBF) or not kernel.share:
+        return kernel
+    some = rows.take(np.unique(np.linspace(0, len(rows) - 1, SAMPLE).astype(np.int64)))
+    distances = _distances(_inner(some, some), some, some)
+    pairs = distances[np.triu_indices(len(some), k=1)]
+    median = float(np.median(pairs)) if len(pairs) else 0.0
+    return replace(kernel, sigma=max(kernel.share * median, 1e-30) if median else 1.0)
+
+
+def _distances(inner: Array, rows: Rows, others: Rows) -> Array:
+    """Return ||x - z||^2; rounding leaves none below 0."""
+    squares = [np.asarray(_matrix(each).power(2).sum(axis=1)) for each in (rows, others)]
+    distances: Array = np.maximum(squares[0][:, None] + squares[1] - 2 * inner, 0.0)
+    return distances
+
+
+def _inner(rows: Rows, others: Rows) -> Array:
+    if rows.dense and others.dense:
+        product: Array = _dense(rows).astype(float) @ _dense(others).astype(float).T
+        return product
+    products: Array = np.ascontiguousarray((_matrix(rows) @ _matrix(others).T).toarray())
+    return products
+
+
+def _dense(rows: Rows) -> npt.NDArray[np.float32]:
+    return rows.values.reshape(len(rows), rows.n_features)
+
+
+def _matrix(rows: Rows) -> Any:
+    arrays = rows.values.astype(float), rows.indices, rows.indptr
+    return sparse.csr_array(arrays, shape=rows.shape)

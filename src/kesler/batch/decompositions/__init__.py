@@ -1,0 +1,1 @@
+"""Decompositions: multiclass learners made of any binary learner."""

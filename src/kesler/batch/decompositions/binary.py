@@ -1,0 +1,399 @@
+"""Binary problems and their learners, and what all decompositions have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from kesler.data import inputs
+from kesler.errors import KeslerError
+from kesler.learner.classes import ClassTable
+from kesler.online.contract import unchanged_on_error
+
+Self = TypeVar("Self", bound="Decomposition")
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+BOTH = np.array([0, 1])
+
+# ---- binary problems ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryProblem:
+    """Rows, and which of them are positive.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+    positive : bool array of shape (n_rows,)
+    weights : float64 array of shape (n_rows,), or None for all 1.
+    """
+
+    X: Any
+    positive: Mask
+    weights: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Rows and the classes that they are of.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+    codes : int32 array of shape (n_rows,)
+        Classes are numbered as they are seen.
+    weights : float64 array of shape (n_rows,), or None for all 1.
+    """
+
+    X: Any
+    codes: Codes
+    weights: Floats | None = None
+
+    def __getitem__(self, rows: Any) -> Examples:
+        weights = None if self.weights is None else self.weights[rows]
+        return Examples(self.X[rows], self.codes[rows], weights)
+
+    def problem(self, positive: Mask) -> BinaryProblem:
+        """Return the binary problem in which these rows are positive and the others negative."""
+        return BinaryProblem(self.X, positive, self.weights)
+
+
+# ---- binary learners ----------------------------------------------------------------------------
+
+
+def learner_of(estimator: Any) -> Any:
+    """Return the binary learner that is meant: None is scikit-learn's logistic regression."""
+    return LogisticRegression(max_iter=1000) if estimator is None else estimator
+
+
+def require_learner(learner: Any) -> None:
+    """Raise unless this is a classifier in scikit-learn's manner."""
+    if not (is_estimator(learner) and hasattr(learner, "fit") and hasattr(learner, "predict")):
+        raise KeslerError(
+            f"estimator={learner!r} is no binary learner: give an instance of a scikit-learn "
+            "estimator with fit and predict"
+        )
+
+
+def is_estimator(learner: Any) -> bool:
+    """Return whether this keeps scikit-learn's contract, with its base class or without."""
+    is_made = not isinstance(learner, type)
+    return is_made and hasattr(learner, "get_params") and hasattr(learner, "__sklearn_tags__")
+
+
+def fit_binary(estimator: Any, problem: BinaryProblem) -> Any:
+    """Return a clone of the estimator, fitted; of rows of one label a constant."""
+    one_sided = problem.positive.all() or not problem.positive.any()
+    learner = DummyClassifier() if one_sided else clone(estimator)
+    named = _weights_for(learner.fit, learner, problem)
+    return learner.fit(problem.X, problem.positive.astype(np.int64), **named)
+
+
+def teach_binary(learner: Any, problem: BinaryProblem) -> Any:
+    """Teach a learner further rows, if there are any, and return it."""
+    if not len(problem.positive):
+        return learner
+    named = _weights_for(learner.partial_fit, learner, problem)
+    if "classes" in signature(learner.partial_fit).parameters:
+        named["classes"] = BOTH
+    return learner.partial_fit(problem.X, problem.positive.astype(np.int64), **named)
+
+
+def fit_all(estimator: Any, problems: Iterable[BinaryProblem], n_jobs: int | None) -> list[Any]:
+    """Return a fitted clone of the estimator for each problem."""
+    jobs = (delayed(fit_binary)(estimator, problem) for problem in problems)
+    return list(Parallel(n_jobs=n_jobs)(jobs))
+
+
+def teach_all(
+    learners: Sequence[Any], problems: Iterable[BinaryProblem], n_jobs: int | None
+) -> list[Any]:
+    """Teach each learner the rows of its problem."""
+    pairs = zip(learners, problems, strict=True)
+    jobs = (delayed(teach_binary)(learner, problem) for learner, problem in pairs)
+    return list(Parallel(n_jobs=n_jobs)(jobs))
+
+
+def margins(learner: Any, X: Any) -> Floats:
+    """Return how sure a fitted learner is that each row is positive: above 0 if it says so.
+
+    That is its `decision_function`; without one, the probability of the positive label less that
+    of the negative; without that too, its vote, -1 or 1. A learner that has seen one label only
+    always votes for it.
+
+    Returns
+    -------
+    float64 array of shape (n_rows,)
+    """
+    labels = np.asarray(getattr(learner, "classes_", BOTH))
+    if len(labels) == 1:
+        return np.full(X.shape[0], 1.0 if labels[0] else -1.0)
+    if hasattr(learner, "decision_function"):
+        return np.asarray(learner.decision_function(X), dtype=np.float64).reshape(X.shape[0])
+    if hasattr(learner, "predict_proba"):
+        probabilities = np.asarray(learner.predict_proba(X), dtype=np.float64)
+        return probabilities[:, 1] - probabilities[:, 0]
+    return np.where(np.asarray(learner.predict(X)) == 1, 1.0, -1.0)
+
+
+def all_margins(learners: Sequence[Any], X: Any, n_jobs: int | None) -> Floats:
+    """Return the margins of each learner, shape (n_rows, n_learners)."""
+    found = np.empty((X.shape[0], len(learners)))
+    jobs = (delayed(margins)(learner, X) for learner in learners)
+    for column, values in enumerate(Parallel(n_jobs=n_jobs)(jobs)):
+        found[:, column] = values
+    return found
+
+
+def copy_of(learner: Any) -> Any:
+    """Return a learner that knows what this one does and goes its own way."""
+    return deepcopy(learner)
+
+
+def _weights_for(method: Callable[..., Any], learner: Any, problem: BinaryProblem) -> Any:
+    """Return the weights as the argument that the method takes them by."""
+    if problem.weights is None:
+        return {}
+    if "sample_weight" not in signature(method).parameters:
+        raise KeslerError(
+            f"{type(learner).__name__}.{method.__name__} takes no sample_weight: leave it out, or "
+            "choose a binary learner that heeds it"
+        )
+    return {"sample_weight": problem.weights}
+
+
+def require_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise unless a parameter has one of these values."""
+    if not isinstance(value, str) or value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise KeslerError(f"{name}={value!r} is not known: choose one of {known}")
+
+
+def learner_has(name: str) -> Callable[[Any], bool]:
+    """Return the condition for `available_if` that the binary learner has a method."""
+
+    def check(decomposition: Any) -> bool:
+        getattr(learner_of(decomposition.estimator), name)  # its own error says what lacks
+        return True
+
+    return check
+
+
+# ---- the face -----------------------------------------------------------------------------------
+
+
+class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A multiclass learner made of binary ones.
+
+    A decomposition says which binary problems there are (`_fit` and `_teach`) and how their
+    answers are put together (`_scores`, or `_winners` if it has no score for each class). Classes
+    go by number here, in the order in which they were seen; of equal scores the class seen first
+    wins. `fit` meets all at once, in the order of `classes_`.
+    """
+
+    estimator: Any
+    n_jobs: int | None
+    _table: ClassTable
+
+    @abstractmethod
+    def _fit(self, examples: Examples) -> None:
+        """Learn anew from rows of two classes or more."""
+
+    @abstractmethod
+    def _teach(self, examples: Examples, n_before: int) -> None:
+        """Learn further rows; classes from number `n_before` on are new."""
+
+    def _declare(self, labels: list[Any]) -> None:
+        """Hear which classes there will be: nothing by default, since classes simply appear."""
+
+    @abstractmethod
+    def _scores(self, X: Any) -> Floats:
+        """Return the score of each class, by number, shape (n_rows, n_classes)."""
+
+    @property
+    @abstractmethod
+    def n_evaluations_(self) -> int:
+        """The most binary learners that one prediction asks."""
+
+    @unchanged_on_error
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn from the rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        y : labels, one a row
+            Numbers, text or any type that is hashable and can be ordered.
+        sample_weight : array of shape (n_rows,) or None, default None
+            Handed to the binary learners, which must take it.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self.__dict__.pop("_table", None)
+        examples = self._examples(X, y, sample_weight, at_once=True)
+        if len(self._table) < 2:
+            raise KeslerError(
+                f"there is one class only, {self._table.labels[0]!r}: give rows of two or more, "
+                "of weight above 0"
+            )
+        self._fit(examples)
+        return self
+
+    @available_if(learner_has("partial_fit"))
+    @unchanged_on_error
+    def partial_fit(
+        self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn further rows; new classes are welcome. There if the binary learner has it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`.
+        classes : sequence of labels or None, default None
+            Never needed. Reserves room; a class is known, and can be predicted, from its first row.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        if classes is not None:
+            self._declare(inputs.label_list(classes))
+        n_before = len(self._table) if self.__sklearn_is_fitted__() else 0
+        self._teach(self._examples(X, y, sample_weight), n_before)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label of each row; of equal scores, the class seen first.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Array of shape (n_rows,)
+        """
+        table = self._known()
+        labels: npt.NDArray[Any] = table.by_code[self._winners(self._checked(X))]
+        return labels
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score of each class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_classes), in the order of `classes_`; of two classes, of
+        shape (n_rows,): the score of the second less that of the first.
+        """
+        order = self._known().order
+        scores = self._scores(self._checked(X))[:, order]
+        return scores[:, 1] - scores[:, 0] if len(order) == 2 else scores
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels seen so far, sorted."""
+        return self._known().in_order
+
+    @property
+    def classes_by_code_(self) -> npt.NDArray[Any]:
+        """The labels seen so far, in the order in which they were seen."""
+        return self._known().by_code
+
+    # ---- how it is done ---------------------------------------------------------------------
+
+    def _winners(self, X: Any) -> npt.NDArray[np.intp]:
+        """Return the number of the class that each row is said to be of."""
+        return self._scores(X).argmax(axis=1)
+
+    def _examples(self, X: Any, y: Any, sample_weight: Any, *, at_once: bool = False) -> Examples:
+        """Validate rows and labels; new labels join. Rows of weight 0 are left out."""
+        require_learner(self._learner())
+        labels = inputs.label_list(y)
+        reset = not self.__sklearn_is_fitted__()
+        X = self._checked(X, reset=reset)
+        inputs.require_lengths(X.shape[0], labels)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        if weights is not None and not weights.all():
+            X, labels, weights = _without_weightless(X, labels, weights)
+        table = ClassTable([] if reset else self._table.labels)
+        codes = table.encode(labels)
+        if at_once:
+            table = ClassTable(table.in_order.tolist())
+            codes = table.encode(labels)
+        self._table = table
+        return Examples(X, codes, weights)
+
+    def _checked(self, X: Any, *, reset: bool = False) -> Any:
+        nan = get_tags(self._learner()).input_tags.allow_nan
+        finite: bool | str = "allow-nan" if nan else True
+        return validate_data(self, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+
+    def _learner(self) -> Any:
+        return learner_of(self.estimator)
+
+    def _known(self) -> ClassTable:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call fit or partial_fit"
+            )
+        return self._table
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_table" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        learner = self._learner()
+        if is_estimator(learner):  # else it is refused when it is to learn
+            tags.input_tags.sparse = get_tags(learner).input_tags.sparse
+            tags.input_tags.allow_nan = get_tags(learner).input_tags.allow_nan
+        return tags
+
+
+def _without_weightless(
+    X: Any, labels: list[Any], weights: Floats
+) -> tuple[Any, list[Any], Floats]:
+    stored = np.flatnonzero(weights)
+    if not len(stored):
+        raise KeslerError("every sample_weight is zero, so there is no row to learn from")
+    return X[stored], [labels[row] for row in stored], weights[stored]
+
+
+class Unscored(Decomposition):
+    """A decomposition that asks a few of its binary learners only, and so has no scores."""
+
+    @abstractmethod
+    def _winners(self, X: Any) -> npt.NDArray[np.intp]:
+        """Return the number of the class that each row is said to be of."""
+
+    def _scores(self, X: Any) -> npt.NDArray[np.float64]:
+        raise AssertionError("a decomposition without scores was asked for them")
+
+    @property
+    def decision_function(self) -> Any:
+        """Not there: most classes are never asked about."""
+        raise AttributeError(f"{type(self).__name__} has no score for each class: use predict")

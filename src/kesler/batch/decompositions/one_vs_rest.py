@@ -1,0 +1,126 @@
+"""One-vs-rest: one binary learner for each class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from kesler.batch.decompositions.binary import (
+    Decomposition,
+    Examples,
+    Floats,
+    all_margins,
+    copy_of,
+    fit_all,
+    teach_all,
+)
+
+
+class OneVsRest(Decomposition):
+    r"""One binary learner for each class, against all others.
+
+    .. math:: \hat y = \arg\max_r f_r(x)
+
+    where :math:`f_r` has learnt rows of class r as positive and all others as negative. It can be
+    right everywhere only if each class is separable from the union of the others, and compares
+    margins of learners that know nothing of one another.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier or None, default None
+        The binary learner; None is ``LogisticRegression(max_iter=1000)``. Its margin is its
+        `decision_function`, or without one p(1) - p(0) of its `predict_proba`, or without either
+        its vote, -1 or 1, of which many are equal.
+    n_jobs : int or None, default None
+        How many binary learners learn or predict at a time, as joblib has it.
+
+    Attributes
+    ----------
+    estimators_ : list of n_classes fitted binary learners, in the order of `classes_`.
+    classes_ : array of the labels seen, sorted.
+    classes_by_code_ : the same, in the order in which they were seen.
+    n_evaluations_ : int
+        Binary learners asked for each prediction: n_classes.
+    n_features_by_round_ : list of int
+        Of binary learners that choose one candidate a round: how many all classes use together.
+    n_features_in_, feature_names_in_
+        As scikit-learn has them.
+
+    Raises
+    ------
+    KeslerError
+        If `fit` is given rows of one class only, a label is no class, the estimator is no
+        classifier, or `sample_weight` is given and the estimator takes none.
+
+    Notes
+    -----
+    Of equal margins, the class seen first wins; `fit` meets all at once, in the order of
+    `classes_`. Rows of weight 0 are left out. Two classes have two learners as well.
+
+    `partial_fit` keeps no rows. It keeps one more learner instead, which takes every row as
+    negative, and a new class begins with a copy of it: all that came before is of other classes. So
+    the learners are those that there would be had all classes been declared from the start. After
+    `fit` that learner is empty, and a new class knows only of the rows since.
+
+    `fit` costs n_classes times the binary learner on all rows, a prediction n_classes evaluations.
+
+    References
+    ----------
+    Rifkin and Klautau (2004), "In defense of one-vs-all classification".
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Perceptron
+    >>> from kesler import OneVsRest
+    >>> animals = OneVsRest(Perceptron())
+    >>> animals.partial_fit([[1, 0, 0], [0, 1, 0]], ["cat", "dog"]).n_evaluations_
+    2
+    >>> animals.partial_fit([[0, 0, 1]], ["newt"]).predict([[0, 0, 1], [1, 0, 0]]).tolist()
+    ['newt', 'cat']
+    """
+
+    def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The binary learners, in the order of `classes_`."""
+        return [self._learners[code] for code in self._known().order]
+
+    @property
+    def n_evaluations_(self) -> int:
+        """The binary learners that one prediction asks."""
+        return len(self._known())
+
+    @property
+    def n_features_by_round_(self) -> list[int]:
+        """How many candidates all classes together use after 1, 2, ... rounds of each.
+
+        Of binary learners that choose one a round, as :class:`~kesler.ShareBoostClassifier` does,
+        and tell it in their `path_`. A learner with fewer rounds stays as it is after its last.
+
+        Raises
+        ------
+        AttributeError
+            If the binary learners have no `path_`.
+        """
+        chosen = [[step.candidate for step in learner.path_] for learner in self.estimators_]
+        rounds = range(1, max(map(len, chosen)) + 1)
+        return [len({each for path in chosen for each in path[:t]}) for t in rounds]
+
+    def _fit(self, examples: Examples) -> None:
+        problems = (examples.problem(examples.codes == code) for code in range(len(self._table)))
+        self._learners = fit_all(self._learner(), problems, self.n_jobs)
+        self._rest = clone(self._learner())
+
+    def _teach(self, examples: Examples, n_before: int) -> None:
+        old, rest = (self._learners, self._rest) if n_before else ([], clone(self._learner()))
+        new = [copy_of(rest) for _ in range(len(self._table) - n_before)]
+        codes = [*range(len(self._table)), -1]  # no row is of the class -1
+        problems = (examples.problem(examples.codes == code) for code in codes)
+        *self._learners, self._rest = teach_all([*old, *new, rest], problems, self.n_jobs)
+
+    def _scores(self, X: Any) -> Floats:
+        return all_margins(self._learners, X, self.n_jobs)

@@ -1,0 +1,372 @@
+"""FilterTree and ErrorCorrectingTournament: classes that play against each other, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils.parallel import Parallel, delayed
+
+from kesler.batch.decompositions.binary import (
+    BinaryProblem,
+    Examples,
+    Mask,
+    Unscored,
+    copy_of,
+    fit_binary,
+    margins,
+    teach_binary,
+)
+from kesler.errors import KeslerError
+
+Origin = Literal["class", "winner", "loser"]
+GameKey = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A place in a game, and who takes it.
+
+    Parameters
+    ----------
+    origin : "class", "winner" or "loser"
+        The entrant of this number, or who wins or loses the game of this number.
+    number : int
+    """
+
+    origin: Origin
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """Two seats, of which one goes on as the winner.
+
+    Parameters
+    ----------
+    left, right : Seat
+    key : (tournament, round, place)
+        By which a game is the same one after further classes have joined.
+    """
+
+    left: Seat
+    right: Seat
+    key: GameKey
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """The games of a tournament, each after those that its players come from.
+
+    Parameters
+    ----------
+    games : tuple of Game
+    rounds : tuple of tuples of int
+        The numbers of the games of each round; none of them waits for another.
+    root : Seat
+        Who wins it all.
+
+    Examples
+    --------
+    >>> bracket = Bracket.of(5, 1)
+    >>> bracket.rounds, bracket.root, bracket.depth
+    (((0, 1), (2,), (3,)), Seat(origin='winner', number=3), 3)
+    >>> [len(Bracket.of(5, m).games) for m in (1, 2, 3)]
+    [4, 8, 11]
+    """
+
+    games: tuple[Game, ...]
+    rounds: tuple[tuple[int, ...], ...]
+    root: Seat
+
+    @staticmethod
+    def of(n_classes: int, n_eliminations: int) -> Bracket:
+        """Return the games among so many classes, each of which is out after so many defeats.
+
+        Those who have lost i games play in tournament i, neighbours against each other; who is left
+        over in a round goes on without a game. The winners of all tournaments then play for the
+        whole in a single-elimination tournament.
+        """
+        games: list[Game] = []
+        rounds: list[tuple[int, ...]] = []
+        waiting = [[Seat("class", c) for c in range(n_classes)]]
+        waiting += [[] for _ in range(n_eliminations - 1)]
+        _play_out(waiting, games, rounds, 0)
+        final = [[seat for seats in waiting for seat in seats]]
+        _play_out(final, games, rounds, n_eliminations)
+        return Bracket(tuple(games), tuple(rounds), final[0][0])
+
+    @cached_property
+    def depth(self) -> int:
+        """The most games on a way from the root down to a class."""
+        depths: list[int] = []
+        for game in self.games:
+            below = [depths[s.number] for s in (game.left, game.right) if s.origin != "class"]
+            depths.append(1 + max(below, default=0))
+        return 0 if self.root.origin == "class" else depths[self.root.number]
+
+
+def _play_out(
+    waiting: list[list[Seat]], games: list[Game], rounds: list[tuple[int, ...]], first: int
+) -> None:
+    """Add rounds until one seat of each tournament is left, `first` being the first one's number.
+
+    Who loses in a tournament goes on in the next one.
+    """
+    n_before = len(rounds)
+    while any(len(seats) > 1 for seats in waiting):
+        n_games = len(games)
+        seats_now, waiting[:] = waiting[:], [[] for _ in waiting]
+        for i, seats in enumerate(seats_now):
+            for place in range(len(seats) // 2):
+                left, right = seats[2 * place : 2 * place + 2]
+                waiting[i].append(Seat("winner", len(games)))
+                if i + 1 < len(waiting):
+                    waiting[i + 1].append(Seat("loser", len(games)))
+                games.append(Game(left, right, (first + i, len(rounds) - n_before, place)))
+            waiting[i] += seats[len(seats) // 2 * 2 :]
+        rounds.append(tuple(range(n_games, len(games))))
+
+
+Numbers = npt.NDArray[np.intp]
+
+
+class Tournament(Unscored):
+    """Classes in a bracket: a binary learner is the referee of each game.
+
+    The referee of a game learns from the rows whose class takes part in it, according to the
+    referees of the games before. A prediction goes the other way, from the winner of all down to a
+    class, and asks the referees on its way only.
+    """
+
+    def _n_eliminations(self) -> int:
+        """Return after how many defeats a class is out."""
+        return 1
+
+    def _fit(self, examples: Examples) -> None:
+        self._referees: dict[GameKey, Any] = {}
+        self._hold(examples, learn=_fitted)
+
+    def _teach(self, examples: Examples, n_before: int) -> None:
+        self._referees = dict(self._referees) if n_before else {}
+        self._hold(examples, learn=_taught)
+
+    def _hold(self, examples: Examples, learn: Any) -> None:
+        """Play all rounds; each row's class goes from seat to seat as the referees decide."""
+        self._bracket = Bracket.of(len(self._table), self._n_eliminations())
+        at = examples.codes.astype(np.intp) + 2 * len(self._bracket.games)
+        for games in self._bracket.rounds:
+            present = [self._seated(game, at) for game in games]
+            jobs = (
+                delayed(learn)(
+                    self._referees.get(self._bracket.games[game].key),
+                    self._learner(),
+                    examples[left | right].problem(left[left | right]),
+                )
+                for game, (left, right) in zip(games, present, strict=True)
+            )
+            outcomes = Parallel(n_jobs=self.n_jobs)(jobs)
+            for game, (left, right), (referee, left_wins) in zip(
+                games, present, outcomes, strict=True
+            ):
+                self._referees[self._bracket.games[game].key] = referee
+                rows = np.flatnonzero(left | right)
+                wins = left_wins == left[rows]
+                at[rows] = np.where(wins, 2 * game, 2 * game + 1)
+
+    def _seated(self, game: int, at: Numbers) -> tuple[Mask, Mask]:
+        """Return which rows' classes sit left and right in a game."""
+        left, right = self._bracket.games[game].left, self._bracket.games[game].right
+        return at == self._place(left), at == self._place(right)
+
+    def _place(self, seat: Seat) -> int:
+        """Return a number for a seat: of winners even, of losers odd, of classes above both."""
+        if seat.origin == "class":
+            return 2 * len(self._bracket.games) + seat.number
+        return 2 * seat.number + (seat.origin == "loser")
+
+    def _winners(self, X: Any) -> Numbers:
+        n_games = len(self._bracket.games)
+        at = np.full(X.shape[0], self._place(self._bracket.root), dtype=np.intp)
+        for game in reversed(range(n_games)):
+            rows = np.flatnonzero(at // 2 == game)
+            if not len(rows):
+                continue
+            seats = self._bracket.games[game]
+            left_wins = decided(self._referees.get(seats.key), X[rows])
+            goes_left = left_wins == (at[rows] % 2 == 0)
+            at[rows] = np.where(goes_left, self._place(seats.left), self._place(seats.right))
+        return at - 2 * n_games
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The binary learners: one for each game that a row has been in."""
+        self._known()
+        return list(self._referees.values())
+
+    @property
+    def n_evaluations_(self) -> int:
+        """The most games that one prediction asks about."""
+        self._known()
+        return self._bracket.depth
+
+
+class FilterTree(Tournament):
+    r"""A balanced binary tree of classes: log2 K binary evaluations a prediction.
+
+    The classes meet in a single-elimination tournament. At a node v with subtrees L and R, whose
+    winners for x are :math:`a_L(x)` and :math:`a_R(x)` according to the nodes below, the binary
+    learner is given the rows of which one is right,
+
+    .. math:: \{(x, [y = a_L(x)]) : y \in \{a_L(x), a_R(x)\}\},
+
+    with the importance :math:`|c(y, a_L) - c(y, a_R)|`, which is 1 where all mistakes cost the
+    same. Others are filtered out: whatever is said of them, the node cannot get them right.
+
+    Parameters
+    ----------
+    estimator : binary classifier or None, default None
+        Any in scikit-learn's manner; None is logistic regression.
+    n_jobs : int or None, default None
+        How many games of a round are learnt at once; as in joblib.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, sorted. In the tree they stand in this order, those that `partial_fit` brings
+        after it in the order in which they are seen.
+    n_evaluations_ : int
+        ceil(log2 K), the depth of the tree.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    KeslerError
+        If all rows are of one class, or the learner is no binary classifier or takes no weights
+        though some are given.
+
+    Notes
+    -----
+    The regret in mistakes is at most log2 K times the mean regret of the binary learners; it does
+    not grow with K otherwise, as that of one-vs-rest and of a tree trained from the top do. A row
+    trains at most log2 K learners. A class that appears in `partial_fit` takes the next leaf, and
+    the nodes above it learn from then on; a game of which no row has told anything is won by the
+    left.
+
+    The importances of other costs are not implemented: `sample_weight` is handed on as it is.
+
+    References
+    ----------
+    Beygelzimer, Langford and Ravikumar (2009), "Error-correcting tournaments".
+
+    Examples
+    --------
+    >>> from kesler import FilterTree
+    >>> X, y = [[i % 2, i // 2 % 2, i // 4 % 2] for i in range(8)] * 3, list("abcdefgh") * 3
+    >>> tree = FilterTree().fit(X, y)
+    >>> "".join(tree.predict(X[:8])), tree.n_evaluations_
+    ('abcdefgh', 3)
+    """
+
+    def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+
+class ErrorCorrectingTournament(Tournament):
+    r"""An m-elimination tournament of the classes, then a final among the m winners.
+
+    Tournament i is among those that have lost i games so far; who loses for the m-th time is out.
+    So the right class can be beaten by m - 1 wrong referees and still reach the final, in which the
+    winners of the m tournaments meet. As in :class:`FilterTree`, the learner of a game is given the
+    rows whose class plays in it, according to the games before, and says whether it is the left.
+
+    Parameters
+    ----------
+    estimator : binary classifier or None, default None
+        Any in scikit-learn's manner; None is logistic regression.
+    n_eliminations : int, 1 or more, default 2
+        After how many defeats m a class is out. Larger values: more mistakes of the binary learners
+        are made good, but about m K games to learn, and m more evaluations a prediction. 1 is the
+        filter tree.
+    n_jobs : int or None, default None
+        How many games of a round are learnt at once; as in joblib.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_evaluations_ : int
+        The most games on a way from the final down to a class: about log2 K + m, plus log2 m.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    KeslerError
+        If `n_eliminations` is no whole number above 0, and as :class:`FilterTree`.
+
+    Notes
+    -----
+    With m of the order of log K the regret in mistakes is at most a constant times the mean regret
+    of the binary learners, whatever K. In the paper the final counts a game more often the nearer
+    it is to the tournaments' winners; all rows of one game count the same, and each game has a
+    learner of its own here, so that these counts would change nothing but the strength of a
+    regulariser: they are left out. Where a class appears in `partial_fit`, games keep their
+    places in the tournaments and what their learners know; in tournaments after the first, other
+    players may come to them.
+
+    References
+    ----------
+    Beygelzimer, Langford and Ravikumar (2009), "Error-correcting tournaments".
+
+    Examples
+    --------
+    >>> from kesler import ErrorCorrectingTournament
+    >>> X, y = [[i % 2, i // 2 % 2, i // 4 % 2] for i in range(8)] * 3, list("abcdefgh") * 3
+    >>> cup = ErrorCorrectingTournament(n_eliminations=3).fit(X, y)
+    >>> "".join(cup.predict(X[:8])), cup.n_evaluations_
+    ('abcdefgh', 8)
+    """
+
+    def __init__(
+        self, estimator: Any = None, n_eliminations: int = 2, n_jobs: int | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.n_eliminations = n_eliminations
+        self.n_jobs = n_jobs
+
+    def _n_eliminations(self) -> int:
+        m = self.n_eliminations
+        if not (isinstance(m, int) and m >= 1):
+            raise KeslerError(
+                f"n_eliminations={m!r} must be a whole number, 1 or more: after so many defeats a "
+                "class is out"
+            )
+        return m
+
+
+def decided(referee: Any, X: Any) -> Mask:
+    """Return in which rows the left wins; without a referee in all."""
+    return np.ones(X.shape[0], dtype=np.bool_) if referee is None else margins(referee, X) > 0
+
+
+def _fitted(_: Any, estimator: Any, problem: BinaryProblem) -> tuple[Any, Mask]:
+    """Return a referee fitted to these rows, None without any, and in which of them left wins."""
+    referee = fit_binary(estimator, problem) if len(problem.positive) else None
+    return referee, decided(referee, problem.X)
+
+
+def _taught(referee: Any, estimator: Any, problem: BinaryProblem) -> tuple[Any, Mask]:
+    """Return the referee taught these rows, and in which of them left wins then."""
+    if len(problem.positive):
+        new = referee is None or isinstance(referee, DummyClassifier)
+        learner = clone(estimator) if new else copy_of(referee)
+        referee = teach_binary(learner, problem)
+    return referee, decided(referee, problem.X)

@@ -1,0 +1,163 @@
+"""What batch estimators have in common: sample weights, scores of classes.
+
+And a learner to start from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from kesler.data.labels import plain
+from kesler.errors import KeslerError
+
+Floats = npt.NDArray[Any]
+
+
+class ClassScores:
+    """What a classifier has that scores all classes by `_scores`."""
+
+    classes_: npt.NDArray[Any]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score of each class, in the order of `classes_`.
+
+        Of two classes, as scikit-learn has it, of shape (n_rows,): the score of classes_[1] less
+        that of classes_[0].
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label of highest score for each row, the first of `classes_` among equals."""
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def _scores(self, X: Any) -> Floats:
+        raise NotImplementedError
+
+
+Doubles = npt.NDArray[np.float64]
+
+# Scores that weights give must be those of the learner up to this part of the largest.
+ALIKE = 1e-3
+# On so many rows.
+N_COMPARED = 100
+
+
+def scores_of(start: Any, X: Any, classes: npt.NDArray[Any]) -> Doubles:
+    """Return the scores that a fitted classifier gives rows, a column for each of these classes.
+
+    Raises
+    ------
+    KeslerError
+        If it gives none, or does not know one of the classes.
+    """
+    if not hasattr(start, "decision_function"):
+        raise KeslerError(
+            f"start={type(start).__name__} has no decision_function: give a fitted classifier that "
+            "scores classes, an OnlineClassifier for one"
+        )
+    check_is_fitted(start)
+    known = {label: column for column, label in enumerate(start.classes_.tolist())}
+    unknown = [label for label in classes.tolist() if label not in known]
+    if unknown:
+        raise KeslerError(
+            f"start does not know the class {plain(unknown[0])!r}: let it learn a row of each"
+        )
+    scores = np.asarray(start.decision_function(X), dtype=np.float64)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
+    return np.ascontiguousarray(scores[:, [known[label] for label in classes.tolist()]])
+
+
+def linear_weights_of(start: Any, X: Any, classes: npt.NDArray[Any]) -> tuple[Doubles, Doubles]:
+    """Return the weights (n_features, n_classes) and constants by which a classifier scores rows.
+
+    They are told by its scores of each feature alone.
+
+    Raises
+    ------
+    KeslerError
+        If its scores of the first rows are not those that these weights give.
+    """
+    n_features = X.shape[1]
+    alone: Any = sparse.vstack(
+        [sparse.csr_array((1, n_features)), sparse.eye_array(n_features)], format="csr"
+    ).astype(X.dtype)
+    scores = scores_of(start, alone if sparse.issparse(X) else alone.toarray(), classes)
+    constants, weights = scores[0], scores[1:] - scores[0]
+    wanted = scores_of(start, X[:N_COMPARED], classes)
+    given = X[:N_COMPARED] @ weights + constants
+    if np.abs(given - wanted).max() > ALIKE * max(np.abs(wanted).max(), np.finfo(float).tiny):
+        raise KeslerError(
+            "the scores of start are not linear in the rows: give a linear learner of the rows as "
+            'they are, OnlineClassifier("multi", preprocessing=None) for one'
+        )
+    return weights, constants
+
+
+def sample_weights(
+    X: Any,
+    y: Any,
+    classes: npt.NDArray[Any],
+    labels: npt.NDArray[np.int64],
+    sample_weight: Any,
+    class_weight: Any,
+) -> Doubles:
+    """Return what rows count, float64 of shape (n_rows,), 0 or more.
+
+    Parameters
+    ----------
+    X, y : validated rows and their labels, as they were given.
+    classes : array of shape (n_classes,)
+        Sorted.
+    labels : int64 array of shape (n_rows,)
+        The class of each row by number.
+    sample_weight, class_weight : as scikit-learn has them.
+
+    Raises
+    ------
+    KeslerError
+        If there is one class only, or no row counts.
+    ValueError
+        If a weight is below 0.
+    """
+    _require_two(classes)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    per_class = compute_class_weight(class_weight, classes=classes, y=y)
+    counts = np.asarray(weights * per_class[labels])
+    if not counts.any():
+        raise KeslerError("every sample_weight is zero, so there is no row to learn from")
+    return counts
+
+
+def class_weights(
+    classes: npt.NDArray[Any], n_rows: npt.NDArray[np.int64], class_weight: Any
+) -> Doubles:
+    """Return what a row of each class counts, where it is known how many rows each has.
+
+    Raises
+    ------
+    KeslerError
+        If there is one class only, or no row counts.
+    """
+    _require_two(classes)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(n_rows.sum() / (len(classes) * n_rows))
+    weights = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes))
+    if not weights.any():
+        raise KeslerError("class_weight is zero for every class, so there is no row to learn from")
+    return weights
+
+
+def _require_two(classes: npt.NDArray[Any]) -> None:
+    if len(classes) < 2:
+        raise KeslerError(
+            f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
+        )

@@ -1,0 +1,402 @@
+"""Hypotheses whose maps no longer change: what batch solvers see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.batch.design import Design, Diagonal, Floats
+from kesler.data.labels import Label
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.learner.classes import ClassTable
+from kesler.learner.learner import Learner
+from kesler.learner.state import layers_of
+from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.maps.view import SubExperts
+from kesler.parts.updates.perceptron import Perceptron
+from kesler.state.capacity import whole_lines
+from kesler.state.fields import bind
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What maps look at of each class, as an online learner has it after its last row.
+
+    Parameters
+    ----------
+    names : of the layers.
+    layers : float32 array of shape (n_layers, n_features, n_classes)
+    totals : float32 array of shape (n_layers, n_classes)
+        By which layers are divided.
+    divisors : float32 array of shape (4, n_classes) or (0, 0)
+    pooled : float64 array of shape (n_features, 6), (n_features, 1) or (0, 0)
+        What is kept of all rows.
+    """
+
+    names: tuple[str, ...]
+    layers: npt.NDArray[np.float32]
+    totals: npt.NDArray[np.float32]
+    divisors: npt.NDArray[np.float32]
+    pooled: Array
+
+    @classmethod
+    def of_rows(
+        cls,
+        maps: Sequence[FeatureMap],
+        rows: Rows,
+        codes: Codes,
+        weights: Array | None,
+        constant: float,
+    ) -> Statistics:
+        """Let a learner go through the rows once; classes are in the order of their codes."""
+        if not maps:
+            none = np.empty((0, 0), dtype=np.float32)
+            return cls((), np.empty((0, 0, 0), dtype=np.float32), none, none, np.empty((0, 0)))
+        learner = Learner([Shared(m) for m in maps], Perceptron(), ClassTable(), constant)
+        learner.learn(rows, codes.tolist(), weights)
+        stored, order = learner.arrays(), learner.classes.order
+        divisors = stored.get("statistics.divisors", np.empty((0, 0), dtype=np.float32))
+        return cls(
+            tuple(learner.statistics),
+            np.ascontiguousarray(stored["statistics.sums"][:, :, order]),
+            np.ascontiguousarray(stored["statistics.totals"][:, order]),
+            np.ascontiguousarray(divisors[:, order] if divisors.size else divisors),
+            stored.get("statistics.pooled", np.empty((0, 0))),
+        )
+
+
+class FrozenHypotheses:
+    r"""Hypotheses of known classes whose maps no longer change: scores linear in the weights.
+
+    .. math:: h(x, r) = \langle W, \Phi(x, r) \rangle
+        = \sum_{t \ni r} \langle w^t, \phi^t(x, r) \rangle
+
+    The maps' statistics of each class are those of an online learner after one pass over the rows:
+    batch solvers see the whole past in every row, its own included.
+
+    Parameters
+    ----------
+    parts : list of PerClass, Shared and Grouped
+        What the classes have in common, over which views.
+    labels : sequence of labels
+        Of the classes, by code.
+    rows : Rows
+        Training rows.
+    codes : int64 array of shape (n_rows,)
+        Their classes; each class has a row.
+    row_weights : array of shape (n_rows,) or None, default None
+        What rows count in the statistics, above 0.
+    constant : float, default 0.0
+        The value of a feature that every row is given before its own, 0 for none.
+
+    Raises
+    ------
+    KeslerError
+        If a part is ordered, looks at sub-experts or begins at other weights than 0; if sparse rows
+        meet a map that is not zero at zero.
+
+    Notes
+    -----
+    Weights are a table (n_features, n_hypotheses), the columns of the parts side by side. Views of
+    rows are computed whenever they are asked for and never kept: memory is 4 bytes for each
+    feature, class and statistic that a map looks at, and for each entry of one row, class and part.
+    Scores cost O(nnz n_hypotheses) without maps and, with them, O(nnz n_classes) evaluations of the
+    map.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006), Eq. 7; Tsochantaridis, Joachims, Hofmann and
+    Altun (2005), Section 2, joint feature maps.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        labels: Sequence[Label],
+        rows: Rows,
+        codes: Codes,
+        row_weights: Array | None = None,
+        constant: float = 0.0,
+    ) -> None:
+        _require_linear(parts)
+        self.parts = list(parts)
+        self.constant = constant
+        self.n_classes = len(labels)
+        self.members = [members_of(part, labels) for part in self.parts]
+        self.widths = [_n_hypotheses(members) for members in self.members]
+        maps = [p.feature_map for p in self.parts if isinstance(p.feature_map, FeatureMap)]
+        self._looks_at_zeros = next((m for m in maps if not m.zero_at_zero), None)
+        seen = self.as_seen(rows)
+        self.n_features = seen.n_features
+        self.statistics = Statistics.of_rows(maps, rows, codes, row_weights, constant)
+
+    # ---- weights ----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the table of weights."""
+        return self.n_features, sum(self.widths)
+
+    def weights_of_parts(self, weights: Array) -> list[Array]:
+        """Return the table of each part, (n_features, n_hypotheses), as views."""
+        return np.split(weights, np.cumsum(self.widths)[:-1], axis=1)
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def as_seen(self, rows: Rows) -> Rows:
+        """Return rows with the constant feature, zeros listed only where a map looks at them.
+
+        Raises
+        ------
+        KeslerError
+            If one does and the rows are sparse.
+        """
+        rows = rows.with_constant(self.constant) if self.constant else rows
+        if self._looks_at_zeros is None:
+            return rows.without_zeros()
+        if not rows.dense:
+            raise KeslerError(
+                f"the feature map {self._looks_at_zeros!r} is not zero at zero, so it cannot be "
+                "used with sparse rows, whose zeros are not listed: give dense rows or choose "
+                "another, 'frequency' for instance"
+            )
+        return rows
+
+    def scores(self, rows: Rows, weights: Array) -> Array:
+        """Return the score of each class for each row, shape (n_rows, n_classes).
+
+        Parameters
+        ----------
+        rows : as `as_seen` returns them.
+        weights : of `shape`.
+        """
+        scores = np.empty((len(rows), self.n_classes))
+        table = _own(weights)
+        self._kernels.score_rows(self.joint, self.listed(rows), table, scores)
+        return scores
+
+    def adjoint(self, rows: Rows, coefficients: Array, power: int = 1) -> Array:
+        """Return sum over i and r of c[i, r] Phi(x_i, r)^power, of `shape`.
+
+        Parameters
+        ----------
+        rows : as `as_seen` returns them.
+        coefficients : of shape (n_rows, n_classes).
+        power : 1, or 2 for the squares of features.
+        """
+        weights = np.zeros(self.shape)
+        given = _own(coefficients)
+        self._kernels.add_rows(self.joint, self.listed(rows), given, power, weights)
+        return weights
+
+    def gram(self, rows: Rows) -> Array:
+        """Return <Phi(x, r), Phi(x, s)> of each row, shape (n_rows, n_classes, n_classes)."""
+        grams = np.empty((len(rows), self.n_classes, self.n_classes))
+        self._kernels.gram_rows(self.joint, self.listed(rows), grams)
+        return grams
+
+    def listed(self, rows: Rows) -> Any:
+        """Return rows as the kernels take them."""
+        return self._kernels.Listed(rows.indptr, rows.indices, rows.values)
+
+    # ---- binding to the kernels -------------------------------------------------------------
+
+    @cached_property
+    def _kernels(self) -> ModuleType:
+        from kesler.compiled.batch import joint
+
+        return joint
+
+    @cached_property
+    def joint(self) -> Any:
+        """All that joint features are computed from, as the kernels take it."""
+        starts, members = _as_lists(self.members)
+        stored = self.statistics
+        described = zip(*map(self._describe_part, range(len(self.parts))), strict=True)
+        names = ("kind", "map", "statistic", "offset", "width")
+        return bind(
+            self._kernels.Joint,
+            {f"parts.{name}": column for name, column in zip(names, described, strict=True)}
+            | {
+                "parts.map_parameters": [_parameters(part) for part in self.parts],
+                "parts.member_starts": starts,
+                "parts.members": members,
+                "statistics.sums": _by_lines(stored.layers),
+                "statistics.totals": _own(stored.totals, np.float32),
+                "statistics.divisors": _by_lines(stored.divisors),
+                "statistics.pooled": _own(stored.pooled),
+                "common": [coupling_of([classes]) for classes in self.members],
+            },
+        )
+
+    def _describe_part(self, i: int) -> list[int]:
+        """Return kind, map (its address or what stands for none), statistic, column and columns."""
+        from kesler.compiled.trial.records import ITSELF
+        from kesler.compiled.views.maps import map_address
+
+        part, view = self.parts[i], self.parts[i].feature_map
+        kind, columns = [PerClass, Shared, Grouped].index(type(part)), self.widths[i]
+        address, layer = ITSELF, 0
+        if isinstance(view, FeatureMap):
+            address = map_address(view.g, view.looks_at)
+            layer = self.statistics.names.index(layers_of(view.statistic)[0])
+        return [kind, address, layer, sum(self.widths[:i]), columns]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what holds only in this process: modules and addresses."""
+        return {name: v for name, v in vars(self).items() if name not in ("_kernels", "joint")}
+
+
+# ---- memberships --------------------------------------------------------------------------------
+
+
+def members_of(part: Part, labels: Sequence[Label]) -> list[list[int]]:
+    """Return the hypotheses of each class by number; groups as classes bring them along.
+
+    Examples
+    --------
+    >>> members_of(Grouped({"vowels": ["a"], "all": ["a", "b"]}), ["a", "b", "c"])
+    [[0, 1], [1], []]
+    """
+    if isinstance(part, PerClass):
+        return [[code] for code in range(len(labels))]
+    if isinstance(part, Shared):
+        return [[0] for _ in labels]
+    assert isinstance(part, Grouped)
+    columns: dict[Any, int] = {}
+    groups = [part.groups_of(label) for label in labels]
+    return [sorted(columns.setdefault(g, len(columns)) for g in each) for each in groups]
+
+
+def coupling_of(members: Sequence[list[list[int]]]) -> Array:
+    """Return how many hypotheses two classes have in common, over all parts: M = B B^T.
+
+    Without maps, <Phi(x, r), Phi(z, s)> = M[r, s] <x, z>.
+
+    Examples
+    --------
+    >>> coupling_of([[[0, 1], [1], []]]).tolist()
+    [[2.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    n_classes = len(members[0])
+    total = np.zeros((n_classes, n_classes))
+    for classes in members:
+        belongs = np.zeros((n_classes, _n_hypotheses(classes)))
+        for code, columns in enumerate(classes):
+            belongs[code, columns] = 1.0
+        total += belongs @ belongs.T
+    return total
+
+
+def _own(array: npt.NDArray[Any], dtype: Any = np.float64) -> npt.NDArray[Any]:
+    """Return an array as kernels take it, copied if it is read-only (a memory map)."""
+    return np.require(array, dtype, ["C", "W"])
+
+
+def _by_lines(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return a table with whole lines of classes, as kernels read it: zeros behind the last."""
+    n = array.shape[-1]
+    capacity = [(0, 0)] * (array.ndim - 1) + [(0, whole_lines(n) - n)]
+    return np.pad(array.astype(np.float32, copy=False), capacity)
+
+
+def _n_hypotheses(members: list[list[int]]) -> int:
+    return max((1 + column for columns in members for column in columns), default=0)
+
+
+def _as_lists(
+    members: Sequence[list[list[int]]],
+) -> tuple[Codes, Codes]:
+    """Return where each class's hypotheses begin in one list, for each part, and that list."""
+    lengths = np.array([[len(columns) for columns in classes] for classes in members])
+    ends = np.cumsum(lengths).reshape(lengths.shape)
+    starts = np.column_stack([ends[:, 0] - lengths[:, 0], ends])
+    flat = [column for classes in members for columns in classes for column in columns]
+    return starts, np.array(flat, dtype=np.int64)
+
+
+def _parameters(part: Part) -> list[float]:
+    parameters = part.feature_map.parameters if part.feature_map is not None else ()
+    return [*parameters, 0.0, 0.0, 0.0, 0.0][:4]
+
+
+def _require_linear(parts: Sequence[Part]) -> None:
+    """Raise unless scores are linear in weights that can be regularised towards 0."""
+    for part in parts:
+        if isinstance(part, Ordered):
+            raise KeslerError(
+                "Ordered hypotheses are learnt online only, by OnlineOrdinalClassifier: give "
+                "PerClass, Shared and Grouped parts"
+            )
+        if isinstance(part.feature_map, SubExperts):
+            raise KeslerError(
+                f"{part!r} looks at what sub-experts say of each example, which batch learners do "
+                "not take: give parts over rows, or learn online"
+            )
+        if isinstance(part, Shared) and part.begins_at:
+            raise KeslerError(
+                f"{part!r}: an optimum does not depend on where weights begin; leave begins_at out"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class JointDesign(Design):
+    """The joint features of training rows, computed whenever they are asked for.
+
+    Parameters
+    ----------
+    hypotheses : FrozenHypotheses
+    rows : Rows
+        As `FrozenHypotheses.as_seen` returns them.
+
+    Notes
+    -----
+    Nothing is copied: memory is that of the rows and of the frozen hypotheses. All products are
+    computed in double, whatever their type.
+    """
+
+    hypotheses: FrozenHypotheses
+    rows: Rows
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """How many rows there are."""
+        return len(self.rows)
+
+    def weights_shape(self, n_classes: int) -> tuple[int, int]:
+        """Return (n_features, n_hypotheses)."""
+        return self.hypotheses.shape
+
+    def forward(self, weights: Floats) -> Floats:
+        """Return the score of each class for each row, shape (n_rows, n_classes)."""
+        return self.hypotheses.scores(self.rows, weights).astype(weights.dtype, copy=False)
+
+    def adjoint(self, coefficients: Floats) -> Floats:
+        """Return sum over i and r of c[i, r] Phi(x_i, r), of the weights' shape."""
+        weights = self.hypotheses.adjoint(self.rows, coefficients)
+        return weights.astype(coefficients.dtype, copy=False)
+
+    def blocks(self) -> Iterator[tuple[slice, Design]]:
+        """Yield all rows at once: what does not stay in the cache are the weights."""
+        yield slice(0, self.n_rows), self
+
+    def preconditioner(self, curvatures: Floats, ridge: Floats) -> Diagonal:
+        """Return the inverse of a diagonal, that of the Hessian if no two classes share weights."""
+        squares = self.hypotheses.adjoint(self.rows, curvatures, power=2)
+        return Diagonal(squares + ridge)
+
+    @property
+    def single(self) -> JointDesign:
+        """The same design, which takes directions in float32 as they are."""
+        return self

@@ -1,0 +1,150 @@
+"""Input streams and output files of the commands."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.readers.opening import open_stream
+from kesler.data.readers.stream import Block, Stream
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.evaluation.comparison import Comparison, Line
+
+if TYPE_CHECKING:
+    from kesler.evaluation.bounds import MistakeBound
+
+
+def reading(options: Namespace) -> dict[str, Any]:
+    """Return the reading options that are given on the command line."""
+    given = {name: getattr(options, name) for name in ("format", "label", "text")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:
+    """Open INPUT with options from `reading` and further arguments of `open_stream`."""
+    return open_stream(options.input, skip_bad=options.skip_bad, **how, **more)
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows of a stream.
+
+    Parameters
+    ----------
+    X : float32 array or CSR array of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+    weights : array of shape (n_rows,) or None
+    """
+
+    X: Any
+    y: npt.NDArray[Any]
+    weights: npt.NDArray[np.float64] | None
+
+    def take(self, numbers: npt.NDArray[np.int64]) -> Table:
+        """Return some of the rows."""
+        weights = None if self.weights is None else self.weights[numbers]
+        return Table(self.X[numbers], self.y[numbers], weights)
+
+
+def whole(blocks: Iterable[Block]) -> Table:
+    """Read all blocks and return their rows as a table.
+
+    Raises
+    ------
+    KeslerError
+        If the rows have ratings by sub-experts.
+    """
+    pieces = list(blocks)
+    rows = Rows.concatenate([piece.rows for piece in pieces])
+    if rows.ratings is not None:
+        raise KeslerError(
+            "these rows are ratings by sub-experts, from which no features can be selected: "
+            "give rows of features"
+        )
+    labels = np.array([label for piece in pieces for label in piece.labels])
+    if all(piece.weights is None for piece in pieces):
+        return Table(_matrix(rows), labels, None)
+    weights = [np.ones(len(p)) if p.weights is None else p.weights for p in pieces]
+    return Table(_matrix(rows), labels, np.concatenate(weights))
+
+
+def _matrix(rows: Rows) -> Any:
+    if rows.dense:
+        return rows.values.reshape(rows.shape)
+    from scipy import sparse
+
+    return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def shuffled(blocks: Iterable[Block], seed: int) -> Block:
+    """Read all blocks and return their rows as one block, shuffled with a seed."""
+    pieces = list(blocks)
+    labels = [label for piece in pieces for label in piece.labels]
+    weights = [np.ones(len(p)) if p.weights is None else p.weights for p in pieces]
+    order = np.random.default_rng(seed).permutation(len(labels))
+    return Block(
+        Rows.concatenate([piece.rows for piece in pieces]).take(order),
+        [labels[i] for i in order],
+        np.concatenate(weights)[order],
+    )
+
+
+def require_writable(path: str | None) -> None:
+    """Raise if a file cannot be written at this path; None means no file."""
+    if path is None:
+        return
+    folder = Path(path).parent
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise KeslerError(f"{path} cannot be written: name a file in a writable folder")
+
+
+def require_distinct(options: Namespace, *names: str) -> None:
+    """Raise if two of INPUT and the output files are the same file."""
+    taken: dict[Path, str] = {}
+    if options.input != "-":
+        taken[Path(options.input).resolve()] = "INPUT"
+    for name in names:
+        path = getattr(options, name)
+        if path is None:
+            continue
+        place = Path(path).resolve()
+        if place in taken:
+            raise KeslerError(
+                f"--{name} {path} is the same file as {taken[place]}: give a different file"
+            )
+        taken[place] = f"--{name}"
+
+
+def account(
+    stream: Stream,
+    comparison: Comparison,
+    lines: list[Line],
+    bounds: Mapping[str, MistakeBound | KeslerError],
+) -> dict[str, Any]:
+    """Return a run as a JSON object: the input, the table, and the result of each method."""
+    methods = {name: each.to_json() for name, each in comparison.results().items()}
+    for name, bound in bounds.items():
+        methods[name]["bound"] = None if isinstance(bound, KeslerError) else bound.to_json()
+    return {
+        "input": stream.source,
+        "rows": stream.n_rows,
+        "bad_rows": stream.n_bad,
+        "features": comparison.n_features,
+        "classes": comparison.n_classes,
+        "table": [line.to_json() for line in lines],
+        "methods": methods,
+    }
+
+
+def write_json(path: str, contents: dict[str, Any]) -> None:
+    """Write an object as indented JSON."""
+    Path(path).write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n", "utf-8")

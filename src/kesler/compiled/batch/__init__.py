@@ -1,0 +1,1 @@
+"""Loops of batch solvers and of dictionaries."""

@@ -1,0 +1,156 @@
+"""Column-sparse weights: the proximal steps of mixed norms, and descent from column to column."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit.decorators import DOUBLE_TABLE, INT, inlined, kernel
+
+_READ_TABLE = types.Array(types.float64, 2, "C", readonly=True)
+_READ_DOUBLES = types.Array(types.float64, 1, "C", readonly=True)
+
+
+@inlined
+def clipped(point, cap):
+    """Take the proximal step of `cap` times the largest magnitude: clip all magnitudes alike.
+
+    What is clipped off is the projection onto the L1 ball of radius `cap`. The level rises until
+    no magnitude falls below it any more, which is after at most as many rounds as there are; a
+    magnitude at the level, which rounding may bring back, is none above it.
+    """
+    total = 0.0
+    for k in range(point.shape[0]):
+        total += abs(point[k])
+    if total <= cap:
+        point[:] = 0.0
+        return
+    level, n_above = (total - cap) / point.shape[0], point.shape[0]
+    while True:
+        total, n = 0.0, 0
+        for k in range(point.shape[0]):
+            if abs(point[k]) > level:
+                total += abs(point[k])
+                n += 1
+        if n >= n_above or n == 0:
+            break
+        level, n_above = (total - cap) / n, n
+    for k in range(point.shape[0]):
+        point[k] = min(max(point[k], -level), level)
+
+
+@inlined
+def shortened(point, cap):
+    """Take the proximal step of `cap` times the Euclidean length: shorten by as much."""
+    square = 0.0
+    for k in range(point.shape[0]):
+        square += point[k] * point[k]
+    length = math.sqrt(square)
+    share = 1.0 - cap / length if length > cap else 0.0
+    for k in range(point.shape[0]):
+        point[k] *= share
+
+
+@kernel(types.void(DOUBLE_TABLE, types.float64, types.boolean))
+def proximal_step(weights, cap, euclidean):
+    """Take the proximal step of each row of the weights."""
+    for j in range(weights.shape[0]):
+        if euclidean:
+            shortened(weights[j], cap)
+        else:
+            clipped(weights[j], cap)
+
+
+@inlined
+def move_row(weights, gradient, curvature, cap, euclidean, change):
+    """Take the proximal step of one row of the weights; return the squared length of its change."""
+    for k in range(weights.shape[0]):
+        change[k] = -weights[k]
+        weights[k] -= gradient[k] / curvature
+    if euclidean:
+        shortened(weights, cap / curvature)
+    else:
+        clipped(weights, cap / curvature)
+    square = 0.0
+    for k in range(weights.shape[0]):
+        change[k] += weights[k]
+        square += change[k] * change[k]
+    return square
+
+
+@kernel(
+    types.int64(
+        _READ_TABLE, DOUBLE_TABLE, DOUBLE_TABLE, types.float64, types.boolean, types.float64, INT
+    )
+)
+def descend(gram, weights, gradient, cap, euclidean, tol, most):
+    """Minimise a quadratic plus `cap` times a mixed norm, one row of the weights after the other.
+
+    The quadratic's Hessian is `gram` for each class; `gradient` is its gradient at the weights,
+    and both change together. Ends when the squared length of a sweep, as the quadratic measures
+    it, is `tol` or less, or after `most` sweeps; returns how many there were.
+    """
+    n, n_classes = weights.shape
+    change = np.empty(n_classes)
+    for sweep in range(most):
+        moved = 0.0
+        for j in range(n):
+            if gram[j, j] <= 0.0:
+                continue
+            square = move_row(weights[j], gradient[j], gram[j, j], cap, euclidean, change)
+            if square == 0.0:
+                continue
+            moved += gram[j, j] * square
+            for i in range(n):
+                pull = gram[j, i]
+                for k in range(n_classes):
+                    gradient[i, k] += pull * change[k]
+        if moved <= tol:
+            return sweep + 1
+    return most
+
+
+@kernel(
+    types.int64(
+        _READ_TABLE,
+        _READ_DOUBLES,
+        DOUBLE_TABLE,
+        DOUBLE_TABLE,
+        types.float64,
+        types.boolean,
+        types.float64,
+        INT,
+    )
+)
+def descend_jointly(hessian, curvatures, weights, gradient, cap, euclidean, share, most):
+    """Do as `descend` does where classes pull on one another.
+
+    `hessian` has a row for each weight, those of a feature side by side; `curvatures` are bounds
+    of how much the quadratic curves along the weights of each feature. Ends when a sweep's squared
+    length is that share, or less, of the first one's.
+    """
+    n, n_classes = weights.shape
+    enough = 0.0
+    change = np.empty(n_classes)
+    pulled = gradient.reshape(n * n_classes)
+    for sweep in range(most):
+        moved = 0.0
+        for j in range(n):
+            if curvatures[j] <= 0.0:
+                continue
+            square = move_row(weights[j], gradient[j], curvatures[j], cap, euclidean, change)
+            if square == 0.0:
+                continue
+            moved += curvatures[j] * square
+            for k in range(n_classes):
+                row = hessian[j * n_classes + k]
+                for i in range(pulled.shape[0]):
+                    pulled[i] += change[k] * row[i]
+        if sweep == 0:
+            enough = share * moved
+        if moved <= enough:
+            return sweep + 1
+    return most

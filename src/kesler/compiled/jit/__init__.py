@@ -1,0 +1,1 @@
+"""How plain Python functions become machine code that the next process finds again."""

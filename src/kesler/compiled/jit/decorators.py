@@ -1,0 +1,274 @@
+"""How plain Python functions become machine code that the next process finds again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic, overload
+
+from kesler.compiled.jit.cache import cache_of
+from kesler.compiled.jit.numba_internals import (
+    compiled_callback,
+    compiled_kernel,
+    helper_options,
+    part_options,
+)
+from kesler.errors import KeslerError
+
+Function = Callable[..., Any]
+
+INT = types.int64
+INDICES = types.Array(types.int32, 1, "C")
+INTS = types.Array(types.int64, 1, "C")
+INT_TABLE = types.Array(types.int64, 2, "C")
+FLOATS = types.Array(types.float32, 1, "C")
+FLOAT_TABLE = types.Array(types.float32, 2, "C")
+FLOAT_STACK = types.Array(types.float32, 3, "C")
+FLOAT_STACKS = types.Array(types.float32, 4, "C")
+DOUBLES = types.Array(types.float64, 1, "C")
+DOUBLE_TABLE = types.Array(types.float64, 2, "C")
+DOUBLE_STACK = types.Array(types.float64, 3, "C")
+BOOLS = types.Array(types.boolean, 1, "C")
+BOOL_TABLE = types.Array(types.boolean, 2, "C")
+
+# What a function called by its address runs as when Numba is switched off (NUMBA_DISABLE_JIT=1).
+_python_functions: dict[int, Function] = {}
+
+
+def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Function]:
+    """Compile a loop for its signature, or a list of them, kept in the cache where one can be.
+
+    It runs without the GIL if `nogil`.
+
+    Numba looks at a function's own file alone when it asks whether its cache still holds, not at
+    the files of what it calls. So the name of a kernel ends with a digest of this whole package.
+    """
+
+    def decorate(function: Function) -> Function:
+        function.__qualname__ += f"_{_package_digest():x}"
+        if config.DISABLE_JIT:
+            return function
+        signatures = signature if isinstance(signature, list) else [signature]
+        return compiled_kernel(function, cache_of(function), signatures, nogil=nogil)
+
+    return decorate
+
+
+def inlined(function: Function, *, allocates: bool = False, always: bool = False) -> Function:
+    """Compile a helper that kernels call.
+
+    It has no cache of its own, since it becomes part of the kernel that calls it, and no wrapper
+    for calls from Python, which would take longer to compile than the helper. Unless it allocates,
+    it does not count references to its arrays either: that took a third of a short trial's time.
+    """
+    return njit(function, **helper_options(allocates=allocates, always=always))
+
+
+def always_inlined(function: Function) -> Function:
+    """Compile a helper as `inlined` does, one that a trial goes through so often that calls tell.
+
+    LLVM, left to itself, called some of these: a trial of PA-I took a third longer.
+    """
+    return inlined(function, always=True)
+
+
+def allocating(function: Function) -> Function:
+    """Compile a helper as `inlined` does, one that makes arrays."""
+    return inlined(function, allocates=True)
+
+
+def chosen_by(choose: Callable[[Any], Function]) -> Any:
+    """Return a helper that calls what `choose` returns for its first argument.
+
+    While a kernel is compiled, `choose` is given the argument's type.
+    """
+
+    def chosen(first: Any, *arguments: Any) -> Any:
+        return choose(first)(first, *arguments)
+
+    if not config.DISABLE_JIT:
+        options = helper_options(allocates=False, always=True)
+
+        @overload(chosen, jit_options=options, strict=False)
+        def _version(first: Any, *arguments: Any) -> Function:
+            version = choose(first)
+            return getattr(version, "py_func", version)
+
+    return chosen
+
+
+def by_class(versions: dict[type, Function]) -> Any:
+    """Return a helper that calls the version for the class of its first argument, a tuple."""
+    return chosen_by(lambda first: versions[class_of(first)])
+
+
+def class_of(argument: Any) -> type:
+    """Return the class of a tuple, or of the tuples of a type in compiled code."""
+    return getattr(argument, "instance_class", None) or type(argument)
+
+
+def field_of(argument: Any, name: str) -> Any:
+    """Return a field of a tuple, or the type of this field in compiled code; itself without one."""
+    names = getattr(argument, "fields", ())
+    if isinstance(names, tuple) and name in names:
+        return argument.types[names.index(name)]
+    return getattr(argument, name, argument)
+
+
+def callback_address(function: Function, signature: Any, *, allocates: bool = True) -> int:
+    """Return the address of `function`, compiled for `signature` and cached in its own file.
+
+    Unless it allocates, it counts no references to its arrays: with many, that took most of its
+    time.
+    """
+    if config.DISABLE_JIT:
+        _python_functions[id(function)] = function
+        return id(function)
+    return _callback(_named_by_contents(function), signature, allocates=allocates).address
+
+
+@cache
+def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
+    try:
+        return compiled_callback(function, signature, cache_of(function), allocates=allocates)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise KeslerError(
+            f"{function.__module__}.{function.__qualname__} cannot be compiled ({reason}): use "
+            "arithmetic, comparisons and indexing only, with the arguments that its kind of part "
+            "is given"
+        ) from error
+
+
+def by_address(signature: Any) -> Function:
+    """Return a function ``call(address, *arguments)`` for use inside kernels.
+
+    Numba's own first-class functions cost 8 us each time one is handed to a kernel; an integer
+    costs nothing.
+    """
+    if config.DISABLE_JIT:
+        return lambda address, *arguments: _python_functions[address](*arguments)
+
+    @intrinsic
+    def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            llvm_types = [context.get_value_type(each) for each in signature.args]
+            function_type = ir.FunctionType(ir.VoidType(), llvm_types)
+            function = builder.inttoptr(values[0], function_type.as_pointer())
+            unpacked = [builder.extract_value(values[1], i) for i in range(len(llvm_types))]
+            builder.call(function, unpacked)
+            return context.get_dummy_value()
+
+        return types.void(INT, types.StarArgTuple(signature.args)), generate
+
+    return call
+
+
+def instantiate(
+    template: Function, name: str, function: Function, *, allocates: bool = True
+) -> Function:
+    """Return a copy of `template` in which the global `name` is `function`, inlined.
+
+    The copy carries the file, the line and the name of `function`, so that Numba caches it beside
+    `function` and compiles it again when that file changes. (Closures over compiled functions
+    would compile again in every process.)
+    """
+    code = template.__code__.replace(
+        co_filename=function.__code__.co_filename,
+        co_firstlineno=function.__code__.co_firstlineno,
+    )
+    globals_ = dict(template.__globals__)
+    options = part_options(allocates=allocates, always=not allocates)
+    globals_[name] = function if config.DISABLE_JIT else njit(_with_helpers(function), **options)
+    digest = f"{_digest(function):x}_{_digest(template):x}"
+    copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
+    copy.__qualname__ = f"{function.__qualname__}_{digest}"
+    copy.__module__ = function.__module__
+    return copy
+
+
+def _named_by_contents(function: Function) -> Function:
+    """Return the function under a name that ends with a digest of what it computes.
+
+    Numba's cache tells functions apart by file, name and line: not enough for two lambdas on a
+    line, or for two closures that one function made.
+    """
+    copy = FunctionType(
+        function.__code__,
+        _with_compiled_helpers(function),
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__qualname__ = f"{function.__qualname__}_{_digest(function):x}"
+    copy.__module__ = function.__module__
+    return copy
+
+
+def _with_compiled_helpers(function: Function) -> dict[str, Any]:
+    """Return the globals of a function, with the plain functions that it calls compiled."""
+    globals_ = function.__globals__
+    called = {name: globals_.get(name) for name in _names_in(function.__code__)}
+    helpers = {
+        name: njit(_with_helpers(value), error_model="numpy")
+        for name, value in called.items()
+        if isinstance(value, FunctionType) and value is not function
+    }
+    return {**globals_, **helpers} if helpers else globals_
+
+
+def _with_helpers(function: Function) -> Function:
+    """Return a helper with its own helpers compiled."""
+    globals_ = _with_compiled_helpers(function)
+    return FunctionType(
+        function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__
+    )
+
+
+@cache
+def _package_digest() -> int:
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return zlib.crc32(b"".join(file.read_bytes() for file in files))
+
+
+def _digest(function: Function) -> int:
+    """Return a checksum of what a function computes with: code, defaults, closure and globals."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    named = [function.__globals__.get(name) for name in _names_in(function.__code__)]
+    values = [*cells, *named, *(function.__defaults__ or ())]
+    parts = [repr(_contents(function.__code__)), *(_of_value(value, function) for value in values)]
+    return zlib.crc32("\n".join(parts).encode())
+
+
+def _of_value(value: Any, function: Function) -> str:
+    """Return what tells a value that a function refers to from others, in every process alike."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {zlib.crc32(np.ascontiguousarray(value).data)}"
+    inner = getattr(value, "py_func", value)
+    if isinstance(inner, FunctionType):
+        return "itself" if inner is function else str(_digest(inner))
+    if isinstance(value, (bool, int, float, complex, str, bytes, np.generic, type(None))):
+        return repr(value)
+    if isinstance(value, dict):
+        return _of_value(tuple(value.items()), function)
+    if isinstance(value, tuple):
+        return repr([_of_value(each, function) for each in value])
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def _names_in(code: CodeType) -> list[str]:
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return [*code.co_names, *(name for each in inner for name in _names_in(each))]
+
+
+def _contents(code: CodeType) -> tuple[Any, ...]:
+    constants = [_contents(c) if isinstance(c, CodeType) else c for c in code.co_consts]
+    return code.co_code, code.co_names, constants

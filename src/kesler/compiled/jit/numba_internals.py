@@ -1,0 +1,348 @@
+"""All that we use of Numba and llvmlite without a promise that their next version has it.
+
+Elsewhere there are Numba's documented functions alone: `njit`, `types`, `config`, `intrinsic`,
+`overload`, and llvmlite's `ir`. `PRIVATE` lists what may change; tests/test_numba_internals.py
+walks it, and names the first that has. The bound in pyproject.toml is the last version it held for.
+
+How helpers are compiled: to the form that kernels take in, and no further. Numba makes machine code
+of every function, and optimises each together with all that it calls. Ours are called by kernels
+alone, which do both for all that they call: once is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba import njit
+from numba.core import cgutils
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.ccallback import CFunc
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    lower_builtin,
+    lower_getattr_generic,
+    models,
+    register_model,
+    type_callable,
+)
+from numba.np.arrayobj import populate_array
+
+__all__ = [
+    "AttributeTemplate",
+    "BitcodeCache",
+    "NullCache",
+    "cgutils",
+    "compiled_callback",
+    "compiled_kernel",
+    "dumps",
+    "helper_options",
+    "impl_ret_borrowed",
+    "infer_getattr",
+    "llvm",
+    "lower_builtin",
+    "lower_getattr_generic",
+    "models",
+    "part_options",
+    "populate_array",
+    "register_model",
+    "type_callable",
+    "value_of",
+]
+
+Function = Callable[..., Any]
+
+ASSIGNED = "assigned by a method"
+OPTION = "an option of njit"
+PRESENT = "there"
+
+PRIVATE: dict[str, tuple[str, ...] | str] = {
+    # Functions and methods, with the names of their parameters.
+    "numba.core.caching.FunctionCache": ("py_func",),
+    "numba.core.caching.FunctionCache.load_overload": ("self", "sig", "target_context"),
+    "numba.core.caching.FunctionCache.save_overload": ("self", "sig", "data"),
+    "numba.core.caching.FunctionCache._load_overload": ("self", "sig", "target_context"),
+    "numba.core.caching.FunctionCache._guard_against_spurious_io_errors": ("self",),
+    "numba.core.caching.FunctionCache._index_key": ("self", "sig", "codegen"),
+    "numba.core.caching.IndexDataCacheFile.save": ("self", "key", "data"),
+    "numba.core.caching.CompileResultCacheImpl.reduce": ("self", "cres"),
+    "numba.core.caching.CompileResultCacheImpl.rebuild": ("self", "target_context", "payload"),
+    "numba.core.caching._CacheLocator.ensure_cache_path": ("self",),
+    "numba.core.caching.NullCache": (),
+    "numba.core.ccallback.CFunc": ("pyfunc", "sig", "locals", "options", "pipeline_class"),
+    "numba.core.ccallback.CFunc.compile": ("self",),
+    "numba.core.cgutils.alloca_once_value": ("builder", "value", "name", "zfill"),
+    "numba.core.cgutils.gep_inbounds": ("builder", "ptr", "inds", "kws"),
+    "numba.core.cgutils.get_null_value": ("ltype",),
+    "numba.core.cgutils.unpack_tuple": ("builder", "tup", "count"),
+    "numba.core.types.BaseTuple.from_types": ("tys", "pyclass"),
+    "numba.core.codegen.JITCodeLibrary": ("codegen", "name"),
+    "numba.core.codegen.JITCodeLibrary.add_linking_library": ("self", "library"),
+    "numba.core.codegen.JITCodeLibrary.enable_object_caching": ("self",),
+    "numba.core.codegen.JITCodeLibrary.finalize": ("self",),
+    "numba.core.codegen.JITCodeLibrary.get_pointer_to_function": ("self", "name"),
+    "numba.core.codegen.JITCodeLibrary.serialize_using_object_code": ("self",),
+    "numba.core.codegen.JITCodeLibrary._ensure_finalized": ("self",),
+    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": ("self",),
+    "numba.core.codegen.JITCodeLibrary._finalize_final_module": ("self",),
+    "numba.core.codegen.JITCodeLibrary._get_compiled_object": ("self",),
+    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": ("self",),
+    "numba.core.codegen.JITCPUCodegen.set_env": ("self", "env_name", "env"),
+    "numba.core.compiler.Compiler.define_pipelines": ("self",),
+    "numba.core.dispatcher.Dispatcher.compile": ("self", "sig"),
+    "numba.core.dispatcher.Dispatcher.disable_compile": ("self", "val"),
+    "numba.core.imputils.impl_ret_borrowed": ("ctx", "builder", "retty", "ret"),
+    "numba.core.runtime.rtsys.initialize": ("ctx",),
+    "numba.core.serialize.dumps": ("obj",),
+    "numba.core.sigutils.normalize_signature": ("sig",),
+    "numba.core.typing.templates.AttributeTemplate": ("context",),
+    "numba.np.arrayobj.populate_array": (
+        *("array", "data", "shape", "strides", "itemsize", "meminfo", "parent"),
+    ),
+    # What intrinsics ask of the target that they generate code for, and of a tuple of arrays.
+    "numba.core.base.BaseContext.cast": ("self", "builder", "val", "fromty", "toty"),
+    "numba.core.base.BaseContext.get_dummy_value": ("self",),
+    "numba.core.base.BaseContext.get_value_type": ("self", "ty"),
+    "numba.core.base.BaseContext.make_array": ("self", "typ"),
+    "numba.core.base.BaseContext.make_tuple": ("self", "builder", "typ", "values"),
+    "numba.core.cgutils._StructProxy._getvalue": ("self",),
+    "numba.core.cgutils.voidptr_t": PRESENT,
+    "numba.core.types.ExternalFunction": PRESENT,
+    "numba.core.types.StarArgTuple": PRESENT,
+    # Attributes that Numba's own methods assign.
+    "numba.core.caching.FunctionCache._cache_file": ASSIGNED,
+    "numba.core.caching.FunctionCache._impl": ASSIGNED,
+    "numba.core.caching.FunctionCache._py_func": ASSIGNED,
+    "numba.core.ccallback.CFunc._cache": ASSIGNED,
+    "numba.core.codegen.JITCodeLibrary._codegen": ASSIGNED,
+    "numba.core.codegen.JITCodeLibrary._final_module": ASSIGNED,
+    "numba.core.codegen.JITCodeLibrary._finalized": ASSIGNED,
+    "numba.core.codegen.JITCodeLibrary._linking_libraries": ASSIGNED,
+    "numba.core.codegen.JITCodeLibrary._reload_init": ASSIGNED,
+    "numba.core.codegen.JITCPUCodegen._tm": ASSIGNED,
+    "numba.core.compiler.CompilerBase.func_id": ASSIGNED,
+    "numba.core.compiler.CompilerBase.library": ASSIGNED,
+    "numba.core.compiler.CompilerBase.targetctx": ASSIGNED,
+    "numba.core.dispatcher.Dispatcher._cache": ASSIGNED,
+    # Options of njit that its documentation does not name.
+    "numba.core.cpu.CPUTargetOptions._nrt": OPTION,
+    "numba.core.cpu.CPUTargetOptions.forceinline": OPTION,
+    "numba.core.cpu.CPUTargetOptions.no_cfunc_wrapper": OPTION,
+    "numba.core.cpu.CPUTargetOptions.no_cpython_wrapper": OPTION,
+    # The extension interface, which is documented as one that may change.
+    "numba.extending.infer_getattr": PRESENT,
+    "numba.extending.lower_builtin": PRESENT,
+    "numba.extending.lower_getattr_generic": PRESENT,
+    "numba.extending.models.PrimitiveModel": PRESENT,
+    "numba.extending.register_model": PRESENT,
+    "numba.extending.type_callable": PRESENT,
+    # llvmlite.
+    "llvmlite.binding.ModuleRef.as_bitcode": ("self",),
+    "llvmlite.binding.TargetMachine.emit_object": ("self", "module"),
+    "llvmlite.binding.parse_assembly": ("llvmir", "context"),
+    "llvmlite.binding.parse_bitcode": ("bitcode", "context"),
+}
+"""What we use that may change, by where it is, and what it must look like."""
+
+
+class HelperLibrary(JITCodeLibrary):
+    """The code of one helper, to be linked into that of a kernel."""
+
+    def finalize(self) -> None:
+        """Make the code ready to be linked, without that of what it calls."""
+        self._raise_if_finalized()
+        for library in self._linking_libraries:
+            self._reload_init.update(library._reload_init)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return the address of machine code: there is none."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What made the code, and would make machine code of it."""
+        return _WithoutMachineCode(self._codegen)
+
+
+class KernelLibrary(JITCodeLibrary):
+    """The code of a kernel, of the helpers that it calls, and of those that they call.
+
+    Attributes
+    ----------
+    bitcode : the code as LLVM has optimised it, before it became machine code.
+    """
+
+    bitcode: bytes
+
+    def serialize_using_object_code(self) -> Any:
+        """Return what a cache keeps: machine code, and no bitcode, since nothing calls a kernel."""
+        self._ensure_finalized()
+        return self.name, "object", (self._get_compiled_object(), _outline(self._final_module))
+
+    def _finalize_final_module(self) -> None:
+        self.bitcode = self._final_module.as_bitcode()
+        super()._finalize_final_module()
+
+    def add_linking_library(self, library: CodeLibrary) -> None:
+        """Take in the code of what is called."""
+        for each in _with_all_that_it_calls(library, set()):
+            super().add_linking_library(each)
+
+
+class _WithoutMachineCode:
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Set where machine code finds its constants: it has none."""
+
+
+class HelperCompiler(Compiler):
+    """Numba's compiler, for helpers."""
+
+    def define_pipelines(self) -> Any:
+        """Return what is done to a function, after choosing where its code goes."""
+        return _in_library(self.state, HelperLibrary, super().define_pipelines())
+
+
+class KernelCompiler(Compiler):
+    """Numba's compiler, for kernels and callbacks."""
+
+    def define_pipelines(self) -> Any:
+        """Return what is done to a function, after choosing where its code goes."""
+        return _in_library(self.state, KernelLibrary, super().define_pipelines())
+
+
+class BitcodeCache(FunctionCache):
+    """Numba's cache, which also asks its owner for bitcode, and can be told to keep that instead.
+
+    Bitcode is what LLVM has optimised, but not yet translated for one processor.
+    """
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return a function found in the cache or as bitcode, None if it is in neither.
+
+        Numba would first load all that it knows for compiling, SciPy's linear algebra with it:
+        twice the time of everything else here. Machine code needs its runtime alone.
+        """
+        if self.writes_bitcode():
+            return None
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(signature, target_context)
+            return self._translated(signature, target_context) if found is None else found
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep a function in the cache, or its bitcode where that is written."""
+        if not self.writes_bitcode():
+            super().save_overload(signature, result)
+            return
+        library, *rest = self._impl.reduce(result)
+        self.write_bitcode(self._py_func, signature, (library[0], result.library.bitcode, rest))
+
+    def _translated(self, signature: Any, target_context: Any) -> Any:
+        shipped = self.read_bitcode(self._py_func, signature)
+        if shipped is None:
+            return None
+        name, bitcode, rest = shipped
+        codegen = target_context.codegen()
+        module = llvm.parse_bitcode(bitcode)
+        outline = _outline(module)  # first: becoming machine code changes a module
+        found = (name, "object", (codegen._tm.emit_object(module), outline)), *rest
+        self._impl.locator.ensure_cache_path()
+        self._cache_file.save(self._index_key(signature, codegen), found)
+        return self._impl.rebuild(target_context, found)
+
+    def writes_bitcode(self) -> bool:
+        """Whether bitcode is written, and the cache left alone."""
+        raise NotImplementedError
+
+    def write_bitcode(self, function: Function, signature: Any, shipped: Any) -> None:
+        """Keep what `read_bitcode` is to return."""
+        raise NotImplementedError
+
+    def read_bitcode(self, function: Function, signature: Any) -> Any:
+        """Return what was written for a function and a signature, None if nothing was."""
+        raise NotImplementedError
+
+
+# ---- compiling ----------------------------------------------------------------------------------
+
+
+def part_options(*, allocates: bool, always: bool) -> dict[str, Any]:
+    """Return options of njit: whether references are counted, and calls always inlined."""
+    return {"error_model": "numpy", "_nrt": allocates, "forceinline": always}
+
+
+def helper_options(*, allocates: bool, always: bool) -> dict[str, Any]:
+    """Return options of njit for a function that kernels alone call: it has no wrappers either."""
+    return {
+        **part_options(allocates=allocates, always=always),
+        "nogil": True,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": HelperCompiler,
+    }
+
+
+def compiled_kernel(function: Function, cache: Any, signatures: list[Any], *, nogil: bool) -> Any:
+    """Return a loop compiled for signatures, and for no others."""
+    compiled = njit(nogil=nogil, error_model="numpy", pipeline_class=KernelCompiler)(function)
+    compiled._cache = cache
+    for signature in signatures:
+        compiled.compile(signature)
+    compiled.disable_compile()
+    return compiled
+
+
+def compiled_callback(function: Function, signature: Any, cache: Any, *, allocates: bool) -> Any:
+    """Return a function for C, compiled; its `address` is what is called."""
+    typed, options = normalize_signature(signature), {"error_model": "numpy", "_nrt": allocates}
+    compiled: Any = CFunc(function, typed, {}, options, pipeline_class=KernelCompiler)
+    compiled._cache = cache
+    compiled.compile()
+    return compiled
+
+
+def value_of(struct: Any) -> Any:
+    """Return the value of a struct whose members were set one by one, as LLVM has it."""
+    return struct._getvalue()
+
+
+def _outline(module: Any) -> bytes:
+    """Return the bitcode of a module that defines the same names, and nothing behind them."""
+    functions = (f.name for f in module.functions if not f.is_declaration)
+    variables = (v.name for v in module.global_variables if not v.is_declaration)
+    lines = [
+        *(f'define void @"{name}"() {{ unreachable }}' for name in functions),
+        *(f'@"{name}" = global i8 0' for name in variables),
+    ]
+    return llvm.parse_assembly("\n".join(lines)).as_bitcode()
+
+
+def _in_library(state: Any, kind: type[CodeLibrary], pipelines: Any) -> Any:
+    if state.library is None:
+        state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+    return pipelines
+
+
+def _with_all_that_it_calls(library: CodeLibrary, seen: set[CodeLibrary]) -> Iterator[CodeLibrary]:
+    if library not in seen:
+        seen.add(library)
+        yield library  # first: LLVM leaves out what nothing has called so far
+        for each in getattr(library, "_linking_libraries", ()):
+            yield from _with_all_that_it_calls(each, seen)

@@ -1,0 +1,290 @@
+"""Tuples of arrays that are handed over by their address, and prefetching from addresses.
+
+Numba hands a tuple on as its parts: a learner would be some four hundred numbers, copied at every
+call that LLVM does not inline, and read by its passes at every call that it might. Its address is
+one number, and what is read through it looks the same: ``learner.weights``.
+
+Python, too, may hand a kernel an address: to take a learner apart and to check each of its arrays
+takes longer than a trial. Such a tuple is lent once, and borrowed by many calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+from kesler.compiled.jit.numba_internals import (
+    AttributeTemplate,
+    cgutils,
+    impl_ret_borrowed,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    value_of,
+)
+
+
+class Pointed(types.Type):
+    """The address of a named tuple, good for as long as the tuple is held."""
+
+    def __init__(self, arguments: types.NamedTuple) -> None:
+        self.arguments = arguments
+        # Not its fields: the name becomes part of that of every helper.
+        super().__init__(name=f"Borrowed[{arguments.instance_class.__qualname__}]")
+
+    @property
+    def key(self) -> types.NamedTuple:
+        """What makes two of these types the same."""
+        return self.arguments
+
+    @property
+    def instance_class(self) -> type:
+        """The class of the tuple, by which `jit.class_of` tells learners apart."""
+        return self.arguments.instance_class
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of what the tuple holds."""
+        return self.arguments.fields
+
+    @property
+    def types(self) -> Any:
+        """The types of what the tuple holds."""
+        return self.arguments.types
+
+
+@register_model(Pointed)
+class _Address(models.PrimitiveModel):
+    def __init__(self, manager: Any, pointed: Pointed) -> None:
+        arguments = manager.lookup(pointed.arguments).get_value_type()
+        super().__init__(manager, pointed, arguments.as_pointer())
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Pointed
+
+    def generic_resolve(self, pointed: Pointed, name: str) -> types.Type | None:
+        if name not in pointed.arguments.fields:
+            return None
+        field = pointed.arguments.types[pointed.arguments.fields.index(name)]
+        return Pointed(field) if isinstance(field, types.BaseNamedTuple) else field
+
+
+@lower_getattr_generic(Pointed)
+def _field(context: Any, builder: ir.IRBuilder, pointed: Pointed, address: Any, name: str) -> Any:
+    place = pointed.arguments.fields.index(name)
+    field = cgutils.gep_inbounds(builder, address, 0, place)
+    field_type = pointed.arguments.types[place]
+    if isinstance(field_type, types.BaseNamedTuple):
+        return field
+    array = builder.load(field)
+    # Nothing writes to a tuple: without a word LLVM would read it again after each write to memory.
+    array.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return impl_ret_borrowed(context, builder, field_type, array)
+
+
+def dereference(arguments: Any) -> Any:
+    """Return the address of a tuple, which must be held as long as it is used."""
+    return arguments
+
+
+def hold(*arguments: Any) -> None:
+    """Keep tuples alive until here: Numba frees arrays after the last mention of a variable."""
+
+
+def stay_apart() -> None:
+    """Keep the function that calls this one from becoming part of another.
+
+    That nothing writes to a tuple holds for those only who have not seen it being made.
+    """
+
+
+class KernelArguments:
+    """A tuple of arrays, kept here, and written where kernels can borrow it from.
+
+    Parameters
+    ----------
+    lend : the kernel that writes such a tuple to an address.
+    arrays : the tuple, which may hold tuples.
+
+    Attributes
+    ----------
+    address : good for as long as this object is.
+    """
+
+    __slots__ = ("_place", "address", "arrays")
+
+    def __init__(self, write_arguments: Any, arrays: Any) -> None:
+        self.arrays = arrays
+        self.address: Any = arrays
+        if not config.DISABLE_JIT:
+            self._place = np.empty(_n_words(arrays), dtype=np.int64)
+            self.address = self._place.ctypes.data
+            write_arguments(arrays, self.address)
+
+
+def _n_words(arrays: Any) -> int:
+    """Return how many words Numba takes: for arrays five and two for each dimension."""
+    if isinstance(arrays, np.ndarray):
+        return 5 + 2 * arrays.ndim
+    if isinstance(arrays, np.generic):
+        return 1
+    return sum(map(_n_words, arrays))
+
+
+def pointer_reader(arguments: types.NamedTuple) -> Any:
+    """Return what makes a borrowed tuple of an address, inside of kernels."""
+    if config.DISABLE_JIT:
+        return lambda address: address
+
+    @intrinsic
+    def at(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(arguments).as_pointer())
+
+        return Pointed(arguments)(address), generate
+
+    return at
+
+
+def word_at(address: int) -> int:
+    """Return the word, a number of type int64, that lies at an address."""
+    return ctypes.c_int64.from_address(address).value
+
+
+def byte_at(address: int) -> int:
+    """Return the byte that lies at an address."""
+    return ctypes.c_uint8.from_address(address).value
+
+
+def copy_bytes(target: int, source: int, n: int) -> None:
+    """Copy n bytes from one address to another; the two stretches must not overlap."""
+    ctypes.memmove(target, source, n)
+
+
+def put(arrays: Any, address: Any) -> None:
+    """Write a tuple to an address, without a claim to its arrays."""
+
+
+if not config.DISABLE_JIT:
+
+    def _put(_: Any, arguments: Any, address: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            value = _unclaimed(context, builder, arguments, values[0])
+            place = builder.inttoptr(values[1], value.type.as_pointer())
+            builder.store(value, place)
+            return context.get_dummy_value()
+
+        return types.void(arguments, address), generate
+
+    def _unclaimed(context: Any, builder: ir.IRBuilder, arguments: Any, value: Any) -> Any:
+        """Return a tuple whose arrays have no owner that references would be counted of."""
+        if isinstance(arguments, (types.Number, types.Record)):
+            return value
+        if not isinstance(arguments, types.BaseNamedTuple):
+            array = context.make_array(arguments)(context, builder, value)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            array.parent = cgutils.get_null_value(array.parent.type)
+            return value_of(array)
+        for place, field in enumerate(arguments.types):
+            part = _unclaimed(context, builder, field, builder.extract_value(value, place))
+            value = builder.insert_value(value, part, place)
+        return value
+
+    def _reader(kind: types.Integer) -> Any:
+        def _at(_: Any, address: Any) -> Any:
+            def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+                place = context.get_value_type(kind).as_pointer()
+                number = builder.load(builder.inttoptr(values[0], place))
+                return context.cast(builder, number, kind, types.int64)
+
+            return types.int64(address), generate
+
+        return intrinsic(_at)
+
+    def _dereference(_: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            return cgutils.alloca_once_value(builder, values[0])
+
+        return Pointed(arguments)(arguments), generate
+
+    def _hold(_: Any, *arguments: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            return context.get_dummy_value()
+
+        return types.void(types.StarArgTuple(arguments)), generate
+
+    def _stay_apart(_: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            builder.function.attributes.add("noinline")
+            return context.get_dummy_value()
+
+        return types.void(), generate
+
+    dereference, hold, stay_apart = (
+        intrinsic(_dereference),
+        intrinsic(_hold),
+        intrinsic(_stay_apart),
+    )
+    put, word_at, byte_at = intrinsic(_put), _reader(types.int64), _reader(types.uint8)
+    copy_bytes = types.ExternalFunction(
+        "memcpy", types.int64(types.int64, types.int64, types.int64)
+    )
+
+# Into which of a core's caches, as LLVM numbers them.
+FIRST, SECOND = 3, 2
+
+
+def _ask(builder: ir.IRBuilder, address: Any, cache: int) -> None:
+    """Ask for the cache line of an address, to be read, as data."""
+    number = ir.IntType(32)
+    takes = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], takes)
+    builder.call(prefetch, [address, number(0), number(cache), number(1)])
+
+
+def _fetcher(cache: int) -> Callable[[Any, int], None]:
+    """Return a function that asks for a cache line, to be read soon."""
+
+    def fetch(array: Any, position: int) -> None:
+        """Ask for the cache line of a number of an array, counted row by row; do not wait."""
+
+    def _fetch(_: Any, array: Any, position: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            data = context.make_array(array)(context, builder, values[0]).data
+            address = builder.bitcast(builder.gep(data, [values[1]]), cgutils.voidptr_t)
+            _ask(builder, address, cache)
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate
+
+    return fetch if config.DISABLE_JIT else intrinsic(_fetch)
+
+
+def _address_fetcher() -> Callable[[int], None]:
+    """Return a function that asks for what lies at an address."""
+
+    def fetch_at(address: int) -> None:
+        """Ask for the cache line of an address; do not wait."""
+
+    def _fetch_at(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            _ask(builder, builder.inttoptr(values[0], cgutils.voidptr_t), FIRST)
+            return context.get_dummy_value()
+
+        return types.void(address), generate
+
+    return fetch_at if config.DISABLE_JIT else intrinsic(_fetch_at)
+
+
+fetch_near = _fetcher(FIRST)
+fetch = _fetcher(SECOND)
+fetch_at = _address_fetcher()

@@ -1,0 +1,1 @@
+"""Learners over a Mercer kernel: support vectors, scores, the trial."""

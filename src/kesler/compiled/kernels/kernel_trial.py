@@ -1,0 +1,233 @@
+"""The trial of `trial.py`, for learners whose hypotheses are support vectors."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel
+from kesler.compiled.jit.pointers import dereference, hold, pointer_reader, put
+from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
+from kesler.compiled.jit.simd import largest
+from kesler.compiled.kernels.scores import set_plain_view
+from kesler.compiled.kernels.supports import (
+    PANEL,
+    call_double,
+    enter,
+    hypothesis,
+    keep_budget,
+    make_kernel_scratch,
+    squared_norm,
+    store,
+)
+from kesler.compiled.trial.forgetting import MOST
+from kesler.compiled.trial.records import (
+    LARGEST,
+    Blocks,
+    EncodedTargets,
+    Ratings,
+    make_solver,
+    n_common,
+    n_hypotheses,
+)
+from kesler.compiled.trial.tasks import task_at
+from kesler.compiled.trial.trial import learn_all, score_all
+from kesler.compiled.weights.scores import clear, compute_phi
+
+
+@inlined
+def similarity(learner, one, other, scratch):
+    """Return K(one, other), in double: what counts are differences, which cancel."""
+    n = one.shape[0]
+    inner, distance = 0.0, 0.0
+    for j in range(n):
+        a, b = np.float64(one[j]), np.float64(other[j])
+        inner += a * b
+        distance += (a - b) * (a - b)
+        scratch.pair[j, 0] = other[j]
+    scratch.one[0, 0], scratch.one[1, 0] = inner, distance
+    call_double(
+        learner.weights.double,
+        one,
+        scratch.pair[:n],
+        scratch.one[0],
+        scratch.one[1],
+        scratch.doubles,
+        scratch.one[2],
+    )
+    return scratch.one[2, 0]
+
+
+@inlined
+def view_of(learner, part, indices, values, r, scratch, out):
+    """Return the view that class r has of x, written to `out` if it is not x itself."""
+    if learner.parts.map[part] == 0:
+        return values
+    compute_phi(learner, part, indices, values, r, scratch, out)
+    return out
+
+
+@inlined
+def own_similarity(learner, part, indices, values, r, scratch):
+    """Return K(phi(x, r), phi(x, r))."""
+    view = view_of(learner, part, indices, values, r, scratch, scratch.phi[: indices.shape[0]])
+    return similarity(learner, view, view, scratch)
+
+
+@always_inlined
+def kernel_gram_column(learner, indices, values, s, k, scratch, out):
+    """out[r] = <Phi(x, r), Phi(x, s)> over the hypotheses that classes r and s share, r < k."""
+    clear(out, k)
+    n = indices.shape[0]
+    for part in range(learner.parts.kind.shape[0]):
+        of_s = view_of(learner, part, indices, values, s, scratch, scratch.phi[:n])
+        for r in range(k):
+            common = n_common(learner, part, r, s)
+            if common:
+                of_r = view_of(
+                    learner, part, indices, values, r, scratch, scratch.views[0, 1 : n + 1]
+                )
+                out[r] += common * similarity(learner, of_r, of_s, scratch)
+
+
+@always_inlined
+def kernel_gram_diagonal(learner, indices, values, k, scratch, out):
+    """out[r] = ||Phi(x, r)||^2 over the hypotheses of class r, r < k."""
+    clear(out, k)
+    for part in range(learner.parts.kind.shape[0]):
+        for r in range(k):
+            times = n_hypotheses(learner, part, r)
+            if times:
+                out[r] += times * own_similarity(learner, part, indices, values, r, scratch)
+
+
+@always_inlined
+def kernel_pair_norm(learner, indices, values, y, s, scratch):
+    """||Phi(x, y) - Phi(x, s)||^2 over all hypotheses, for one pair."""
+    total, n = 0.0, indices.shape[0]
+    for part in range(learner.parts.kind.shape[0]):
+        of_y = view_of(learner, part, indices, values, y, scratch, scratch.phi[:n])
+        of_s = view_of(learner, part, indices, values, s, scratch, scratch.views[0, 1 : n + 1])
+        total += n_hypotheses(learner, part, y) * similarity(learner, of_y, of_y, scratch)
+        total += n_hypotheses(learner, part, s) * similarity(learner, of_s, of_s, scratch)
+        total -= 2.0 * n_common(learner, part, y, s) * similarity(learner, of_y, of_s, scratch)
+    return max(0.0, total)
+
+
+@always_inlined
+def kernel_is_movable(learner, indices, values, n_moved, scratch, solver):
+    """Whether no score of x itself would move by more than float32 bears; NaN is more."""
+    phi = scratch.phi[: indices.shape[0]]
+    for part in range(learner.parts.kind.shape[0]):
+        for i in range(n_moved):
+            coefficient = abs(solver.coefficients[solver.moved[i]])
+            view = view_of(learner, part, indices, values, solver.moved[i], scratch, phi)
+            own = similarity(learner, view, view, scratch)
+            if not (coefficient <= LARGEST and largest(view) <= LARGEST):
+                return False
+            if not (own <= LARGEST and coefficient * own <= LARGEST):
+                return False
+    return True
+
+
+@always_inlined
+def kernel_move(learner, indices, values, n_moved, scratch, solver):
+    """Add coefficient Phi(x, r) to the hypotheses of each class r that moves."""
+    for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.map[part] == 0:
+            add_plain(learner, part, indices, values, n_moved, scratch, solver)
+        else:
+            add_views(learner, part, indices, values, n_moved, scratch, solver)
+    keep_budget(learner)
+
+
+@inlined
+def add_plain(learner, part, indices, values, n_moved, scratch, solver):
+    """Add x once, with an entry for each hypothesis that moves.
+
+    Summed first: what classes that share one take from each other cancels to nothing.
+    """
+    column = scratch.column
+    set_plain_view(learner, indices, values, scratch)
+    for i in range(n_moved):
+        r = solver.moved[i]
+        for j in range(n_hypotheses(learner, part, r)):
+            column[hypothesis(learner, part, r, j)] = 0
+    for i in range(n_moved):
+        r = solver.moved[i]
+        for j in range(n_hypotheses(learner, part, r)):
+            column[hypothesis(learner, part, r, j)] += np.float32(solver.coefficients[r])
+    is_stored = False
+    for i in range(n_moved):
+        r = solver.moved[i]
+        for j in range(n_hypotheses(learner, part, r)):
+            owner = hypothesis(learner, part, r, j)
+            if column[owner] != 0:
+                if not is_stored:
+                    store(learner, part, indices, scratch.stored, scratch.sizes[0])
+                    is_stored = True
+                enter(learner, part, owner, column[owner])
+                column[owner] = 0
+
+
+@inlined
+def add_views(learner, part, indices, values, n_moved, scratch, solver):
+    """Add the view of each class that moves, with an entry for each of its hypotheses."""
+    for i in range(n_moved):
+        r = solver.moved[i]
+        coefficient, times = solver.coefficients[r], n_hypotheses(learner, part, r)
+        if coefficient != 0 and times:
+            view = view_of(
+                learner, part, indices, values, r, scratch, scratch.phi[: indices.shape[0]]
+            )
+            store(learner, part, indices, view, squared_norm(view))
+            for j in range(times):
+                owner = hypothesis(learner, part, r, j)
+                enter(learner, part, owner, np.float32(coefficient))
+
+
+@always_inlined
+def kernel_shrink_weights(learner):
+    """Divide the coefficients of support vectors."""
+    for part in range(learner.weights.coefficients.shape[0]):
+        for e in range(learner.weights.coefficients.shape[1]):
+            learner.weights.coefficients[part, e] /= MOST
+
+
+# Imported for the versions that they register.
+
+__all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "learn", "predict", "write_arguments"]
+
+learner_at = pointer_reader(KERNEL_LEARNER_RECORD)
+
+
+@kernel(types.void(KERNEL_LEARNER_RECORD, INT))
+def write_arguments(learner, address):
+    """Write a learner to an address, where the other kernels borrow it."""
+    put(learner, address)
+
+
+@kernel(types.void(INT, INT))
+def learn(learner, task):
+    """Run a trial a row, for which there must be room.
+
+    See `kesler.compiled.trial.weight_trial.learn`.
+    """
+    learner_, task_ = learner_at(learner), task_at(task)
+    scratch = make_kernel_scratch(learner_, task_.rows.indptr)
+    solver = make_solver(learner_, scratch.scores.shape[0], task_.encoded)
+    outputs = task_.predictions, task_.scores, task_.probabilities
+    learn_all(
+        learner_, task_.rows, task_.encoded, *outputs, dereference(scratch), dereference(solver)
+    )
+    hold(scratch, solver)
+
+
+@kernel(types.void(INT, INT))
+def predict(learner, task):
+    """Score rows, changing nothing, as in `learn` but for answers."""
+    learner_, task_ = learner_at(learner), task_at(task)
+    scratch = make_kernel_scratch(learner_, task_.rows.indptr)
+    score_all(learner_, task_.rows, task_.predictions, task_.scores, dereference(scratch))
+    hold(scratch)

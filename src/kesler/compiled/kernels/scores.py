@@ -1,0 +1,356 @@
+"""Scores of one instance where hypotheses are support vectors, and the units that follow the rows.
+
+Support vectors stand as they came, from the first value of each feature on, and are never written
+again. In units a, 1 over the ranges, <x, u> is the plain inner product of the view x a^2 with u:
+only squared norms are computed anew where a range grows, and for a row that is not learnt from they
+can be, panel by panel, in scratch.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.kernels.supports import (
+    PANEL,
+    call_single,
+    hypothesis,
+    multiply_panel,
+    set_distances,
+    squared_norm,
+)
+from kesler.compiled.trial.preprocessing import ORIGIN, RANGES, in_range
+from kesler.compiled.trial.records import GROUPED, PER_CLASS, SHARED, n_hypotheses
+from kesler.compiled.trial.variants import prepare
+from kesler.compiled.weights.scores import clear, compute_phi
+
+# Of `bandwidth`: sigma is this share, 0 if it is fixed, of the median squared distance; of how many
+# distances that is the median, and how many rows there were.
+SHARE, MEDIAN, N_DISTANCES, N_ROWS = range(4)
+# Sigma is a number that float32 bears, whatever the distances.
+LEAST, GREATEST = 1e-30, 1e30
+
+
+# ---- units of features ---------------------------------------------------------------------------
+
+
+@always_inlined
+def kernel_condition_ranges(learner, indices, values, first, scratch):
+    """Measure a row in the ranges that it leaves; tell whether they are wider than before."""
+    scratch.widened[0] = 0
+    for j in range(first):
+        scratch.stored[j], scratch.units[j] = values[j], 1
+    for j in range(first, values.shape[0]):
+        offset, unit = in_range(learner, indices[j], values[j])
+        _, before = in_range(
+            learner, indices[j], learner.preprocessing.statistics[indices[j], ORIGIN]
+        )
+        if unit != before:
+            scratch.widened[0] = 1
+        scratch.stored[j], scratch.units[j] = offset, unit
+        scratch.conditioned[j] = offset * unit
+
+
+@inlined
+def set_plain_view(learner, indices, values, scratch):
+    """views[0] = x, or what stands for it beside rows as they came, which kept becomes."""
+    n, size, ranged = indices.shape[0], np.float32(0), learner.preprocessing.method == RANGES
+    view = scratch.views[0, 1 : n + 1]
+    for j in range(n):
+        view[j] = values[j]
+        if ranged:
+            view[j] *= scratch.units[j]
+        else:
+            scratch.stored[j] = values[j]
+        size += view[j] * scratch.stored[j]
+    scratch.sizes[0] = size
+
+
+@inlined
+def measure_panel(indices, units, panel, out):
+    """out[s] = ||u_s||^2 in these units, summed as inner products are: ||x - x||^2 is then 0."""
+    clear(out, PANEL)
+    for j in range(indices.shape[0]):
+        unit, i = units[j], np.uintp(indices[j])
+        for s in range(np.uintp(PANEL)):
+            out[s] += panel[i, s] * unit * unit * panel[i, s]
+
+
+@inlined
+def measure_supports(learner, indices, scratch):
+    """Let the squared norms of all that is kept be those in the units of a row."""
+    for part in range(learner.weights.oldest.shape[0]):
+        oldest, following = learner.weights.oldest[part], learner.weights.following[part]
+        for panel in range(oldest // PANEL, (following + PANEL - 1) // PANEL):
+            norms = learner.weights.squared_norms[part, panel * PANEL : (panel + 1) * PANEL]
+            measure_panel(indices, scratch.units, learner.weights.panels[part, panel], norms)
+    if learner.weights.recent.bandwidth.share != 0:
+        measure_panel(
+            indices,
+            scratch.units,
+            learner.weights.recent.panel,
+            learner.weights.recent.squared_norms,
+        )
+
+
+# ---- the unit of distances -----------------------------------------------------------------------
+
+
+@always_inlined
+def set_sigma(learner, indices, values, scratch):
+    """Let sigma be a share of the median squared distance between this row and those before it.
+
+    The median of all distances between a row and the PANEL rows before it is followed by steps up
+    and down that become smaller as 1 / sqrt(n) (Robbins and Monro 1951), in ratios, so that it is
+    as fast in all units.
+    """
+    if learner.weights.recent.bandwidth.share == 0:
+        return
+    set_plain_view(learner, indices, values, scratch)
+    compare_with_recent(learner, indices, scratch)
+    median, n = (
+        learner.weights.recent.bandwidth.median,
+        learner.weights.recent.bandwidth.n_distances,
+    )
+    n_rows = int(learner.weights.recent.bandwidth.n_rows)
+    for i in range(1, min(PANEL, n_rows) + 1):
+        distance = np.float64(scratch.distances[(n_rows - i) % PANEL])
+        if 0 < distance < np.inf:
+            n += 1
+            median = next_median(median, distance, n)
+    scratch.bandwidth[MEDIAN], scratch.bandwidth[N_DISTANCES] = median, n
+    sigma = learner.weights.recent.bandwidth.share * median if n > 0 else 1.0
+    scratch.doubles[0] = 0.5 / min(GREATEST, max(LEAST, sigma))
+    scratch.singles[0] = np.float32(scratch.doubles[0])
+
+
+@inlined
+def next_median(median, distance, n):
+    """Return the estimate of a median after the n-th value."""
+    if n == 1:
+        return distance
+    ratio = 1 + min(0.5, 1 / math.sqrt(n))
+    return median * ratio if distance > median else median / ratio
+
+
+@inlined
+def compare_with_recent(learner, indices, scratch):
+    """distances[s] = ||x - u_s||^2 for the recent rows."""
+    view, norms = scratch.views[0, : indices.shape[0] + 1], scratch.norms
+    if not learner.weights.in_panels:
+        multiply_recent_lists(learner, indices, view, scratch.inner)
+    else:
+        multiply_panel(indices, view[1:], learner.weights.recent.panel, scratch.inner)
+    if scratch.widened[0]:
+        measure_panel(indices, scratch.units, learner.weights.recent.panel, norms)
+    else:
+        for s in range(PANEL):
+            norms[s] = learner.weights.recent.squared_norms[s]
+    set_distances(scratch.sizes[0], norms, scratch.inner, scratch.distances)
+
+
+@inlined
+def multiply_recent_lists(learner, indices, view, out):
+    """out[s] = <view, u_s> for the recent rows, which are lists; see `multiply_lists`."""
+    for j in range(indices.shape[0]):
+        learner.weights.places[indices[j]] = j + 1
+    for s in range(PANEL):
+        total = np.float32(0)
+        for e in range(learner.weights.recent.lengths[s]):
+            place = learner.weights.places[learner.weights.recent.features[s, e]]
+            total += view[place] * learner.weights.recent.values[s, e]
+        out[s] = total
+    for j in range(indices.shape[0]):
+        learner.weights.places[indices[j]] = 0
+
+
+# ---- before a trial ------------------------------------------------------------------------------
+
+
+@always_inlined
+def kernel_keep_up(learner, indices, values, scratch):
+    """Let units follow a row that is about to be scored and learnt from, and keep it."""
+    if scratch.widened[0]:
+        measure_supports(learner, indices, scratch)
+        scratch.widened[0] = 0
+    if learner.weights.recent.bandwidth.share != 0:
+        prepare(learner, indices, values, scratch)
+        learner.weights.recent.bandwidth.median = scratch.bandwidth[MEDIAN]
+        learner.weights.recent.bandwidth.n_distances = scratch.bandwidth[N_DISTANCES]
+        keep_recent(learner, indices, scratch.stored, scratch.sizes[0])
+
+
+@inlined
+def keep_recent(learner, indices, vector, size):
+    """Put a row in the place of the oldest of the recent ones."""
+    n_rows = int(learner.weights.recent.bandwidth.n_rows)
+    s, n = n_rows % PANEL, indices.shape[0]
+    if learner.weights.in_panels:
+        for i in range(learner.weights.recent.panel.shape[0]):
+            learner.weights.recent.panel[i, s] = 0
+        for j in range(n):
+            learner.weights.recent.panel[indices[j], s] = vector[j]
+    else:
+        for j in range(n):
+            learner.weights.recent.features[s, j], learner.weights.recent.values[s, j] = (
+                indices[j],
+                vector[j],
+            )
+        learner.weights.recent.lengths[s] = n
+    learner.weights.recent.squared_norms[s] = size
+    learner.weights.recent.bandwidth.n_rows = n_rows + 1
+
+
+@inlined
+def multiply_lists(learner, part, first, view, m, out):
+    """out[s] = <view, u_s> for m support vectors that are lists, from `first` on.
+
+    `view` has 0 in its first place, which is that of features that the row does not list.
+    """
+    for s in range(m):
+        total = np.float32(0)
+        for e in range(
+            learner.weights.starts[part, first + s], learner.weights.starts[part, first + s + 1]
+        ):
+            place = learner.weights.places[learner.weights.features[part, e]]
+            total += view[place] * learner.weights.values[part, e]
+        out[s] = total
+
+
+@inlined
+def compare(learner, part, panel, indices, r, m, scratch):
+    """similarities[s] = K(view r, u_s) for m support vectors of a panel."""
+    first, view = panel * PANEL, scratch.views[r, : indices.shape[0] + 1]
+    inner, distances, size = scratch.inner, scratch.distances, scratch.sizes[r]
+    table = learner.weights.panels[part, panel if learner.weights.in_panels else 0]
+    if learner.weights.in_panels:
+        multiply_panel(indices, view[1:], table, inner)
+    else:
+        multiply_lists(learner, part, first, view, m, inner)
+    if scratch.widened[0]:
+        measure_panel(indices, scratch.units, table, scratch.norms)
+        set_distances(size, scratch.norms, inner, distances)
+    else:
+        norms = learner.weights.squared_norms[part, first : first + PANEL]
+        set_distances(size, norms, inner, distances)
+    call_single(
+        learner.weights.single,
+        view[1:],
+        table,
+        inner,
+        distances,
+        scratch.singles,
+        scratch.similarities[:m],
+    )
+
+
+@inlined
+def add_weighted(factors, similarities, m, lanes):
+    """lanes[s] += factor[s] similarity[s] for m support vectors of a panel."""
+    for s in range(np.uintp(m)):
+        lanes[s] += factors[s] * similarities[s]
+
+
+@inlined
+def n_in_panel(learner, part, panel):
+    """Return how many places of a panel are taken."""
+    return min(PANEL, learner.weights.following[part] - panel * PANEL)
+
+
+@inlined
+def set_view(learner, part, indices, values, r, scratch):
+    """views[r] = phi(x, r)."""
+    view = scratch.views[r, 1 : indices.shape[0] + 1]
+    compute_phi(learner, part, indices, values, r, scratch, view)
+    scratch.sizes[r] = squared_norm(view)
+
+
+@inlined
+def add_plain_scores(learner, part, indices, values, k, scratch, scores):
+    """Scores of a part whose view of x is x itself: one comparison for all classes."""
+    width = learner.parts.width[part] if learner.parts.kind[part] == GROUPED else k
+    clear(scratch.column, width)
+    set_plain_view(learner, indices, values, scratch)
+    oldest, following = learner.weights.oldest[part], learner.weights.following[part]
+    for panel in range(oldest // PANEL, (following + PANEL - 1) // PANEL):
+        first, m = panel * PANEL, n_in_panel(learner, part, panel)
+        compare(learner, part, panel, indices, 0, m, scratch)
+        for s in range(max(0, oldest - first), m):
+            start, stop = first + s, first + s + 1
+            for e in range(
+                learner.weights.entry_starts[part, start], learner.weights.entry_starts[part, stop]
+            ):
+                rise = learner.weights.coefficients[part, e] * scratch.similarities[s]
+                scratch.column[learner.weights.owners[part, e]] += rise
+    for r in range(k):
+        for i in range(n_hypotheses(learner, part, r)):
+            scores[r] += scratch.column[hypothesis(learner, part, r, i)]
+
+
+@inlined
+def set_factors(learner, part, panel, r, m, scratch):
+    """factors[s] = what K(phi(x, r), u_s) counts in the score of class r, 0 for the forgotten."""
+    first, kind = panel * PANEL, learner.parts.kind[part]
+    for s in range(m):
+        factor = np.float32(0)
+        if first + s >= learner.weights.oldest[part]:
+            start, stop = first + s, first + s + 1
+            for e in range(
+                learner.weights.entry_starts[part, start], learner.weights.entry_starts[part, stop]
+            ):
+                owner = learner.weights.owners[part, e]
+                if kind == SHARED or is_owner(learner, part, r, owner):
+                    factor += learner.weights.coefficients[part, e]
+        scratch.factors[s] = factor
+
+
+@inlined
+def is_owner(learner, part, r, owner):
+    """Whether a hypothesis is one of class r."""
+    if learner.parts.kind[part] == PER_CLASS:
+        return r == owner
+    for i in range(n_hypotheses(learner, part, r)):
+        if hypothesis(learner, part, r, i) == owner:
+            return True
+    return False
+
+
+@inlined
+def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
+    """Scores of a part whose view of x is phi(x, r): each panel is compared with all views."""
+    for r in range(k):
+        set_view(learner, part, indices, values, r, scratch)
+        clear(scratch.lanes[r], PANEL)
+    first = learner.weights.oldest[part] // PANEL
+    for panel in range(first, (learner.weights.following[part] + PANEL - 1) // PANEL):
+        m = n_in_panel(learner, part, panel)
+        for r in range(k):
+            compare(learner, part, panel, indices, r, m, scratch)
+            if r == 0 or learner.parts.kind[part] != SHARED:
+                set_factors(learner, part, panel, r, m, scratch)
+            add_weighted(scratch.factors, scratch.similarities, m, scratch.lanes[r])
+    for r in range(k):
+        total = np.float32(0)
+        for s in range(PANEL):
+            total += scratch.lanes[r, s]
+        scores[r] += total
+
+
+@always_inlined
+def kernel_score(learner, indices, values, k, scratch, scores):
+    """Fink (2006) Sec. 4: scores[r] = sum_j coefficient_j K(phi(x, r), u_j)."""
+    clear(scores, k)
+    if not learner.weights.in_panels:
+        for j in range(indices.shape[0]):
+            learner.weights.places[indices[j]] = j + 1
+    for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.map[part] == 0:
+            add_plain_scores(learner, part, indices, values, k, scratch, scores)
+        else:
+            add_mapped_scores(learner, part, indices, values, k, scratch, scores)
+    if not learner.weights.in_panels:
+        for j in range(indices.shape[0]):
+            learner.weights.places[indices[j]] = 0

@@ -1,0 +1,1 @@
+"""Scanners of text formats."""

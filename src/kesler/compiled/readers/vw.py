@@ -1,0 +1,271 @@
+"""Lines of Vowpal Wabbit's text format, many at once."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from numba import types
+
+from kesler.compiled.jit.decorators import DOUBLES, INT_TABLE, INTS, always_inlined, inlined, kernel
+from kesler.compiled.jit.pointers import fetch_near
+from kesler.compiled.readers.lexing import (
+    BAR,
+    BYTES,
+    CARET,
+    COLON,
+    CROWDED,
+    DRAFT,
+    ENDED,
+    ENTRY,
+    FULL,
+    LARGEST,
+    LINE,
+    NAME_TABLE,
+    NAMELESS,
+    NEWLINE,
+    POSITION,
+    REFUSED,
+    ROW,
+    byte,
+    code_of,
+    entry_in,
+    home_of,
+    is_blank,
+    is_kind,
+    is_odd,
+    is_settled,
+    meet,
+    next_stop,
+    number_at,
+    number_in,
+    past_blanks,
+    past_token,
+    prefix_code,
+    slot_of,
+    stops_from,
+)
+
+APOSTROPHE = 0x27
+MOST_TOKENS = 3  # before the features: label, importance and tag
+# What is noted of a feature: the code of its name, at which slot that may stand first, and where
+# its namespace and its name begin and end.
+CODE, HOME, NAMESPACE, NAMESPACE_END, NAME, NAME_END = range(6)
+
+
+@inlined
+def _row(text, i, is_utf8, kind, at, draft, tokens, values, names):
+    """Read the row that begins at i; return where it ends, and FULL or why it was not read."""
+    i, start, end, weight = _head(text, i, is_utf8)
+    if i < 0 or not is_kind(text, start, end, kind):
+        return i, REFUSED
+    first, row = at[ENTRY], at[ROW]
+    capacity = len(draft.indices) - first
+    i, n_tokens, has_doubt = _features(text, i, is_utf8, capacity, tokens, values, names)
+    if n_tokens < 0:
+        return i, -n_tokens
+    n_entries = _numbered(text, n_tokens, first, draft.indices, tokens, values, names)
+    if n_entries < 0:
+        return i, -n_entries
+    if (has_doubt and n_entries < n_tokens) or not _can_be_held(values[:n_entries]):
+        return i, REFUSED
+    for j in range(n_entries):
+        draft.values[first + j] = values[j]
+    entry = first + n_entries
+    draft.labels[row, 0], draft.labels[row, 1] = start, end
+    draft.weights[row] = weight
+    at[ROW], at[ENTRY] = row + 1, entry
+    draft.indptr[row + 1] = entry
+    return i, FULL
+
+
+@inlined
+def _features(text, i, is_utf8, capacity, tokens, values, names):
+    """Note the names and values of the features from i on, and ask for the slots of the names.
+
+    Return where they end, how many there are, and whether a value is in doubt; or why not, negated.
+    """
+    space, space_end, n_before, scale, prefix = i, i, 0, 1.0, 0
+    base, stops = i, stops_from(text, i)
+    n, has_doubt = 0, False
+    while byte(text, i) != NEWLINE:
+        if byte(text, i) == BAR:
+            space = i + 1
+            i, space_end, scale, base, stops = _namespace(text, space, is_utf8, base, stops)
+            if i < 0:
+                return i, -REFUSED, False
+            n_before = space_end - space + 1
+            prefix = prefix_code(text, space, space_end)
+        else:
+            name = i
+            name_end, base, stops = _past_name(text, i, is_utf8, base, stops)
+            i, value, is_certain = _value(text, name, name_end)
+            if i < 0 or not (is_certain or (scale == 1.0 and is_settled(value, False))):
+                return i, -REFUSED, False
+            if n == capacity:
+                return i, -CROWDED, False
+            code = code_of(text, name, name_end, prefix, n_before)
+            home = home_of(names, code)
+            fetch_near(names.slots, home * names.slots.shape[1])
+            tokens[n, CODE], tokens[n, HOME] = code, home
+            tokens[n, NAMESPACE], tokens[n, NAMESPACE_END] = space, space_end
+            tokens[n, NAME], tokens[n, NAME_END] = name, name_end
+            values[n] = 0.0 + scale * value
+            has_doubt |= not is_certain
+            n += 1
+        i = past_blanks(text, i)
+    return i, n, has_doubt
+
+
+@inlined
+def _numbered(text, n_tokens, first, indices, tokens, values, names):
+    """Give the features noted their numbers, those of a name together; return how many there are.
+
+    Or why not, negated.
+    """
+    n = 0
+    for t in range(n_tokens):
+        slot = _slot(text, tokens[t], names)
+        if slot < 0:
+            return -NAMELESS
+        number, seen = number_in(names, slot), entry_in(names, slot)
+        if first <= seen < first + n and indices[seen] == number:
+            values[seen - first] += values[t]
+        else:
+            meet(names, slot, first + n)
+            indices[first + n] = number
+            values[n] = values[t]
+            n += 1
+    return n
+
+
+@always_inlined
+def _slot(text, token, names):
+    space, name = (token[NAMESPACE], token[NAMESPACE_END]), (token[NAME], token[NAME_END])
+    return slot_of(names, token[HOME], token[CODE], text, space, name)
+
+
+@inlined
+def _head(text, i, is_utf8):
+    """Return where the features begin, where the label begins and ends, and the importance.
+
+    The features begin at -1 if what stands before them is not plain.
+    """
+    n_tokens, last = 0, i
+    start = end = second = second_end = 0
+    while True:
+        i = past_blanks(text, i)
+        if byte(text, i) == BAR:
+            break
+        if byte(text, i) == NEWLINE:
+            return -1, 0, 0, 1.0
+        last = i
+        i = past_token(text, i, BAR, is_utf8)
+        if i < 0:
+            return -1, 0, 0, 1.0
+        if n_tokens == 0:
+            start, end = last, i
+        elif n_tokens == 1:
+            second, second_end = last, i
+        n_tokens += 1
+        if n_tokens > MOST_TOKENS:
+            return -1, 0, 0, 1.0
+    if n_tokens > 0 and (byte(text, last) == APOSTROPHE or not is_blank(byte(text, i - 1))):
+        n_tokens -= 1
+    if n_tokens == 0:
+        return i, i, i, 1.0
+    if n_tokens == 1:
+        return i, start, end, 1.0
+    stop, weight, is_certain = number_at(text, second)
+    if n_tokens > 2 or stop != second_end or not (is_certain and 0.0 <= weight <= LARGEST):
+        return -1, 0, 0, 1.0
+    return i, start, end, weight
+
+
+@inlined
+def _namespace(text, i, is_utf8, base, stops):
+    """Return where features begin, the namespace ends, its scale, and the window of stops.
+
+    The features begin at -1 if it is not plain.
+    """
+    if _ends_feature(byte(text, i)):
+        return i, i, 1.0, base, stops
+    end, base, stops = _past_name(text, i, is_utf8, base, stops)
+    rest, scale, is_certain = _value(text, i, end)
+    for j in range(i, end):
+        is_certain &= byte(text, j) != CARET
+    return (rest if is_certain else -1), end, scale, base, stops
+
+
+@always_inlined
+def _past_name(text, i, is_utf8, base, stops):
+    """Return where the name at i ends, -1 if it is odd, and the window of stops."""
+    while True:
+        i, base, stops = next_stop(text, i, base, stops)
+        character = byte(text, i)
+        if _ends_feature(character) or character == COLON:
+            return i, base, stops
+        if is_odd(text, i, is_utf8):
+            return -1, base, stops
+        i += 1
+
+
+@always_inlined
+def _value(text, name, end):
+    """Return where the feature of a name ends, its value, and whether that is certain.
+
+    It ends at -1 if it is not plain.
+    """
+    if end <= name:
+        return -1, 1.0, False
+    if byte(text, end) != COLON:
+        return end, 1.0, True
+    i, value, is_certain = number_at(text, end + 1)
+    if i < 0 or not _ends_feature(byte(text, i)):
+        return -1, 1.0, False
+    return i, value, is_certain
+
+
+@inlined
+def _ends_feature(character):
+    return is_blank(character) or character == NEWLINE or character == BAR
+
+
+@inlined
+def _can_be_held(values):
+    """Whether float32 can hold them."""
+    for value in values:
+        if not abs(value) <= LARGEST:
+            return False
+    return True
+
+
+@kernel(
+    types.int64(
+        BYTES,
+        types.boolean,
+        types.int64,
+        types.int64,
+        INTS,
+        DRAFT,
+        INT_TABLE,
+        DOUBLES,
+        NAME_TABLE,
+    )
+)
+def scan_vw(text, is_utf8, n_rows, kind, at, draft, tokens, values, names):
+    """Read rows until there are n_rows; return why it stopped.
+
+    `text` ends with a line; `tokens` and `values` are room for a row, for six numbers and one for
+    each entry of the draft. Names that are new join the table, also those of a line that is refused
+    in the end.
+    """
+    while at[ROW] < n_rows:
+        if at[POSITION] == len(text):
+            return ENDED
+        i = past_blanks(text, at[POSITION])
+        if byte(text, i) != NEWLINE:
+            i, stop = _row(text, i, is_utf8, kind, at, draft, tokens, values, names)
+            if stop != FULL:
+                return stop
+        at[POSITION] = i + 1
+        at[LINE] += 1
+    return FULL

@@ -1,0 +1,1 @@
+"""One trial, and what all kinds of learner share of it."""

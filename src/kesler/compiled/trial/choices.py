@@ -1,0 +1,227 @@
+"""Which pairs of classes (r, s), r to outscore s, a rule is handed."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.trial.records import (
+    ALL,
+    GROWING,
+    MISTAKEN,
+    NOT_COMPARED,
+    ONE_VS_REST,
+    PREDICTED,
+    RIVAL,
+    THE_REST,
+    VIOLATED,
+    WORST,
+    is_vs_rest,
+)
+
+
+@always_inlined
+def dense_set_levels(learner, codes, levels, rest, k, solver):
+    """Write the level of each known class: that of the answer, or `rest` for classes it leaves out.
+
+    Classes of a lower level must outscore those of a higher one; NOT_COMPARED takes no part, nor
+    does a class that this answer is the first to name. Return the highest level.
+    """
+    if solver.ranks.order.shape[0]:
+        return set_distances(codes[0], k, solver)
+    highest = rest
+    for r in range(k):
+        solver.levels[r] = rest
+    for i in range(codes.shape[0]):
+        if codes[i] < k:
+            solver.levels[codes[i]] = levels[i]
+            highest = max(highest, levels[i])
+    return highest
+
+
+@inlined
+def set_distances(y, k, solver):
+    """Write how many ranks each known one is away from y; none is compared if y is new."""
+    for r in range(k):
+        solver.levels[r] = NOT_COMPARED
+        if y < k:
+            solver.levels[r] = abs(solver.ranks.positions[r] - solver.ranks.positions[y])
+    return k - 1
+
+
+@always_inlined
+def worst_pair(scores, k, solver, highest):
+    """Return the pair whose scores differ most the wrong way, or (-1, -1) if there is no pair.
+
+    Among equals the one that the order of meeting puts the wrong way: of the better classes the one
+    seen last, of the worse ones the one seen first. Costs O(k + levels^2); of ranks O(k).
+    """
+    if solver.ranks.order.shape[0]:
+        return worst_neighbours(scores, k, solver)
+    lowest, top = solver.lowest, solver.top
+    for level in range(highest + 1):
+        lowest[level] = -1
+        top[level] = -1
+    for r in range(k):
+        level = solver.levels[r]
+        if level == NOT_COMPARED:
+            continue
+        if lowest[level] < 0 or scores[r] <= scores[lowest[level]]:
+            lowest[level] = r
+        if top[level] < 0 or scores[r] > scores[top[level]]:
+            top[level] = r
+    better, worse, worst = -1, -1, 0.0
+    for level in range(highest):
+        for below in range(level + 1, highest + 1):
+            r, s = lowest[level], top[below]
+            if r >= 0 and s >= 0:
+                lead = lead_of(scores, r, s)
+                swapped = better >= 0 and better < worse and s < r
+                if better < 0 or lead < worst or (lead == worst and swapped):
+                    better, worse, worst = r, s, lead
+    return better, worse
+
+
+@inlined
+def names_one(codes, levels, rest, solver):
+    """Whether an answer names one class, and says of all others that they are to be below."""
+    is_best = codes.shape[0] == 1 and levels[0] == 0
+    return is_best and rest == 1 and solver.ranks.order.shape[0] == 0
+
+
+@inlined
+def names_the_best(y, k, highest, solver):
+    """Whether an answer that names one class says of the others that they are all to be below."""
+    return highest == 1 and y < k and solver.levels[y] == 0 and solver.ranks.order.shape[0] == 0
+
+
+@inlined
+def most_violated(margins, scores, k, solver, highest):
+    """Return the pair of the largest loss: the worst one, unless margins differ. Then O(k^2)."""
+    if margins.shape[0] == 1:
+        return worst_pair(scores, k, solver, highest)
+    better, worse, most = -1, -1, 0.0
+    for r in range(k):
+        if solver.levels[r] == NOT_COMPARED or solver.levels[r] == highest:
+            continue
+        for s in range(k):
+            if solver.levels[s] > solver.levels[r]:
+                loss = loss_of(margins, scores, r, s)
+                if better < 0 or loss > most:
+                    better, worse, most = r, s, loss
+    return better, worse
+
+
+@always_inlined
+def select(selection, margins, scores, k, highest, solver, r, s):
+    """Choose the pairs that a rule is handed, (r, s) being the worst; return how many."""
+    if selection == PREDICTED:
+        if not is_ahead(scores, s, r):
+            return 0
+    elif selection == WORST or selection == GROWING:
+        if margins.shape[0] > 1:  # else the worst pair is the one of the largest loss
+            r, s = most_violated(margins, scores, k, solver, highest)
+        if loss_of(margins, scores, r, s) <= 0:
+            return 0
+    elif selection != RIVAL:
+        return choose(selection, margins, scores, k, highest, solver)
+    solver.better[0], solver.worse[0] = r, s
+    solver.losses[0] = loss_of(margins, scores, r, s)
+    return 1
+
+
+@inlined
+def choose(selection, margins, scores, k, highest, solver):
+    """Choose all pairs of a kind, those of one better class in a row; return how many."""
+    m = 0
+    if is_vs_rest(selection):
+        return choose_each(selection, margins, scores, k, highest, solver)
+    if solver.ranks.order.shape[0]:
+        for i in range(k - 1):
+            r, s = neighbours(i, solver)
+            m = choose_pair(selection, margins, scores, r, s, m, solver)
+        return m
+    for r in range(k):
+        level = solver.levels[r]
+        if level == NOT_COMPARED or level == highest:
+            continue
+        for s in range(k):
+            if solver.levels[s] > level:
+                m = choose_pair(selection, margins, scores, r, s, m, solver)
+    return m
+
+
+@inlined
+def choose_each(selection, margins, scores, k, highest, solver):
+    """Choose a pair with the rest for each class: above it the better half of the levels.
+
+    The level in the middle is that of the rest itself. Every pair is written, and the next one over
+    it unless it was chosen: a jump that is taken for some classes only would be guessed wrong.
+    """
+    m, margin, takes_all = 0, margins[0, 0], selection == ONE_VS_REST
+    for r in range(k):
+        level, score = solver.levels[r], np.float64(scores[r])
+        is_above = 2 * level < highest
+        loss = margin - (score if is_above else -score)
+        solver.better[m] = r if is_above else THE_REST
+        solver.worse[m] = THE_REST if is_above else r
+        solver.losses[m] = loss
+        is_compared = level != NOT_COMPARED and 2 * level != highest
+        m += is_compared and (takes_all or loss > 0)
+    return m
+
+
+@inlined
+def choose_pair(selection, margins, scores, r, s, m, solver):
+    """Add a pair to the m chosen ones if it is of the kind; return how many there are by now."""
+    loss = loss_of(margins, scores, r, s)
+    if (
+        selection == ALL
+        or (selection == VIOLATED and loss > 0)
+        or (selection == MISTAKEN and is_ahead(scores, s, r))
+    ):
+        solver.better[m], solver.worse[m], solver.losses[m] = r, s, loss
+        return m + 1
+    return m
+
+
+@inlined
+def neighbours(i, solver):
+    """Return the i-th and the next rank, the one nearer to the answer first."""
+    r, s = solver.ranks.order[i], solver.ranks.order[i + 1]
+    return (r, s) if solver.levels[r] < solver.levels[s] else (s, r)
+
+
+@inlined
+def worst_neighbours(scores, k, solver):
+    """Return the worst pair of neighbouring ranks; among equals as in `worst_pair`."""
+    better, worse, worst = -1, -1, 0.0
+    for i in range(k - 1):
+        r, s = neighbours(i, solver)
+        if solver.levels[r] == NOT_COMPARED:
+            continue
+        lead = lead_of(scores, r, s)
+        swapped = better >= 0 and better < worse and s < r
+        if better < 0 or lead < worst or (lead == worst and swapped):
+            better, worse, worst = r, s, lead
+    return better, worse
+
+
+@inlined
+def is_ahead(scores, s, r):
+    """Return whether s would be predicted before r: among equals, the class seen first."""
+    return scores[s] > scores[r] or (scores[s] == scores[r] and s < r)
+
+
+@inlined
+def lead_of(scores, r, s):
+    """Return by how much r outscores s, as double."""
+    return np.float64(scores[r]) - np.float64(scores[s])
+
+
+@inlined
+def loss_of(margins, scores, r, s):
+    """Return margin(r, s) - (score of r - score of s); `margins` holds one for all, or a table."""
+    margin = margins[0, 0] if margins.shape[0] == 1 else margins[r, s]
+    return margin - lead_of(scores, r, s)

@@ -1,0 +1,130 @@
+"""An ensemble: what several learners predicted, combined row by row."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit.decorators import (
+    DOUBLE_STACK,
+    DOUBLE_TABLE,
+    FLOAT_TABLE,
+    INDICES,
+    INT_TABLE,
+    always_inlined,
+    inlined,
+    kernel,
+)
+from kesler.compiled.jit.record_types import tuple_type
+from kesler.compiled.jit.simd import whole_lines
+from kesler.compiled.trial.calibration import calibrate
+from kesler.compiled.weights.scores import dense_best
+from kesler.state.records import EnsembleRecord
+
+# How members are combined.
+MAJORITY, BEST, MIXTURE = range(3)
+# The least probability that a member is taken to have given an answer.
+LEAST = 1e-30
+
+
+ENSEMBLE = tuple_type(EnsembleRecord)
+
+
+@inlined
+def followed(losses):
+    """Return the member of the smallest loss, the first among equals."""
+    member = 0
+    for i in range(1, losses.shape[0]):
+        if losses[i] < losses[member]:
+            member = i
+    return member
+
+
+@always_inlined
+def blend(ensemble, winners, member_probabilities, t, k, scores):
+    """Score the k classes of row t: by votes, by the member followed, or by probabilities."""
+    rule, n_members = ensemble.rule, ensemble.losses.shape[0]
+    if k == 0:
+        return
+    for r in range(k):
+        scores[r] = 0.0
+    if rule == BEST:
+        member = followed(ensemble.losses)
+        for r in range(k):
+            scores[r] = member_probabilities[member, t, 2 + r]
+        return
+    for i in range(n_members):
+        if rule == MAJORITY:
+            scores[winners[i, t]] += ensemble.weights[i]
+        else:
+            for r in range(k):
+                scores[r] += ensemble.weights[i] * member_probabilities[i, t, 2 + r]
+
+
+@always_inlined
+def judge(ensemble, winners, member_probabilities, t, y):
+    """Let an answer of a known class count for or against each member."""
+    rule = ensemble.rule
+    for i in range(ensemble.losses.shape[0]):
+        wrong = 1.0 if winners[i, t] != y else 0.0
+        if rule == MAJORITY:
+            ensemble.losses[i] += wrong
+        elif rule == BEST:
+            ensemble.losses[i] = ensemble.discount * ensemble.losses[i] + wrong
+        else:
+            surprise = -math.log(max(LEAST, member_probabilities[i, t, 1]))
+            ensemble.losses[i] = ensemble.discount * ensemble.losses[i] + surprise
+    weigh(ensemble)
+
+
+@inlined
+def weigh(ensemble):
+    """Set the weights that follow from the losses; they sum to 1."""
+    lowest = ensemble.losses[followed(ensemble.losses)]
+    rate = 1.0
+    if ensemble.rule == MAJORITY:
+        rate = -math.log(ensemble.demotion)
+    total = 0.0
+    for i in range(ensemble.losses.shape[0]):
+        ensemble.weights[i] = math.exp(-rate * (ensemble.losses[i] - lowest))
+        total += ensemble.weights[i]
+    for i in range(ensemble.losses.shape[0]):
+        ensemble.weights[i] /= total
+
+
+@kernel(types.void(ENSEMBLE, INT_TABLE, DOUBLE_STACK, INDICES, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
+def combine(ensemble, winners, member_probabilities, codes, predictions, scores, probabilities):
+    """Combine what members said of rows before each answer, which then judges them.
+
+    winners : (members, rows), the classes that they predicted; member_probabilities :
+    (members, rows, 2 + classes), as `calibrate` writes them; codes : (rows,), the targets;
+    predictions, scores, probabilities : as in `kesler.compiled.trial.weight_trial.learn`.
+    """
+    n_classes = member_probabilities.shape[2] - 2
+    blended, capacity = np.empty(n_classes), whole_lines(n_classes)
+    votes, exponentials = np.zeros(capacity, np.float32), np.empty(capacity, np.float32)
+    for t in range(codes.shape[0]):
+        k, y = ensemble.counts.n_classes, codes[t]
+        blend(ensemble, winners, member_probabilities, t, k, blended)
+        predictions[t] = dense_best(ensemble, blended, k)
+        if k and ensemble.rule == BEST:
+            predictions[t] = winners[followed(ensemble.losses), t]
+        for r in range(k):
+            votes[r] = np.float32(blended[r])
+            if scores.shape[0]:
+                scores[t, r] = votes[r]
+        if ensemble.rule == MAJORITY:
+            calibrate(ensemble, votes, k, predictions[t], y, exponentials, probabilities, t)
+        elif probabilities.shape[0]:
+            known = y < k
+            probabilities[t, 0] = blended[predictions[t]] if known else np.nan
+            probabilities[t, 1] = blended[y] if known else np.nan
+        ensemble.counts.n_trials += 1
+        if y < k:
+            ensemble.counts.n_mistakes += predictions[t] != y
+            judge(ensemble, winners, member_probabilities, t, y)
+        else:
+            ensemble.counts.n_classes = y + 1

@@ -1,0 +1,147 @@
+"""Update rules and linear-threshold algorithms, as the trial calls them."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit.decorators import (
+    DOUBLE_TABLE,
+    DOUBLES,
+    FLOATS,
+    INTS,
+    always_inlined,
+    by_address,
+    callback_address,
+    inlined,
+)
+from kesler.compiled.trial.records import GIVEN, GROUPED, ITSELF, PER_CLASS, is_member
+from kesler.compiled.views.given import spread
+from kesler.compiled.weights.scores import phi_of
+
+# parameters, weight, losses, squared_norms, gram, steps
+RULE = types.void(DOUBLES, types.float64, DOUBLES, DOUBLES, DOUBLE_TABLE, DOUBLES)
+call_rule = by_address(RULE)
+
+# parameters, losses, gradient
+GRADIENT = types.void(DOUBLES, DOUBLES, DOUBLES)
+call_gradient = by_address(GRADIENT)
+
+
+@cache
+def rule_address(function: Callable[..., Any]) -> int:
+    """Return the address of a rule, compiled and cached in its own file."""
+    return callback_address(function, RULE)
+
+
+@cache
+def gradient_address(function: Callable[..., Any] | None) -> int:
+    """Return the address of the gradient of a rule's loss, 0 if it is 1 along each constraint."""
+    return 0 if function is None else callback_address(function, GRADIENT)
+
+
+# parameters, positions, z, margin, weights, states, numbers
+ALGORITHM = types.void(DOUBLES, INTS, DOUBLES, types.float64, FLOATS, DOUBLE_TABLE, DOUBLES)
+call_algorithm = by_address(ALGORITHM)
+
+
+@cache
+def algorithm_address(function: Callable[..., Any]) -> int:
+    """Return the address of an algorithm, compiled and cached in its own file."""
+    return callback_address(function, ALGORITHM)
+
+
+@always_inlined
+def dense_run_algorithm(learner, indices, values, scratch, solver):
+    """Hand z = V^r - V^s of the one chosen pair to the algorithm."""
+    n = gather(learner, indices, values, solver.better[0], solver.worse[0], scratch)
+    positions, z = scratch.positions, scratch.z
+    margin = 0.0
+    for j in range(n):
+        margin += np.float64(learner.weights.flat[positions[j]]) * z[j]
+    numbers = learner.algorithm.numbers
+    margin *= numbers[0]
+    if not abs(margin) < np.inf:
+        learner.counts.n_not_finite += 1
+        return
+    call_algorithm(
+        learner.algorithm.address,
+        learner.rule.parameters,
+        positions[:n],
+        z[:n],
+        margin,
+        learner.weights.flat,
+        learner.weights.flat_states,
+        numbers,
+    )
+
+
+@inlined
+def gather(learner, indices, values, r, s, scratch):
+    """List where V^r - V^s is not 0, and what it is there; return how many places that is."""
+    n, starts = 0, learner.parts.member_starts
+    for part in range(learner.parts.kind.shape[0]):
+        offset, kind = learner.parts.offset[part], learner.parts.kind[part]
+        view_both(learner, part, indices, values, r, s, scratch)
+        if kind == PER_CLASS:
+            n = list_places(learner, part, offset + r, indices, r, 1.0, s, 0.0, scratch, n)
+            n = list_places(learner, part, offset + s, indices, r, 0.0, s, -1.0, scratch, n)
+        elif kind == GROUPED:
+            for m in range(starts[part, r], starts[part, r + 1]):
+                group = learner.parts.members[m]
+                sign = -1.0 if is_member(learner, part, s, group) else 0.0
+                n = list_places(learner, part, offset + group, indices, r, 1.0, s, sign, scratch, n)
+            for m in range(starts[part, s], starts[part, s + 1]):
+                group = learner.parts.members[m]
+                if not is_member(learner, part, r, group):
+                    n = list_places(
+                        learner, part, offset + group, indices, r, 0.0, s, -1.0, scratch, n
+                    )
+        else:
+            n = list_places(learner, part, offset, indices, r, 1.0, s, -1.0, scratch, n)
+    return n
+
+
+@inlined
+def view_both(learner, part, indices, values, r, s, scratch):
+    """Write phi(x, r) and phi(x, s) of a part, unless they are given with the row."""
+    if learner.parts.map[part] > GIVEN:
+        phi_of(learner, part, indices, values, r, scratch, scratch.phi)
+        phi_of(learner, part, indices, values, s, scratch, scratch.other)
+    elif learner.parts.map[part] == ITSELF:
+        for j in range(indices.shape[0]):
+            scratch.phi[j], scratch.other[j] = values[j], values[j]
+
+
+@inlined
+def list_places(learner, part, column, indices, r, sign, s, other_sign, scratch, n):
+    """List the places of one hypothesis where sign phi(x, r) + other_sign phi(x, s) is not 0."""
+    if learner.parts.map[part] != GIVEN:
+        for j in range(indices.shape[0]):
+            value = sign * np.float64(scratch.phi[j]) + other_sign * np.float64(scratch.other[j])
+            n = list_place(learner, indices[j], column, value, scratch, n)
+        return n
+    views = scratch.views
+    spread(views, r, sign)
+    spread(views, s, other_sign)
+    for c in (r, s):
+        for j in range(views.begins[c], views.ends[c]):
+            i = views.indices[j]
+            n = list_place(learner, i, column, views.sums[i], scratch, n)
+            views.sums[i] = 0
+    return n
+
+
+@inlined
+def list_place(learner, feature, column, value, scratch, n):
+    """List one place, unless its value is 0."""
+    if value == 0:
+        return n
+    scratch.positions[n] = np.int64(feature) * learner.weights.values.shape[1] + column
+    scratch.z[n] = value
+    return n + 1

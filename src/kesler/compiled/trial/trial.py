@@ -1,0 +1,333 @@
+"""One trial after the other: score, predict, constrain, update, move."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.pointers import stay_apart
+from kesler.compiled.trial.calibration import calibrate
+from kesler.compiled.trial.choices import (
+    is_ahead,
+    loss_of,
+    most_violated,
+    names_one,
+    names_the_best,
+    select,
+    worst_pair,
+)
+from kesler.compiled.trial.decay import fade, grow
+from kesler.compiled.trial.forgetting import age
+from kesler.compiled.trial.preprocessing import is_preprocessed, preprocess, remember
+from kesler.compiled.trial.records import (
+    EXACT,
+    GRAM,
+    GROWING,
+    NORMS,
+    NOTHING,
+    REST,
+    VIRTUAL,
+    WAIT,
+    n_candidates,
+)
+from kesler.compiled.trial.rules import call_rule
+from kesler.compiled.trial.variants import (
+    best,
+    best_but,
+    choose_loops,
+    fetch_ahead,
+    find_views,
+    finite,
+    gather_gradient,
+    has_capacity,
+    inherit,
+    insert_rank,
+    is_movable,
+    judge,
+    keep_up,
+    leave_evidence,
+    list_features,
+    meet_features,
+    meet_hypotheses,
+    move,
+    prepare,
+    rescale,
+    run_algorithm,
+    score,
+    set_levels,
+    settle,
+)
+from kesler.compiled.views.statistics import join, take_in, take_in_pooled, weigh_classes
+from kesler.compiled.weights.moves import forget_coefficients, sum_coefficients
+from kesler.compiled.weights.norms import forget_columns, measure_gram, measure_norms
+from kesler.compiled.weights.scores import clear
+
+
+@always_inlined
+def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver):
+    """Ask the rule how far to go along each chosen pair; return how many there are."""
+    selection, requirement = learner.rule.selection, learner.rule.requires
+    clear(solver.steps, m)
+    if requirement == NORMS:
+        measure_norms(learner, indices, values, k, m, scratch, solver)
+    elif requirement == GRAM:
+        measure_gram(learner, indices, values, k, NOTHING, m, scratch, solver)
+    ask_rule(learner, m, weight, solver)
+    # The optimum over all pairs mostly rests on a few: begin with the worst and add the one that
+    # the step leaves most violated, until none is violated beyond the chosen ones.
+    while (
+        selection == GROWING
+        and m < solver.steps.shape[0]
+        and add_most_violated(learner.rule.margins, scratch.scores, k, m, highest, solver)
+    ):
+        m += 1
+        measure_gram(learner, indices, values, k, m - 1, m, scratch, solver)
+        ask_rule(learner, m, weight, solver)
+    return m
+
+
+@always_inlined
+def ask_rule(learner, m, weight, solver):
+    """Let the rule fill the first m steps."""
+    call_rule(
+        learner.rule.address,
+        learner.rule.parameters,
+        weight,
+        solver.losses[:m],
+        solver.norms[:m],
+        solver.gram[:m],
+        solver.steps[:m],
+    )
+
+
+@inlined
+def add_most_violated(margins, scores, k, m, highest, solver):
+    """Add the pair that the steps leave violated more than any chosen one, if there is one.
+
+    Every pair's violation follows from the scores after the steps.
+    """
+    for r in range(k):
+        solver.after[r] = np.float64(scores[r])
+    for j in range(m):
+        better, worse = solver.slots[solver.better[j]], solver.slots[solver.worse[j]]
+        for r in range(k):
+            rise = solver.columns[better, r] - solver.columns[worse, r]
+            solver.after[r] += solver.steps[j] * rise
+    slack = 0.0
+    for j in range(m):
+        slack = max(slack, loss_of(margins, solver.after, solver.better[j], solver.worse[j]))
+    r, s = most_violated(margins, solver.after, k, solver, highest)
+    if r < 0 or loss_of(margins, solver.after, r, s) <= slack + EXACT:
+        return False
+    solver.better[m], solver.worse[m] = r, s
+    solver.losses[m] = loss_of(margins, scores, r, s)
+    solver.steps[m] = 0
+    return True
+
+
+@always_inlined
+def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solver):
+    """Constrain, update and move for an answer whose levels are set, (r, s) being the worst pair.
+
+    Nothing is done if no pair is compared, r < 0.
+    """
+    if r < 0:
+        return
+    rule = learner.rule
+    m = select(rule.selection, rule.margins, scratch.scores, k, highest, solver, r, s)
+    if m and learner.algorithm.address != 0:
+        run_algorithm(learner, indices, values, scratch, solver)
+    elif m:
+        choose_loops(learner, m, k, scratch, solver)
+        gather_gradient(learner, indices, values, k, m, weight, scratch, solver)
+        m = find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
+        n_moved = sum_coefficients(m, solver)
+        grow(learner, n_moved, solver)
+        movable = is_movable(learner, indices, values, n_moved, scratch, solver)
+        if movable:
+            move(learner, indices, values, n_moved, scratch, solver)
+        else:
+            learner.counts.n_not_finite += 1
+        forget_coefficients(n_moved, solver)
+        forget_columns(solver)
+        if movable:
+            leave_evidence(learner, indices, values, m, weight, scratch, solver)
+
+
+@always_inlined
+def dense_judge(learner, codes, k, highest, scratch, solver):
+    """Return the worst pair, (-1, -1) if there is none or scores are no numbers."""
+    if note_odd(learner, scratch.scores, k):
+        return -1, -1
+    if codes.shape[0] == 1 and names_the_best(codes[0], k, highest, solver):
+        s = best_but(learner, scratch.scores, k, codes[0])
+        return (np.int64(codes[0]), s) if s >= 0 else (-1, -1)
+    return worst_pair(scratch.scores, k, solver, highest)
+
+
+@inlined
+def note_odd(learner, scores, k):
+    """Return whether a score is no number, which is counted."""
+    if finite(learner, scores, k):
+        return False
+    learner.counts.n_not_finite += 1
+    return True
+
+
+@always_inlined
+def brings_new(learner, codes):
+    """Whether an answer names a class for the first time."""
+    for i in range(codes.shape[0]):
+        if codes[i] >= learner.counts.n_classes:
+            return True
+    return False
+
+
+@inlined
+def join_new(learner, codes, out):
+    """Let new classes join."""
+    for i in range(codes.shape[0]):
+        y = np.int64(codes[i])
+        if y >= learner.counts.n_classes:
+            learner.counts.n_classes = y + 1
+            join(learner, y)
+            meet_hypotheses(learner, y, out)
+            if learner.settings.on_new_class == VIRTUAL:
+                inherit(learner, y)
+            if learner.ranks.order.shape[0]:
+                insert_rank(learner, y)
+    if learner.statistics.pooled.shape[1]:
+        weigh_classes(learner)
+
+
+@always_inlined
+def meet(learner, indices, values, codes, levels, weight, out):
+    """Let new classes join, and take the row in as an instance of the best ones."""
+    if brings_new(learner, codes):
+        join_new(learner, codes, out)
+    for i in range(codes.shape[0]):
+        y = np.int64(codes[i])
+        if levels[i] == 0:
+            take_in(learner, indices, values, y, weight)
+    if learner.statistics.pooled.shape[1]:
+        take_in_pooled(learner, indices, values, codes, levels, weight)
+    settle(learner, out)
+
+
+@inlined
+def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratch, solver):
+    """Run a trial a row; return how many there was room for."""
+    stay_apart()
+    fetch_ahead(learner, rows, NOTHING, learner.counts.n_classes, scratch)
+    for t in range(rows.indptr.shape[0] - 1):
+        row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        if not has_capacity(learner, row):
+            return t
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        codes = encoded.codes[encoded.indptr[t] : encoded.indptr[t + 1]]
+        levels = encoded.levels[encoded.indptr[t] : encoded.indptr[t + 1]]
+        weight = encoded.row_weights[t] if encoded.row_weights.shape[0] else 1.0
+        k = learner.counts.n_classes
+        fetch_ahead(learner, rows, t + 1, k, scratch)
+        x = values
+        if is_preprocessed(learner):
+            preprocess(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
+        keep_up(learner, row, x, scratch)
+        score_candidates(learner, rows, t, row, x, scratch)
+        predictions[t] = best(learner, scratch.scores, k)
+        keep(scratch.scores, k, scores, t)
+        calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
+        meet_features(learner, row, k, scratch)
+        list_features(learner, row)
+        # A mistake is a pair of which the worse class would be predicted first: if one class is to
+        # be above all others, any prediction but that class is.
+        rest, highest, r, s = encoded.shape[REST], NOTHING, NOTHING, NOTHING
+        if learner.settings.on_new_class != WAIT and names_one(codes, levels, rest, solver):
+            mistaken = codes[0] < k and codes[0] != predictions[t]
+        else:
+            highest = set_levels(learner, codes, levels, rest, k, solver)
+            r, s = judge(learner, codes, k, highest, scratch, solver)
+            mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
+        has_grown = rescale(learner, row, x, weight * learner.decay.row.weight)
+        if learner.settings.on_new_class != WAIT or has_grown:
+            has_joined = learner.settings.on_new_class != WAIT and brings_new(learner, codes)
+            if has_joined or has_grown:
+                note_odd(learner, scratch.scores, k)
+            if has_joined:
+                join_new(learner, codes, scratch.out)
+            if has_joined or has_grown:
+                score_candidates(learner, rows, t, row, x, scratch)
+            k = n_candidates(learner)
+            highest = set_levels(learner, codes, levels, rest, k, solver)
+            r, s = judge(learner, codes, k, highest, scratch, solver)
+        learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
+        learner.counts.n_trials += 1
+        learner.counts.n_mistakes += mistaken
+        age(learner)
+        counted = weight * learner.decay.row.weight
+        meet(learner, row, x, codes, levels, counted, scratch.out)
+        remember(learner, row, values, counted)
+    return rows.indptr.shape[0] - 1
+
+
+@always_inlined
+def dense_has_capacity(learner, indices):
+    """Whether a trial finds room for what it adds: always, where room was made for all rows."""
+    return True
+
+
+@inlined
+def score_candidates(learner, rows, t, indices, values, scratch):
+    """Score row t for the classes there are by now, a virtual one included."""
+    k = n_candidates(learner)
+    find_views(learner, rows.ratings, t, k, scratch)
+    score(learner, indices, values, k, scratch, scratch.scores)
+    fade(learner, k, scratch.scores)
+
+
+@inlined
+def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
+    """Learn what scores are worth, where answers are of one class."""
+    if learner.settings.is_calibrated:
+        calibrate(
+            learner,
+            scratch.scores,
+            k,
+            winner,
+            codes[0],
+            solver.exponentials,
+            probabilities,
+            t,
+        )
+
+
+@inlined
+def keep(row_scores, k, scores, t):
+    """Copy the scores of one row, if they are asked for."""
+    if scores.shape[0]:
+        for r in range(k):
+            scores[t, r] = row_scores[r]
+
+
+@inlined
+def score_all(learner, rows, predictions, scores, scratch):
+    """Score and predict a row after the other."""
+    stay_apart()
+    k = learner.counts.n_classes
+    fetch_ahead(learner, rows, NOTHING, k, scratch)
+    for t in range(rows.indptr.shape[0] - 1):
+        row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        fetch_ahead(learner, rows, t + 1, k, scratch)
+        x = values
+        if is_preprocessed(learner):
+            preprocess(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
+        prepare(learner, row, x, scratch)
+        find_views(learner, rows.ratings, t, k, scratch)
+        score(learner, row, x, k, scratch, scratch.scores)
+        fade(learner, k, scratch.scores)
+        predictions[t] = best(learner, scratch.scores, k)
+        keep(scratch.scores, k, scores, t)

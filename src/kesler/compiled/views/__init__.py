@@ -1,0 +1,1 @@
+"""Views of an instance: feature maps, class statistics, given views."""

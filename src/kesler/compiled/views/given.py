@@ -1,0 +1,184 @@
+"""Given views: phi(x, r) is what the sub-experts of the row say of class r.
+
+Everything here costs as much as the classes concerned have ratings: no list of them is merged with
+another, and no class is spread over all sub-experts but in `sums`, one place for each of them.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.simd import with_power
+from kesler.compiled.trial.decay import decay_offset_of
+from kesler.compiled.trial.records import GROUPED, PER_CLASS, is_member, n_common
+from kesler.compiled.weights.links import begin_walk, change
+
+
+@always_inlined
+def dense_find_views(learner, ratings, t, k, scratch):
+    """Look up what row t says of each of the first k classes: nothing if it does not rate them."""
+    views = scratch.views
+    if ratings.starts.shape[0] == 0:
+        return
+    for r in range(k):
+        views.begins[r], views.ends[r] = 0, 0
+    for j in range(ratings.starts[t], ratings.starts[t + 1]):
+        r = ratings.codes[j]
+        if 0 <= r and r < k:
+            views.begins[r], views.ends[r] = ratings.indptr[j], ratings.indptr[j + 1]
+
+
+# ---- scores --------------------------------------------------------------------------------------
+
+
+@inlined
+def project(indices, values, start, stop, weights, column):
+    """Return the sum of x_j weights[i_j, column], four entries a sweep: sums need not wait.
+
+    Unsigned numbers, as in `add_products`.
+    """
+    j, end, c = np.uintp(start), np.uintp(stop), np.uintp(column)
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    total = np.float32(0)
+    while j + four <= end:
+        i1, i2 = np.uintp(indices[j]), np.uintp(indices[j + one])
+        i3, i4 = np.uintp(indices[j + two]), np.uintp(indices[j + three])
+        pair = values[j] * weights[i1, c] + values[j + one] * weights[i2, c]
+        total += pair + (values[j + two] * weights[i3, c] + values[j + three] * weights[i4, c])
+        j += four
+    while j < end:
+        total += values[j] * weights[np.uintp(indices[j]), c]
+        j += one
+    return total
+
+
+@inlined
+def add_given_scores(learner, part, k, views, scores):
+    """Scores of a part whose view of x is given."""
+    kind, offset = learner.parts.kind[part], learner.parts.offset[part]
+    indices, values, weights = views.indices, views.values, learner.weights.values
+    for r in range(k):
+        start, stop = views.begins[r], views.ends[r]
+        if kind == GROUPED:
+            starts = learner.parts.member_starts
+            for m in range(starts[part, r], starts[part, r + 1]):
+                column = offset + learner.parts.members[m]
+                scores[r] += project(indices, values, start, stop, weights, column)
+        else:
+            column = offset + r if kind == PER_CLASS else offset
+            scores[r] += project(indices, values, start, stop, weights, column)
+            decay_offset = decay_offset_of(learner, part)
+            if decay_offset != 0:
+                for j in range(start, stop):
+                    scores[r] += decay_offset * values[j]
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+@inlined
+def spread(views, r, coefficient):
+    """Add coefficient phi(x, r) to the sums."""
+    for j in range(views.begins[r], views.ends[r]):
+        views.sums[views.indices[j]] += coefficient * np.float64(views.values[j])
+
+
+@inlined
+def take_squares(views, r):
+    """Return the squares of the sums where class r is rated, and set these to 0."""
+    total = 0.0
+    for j in range(views.begins[r], views.ends[r]):
+        i = views.indices[j]
+        total += views.sums[i] * views.sums[i]
+        views.sums[i] = 0
+    return total
+
+
+@inlined
+def given_length(views, r):
+    """Return ||phi(x, r)||^2."""
+    total = 0.0
+    for j in range(views.begins[r], views.ends[r]):
+        total += np.float64(views.values[j]) * np.float64(views.values[j])
+    return total
+
+
+@inlined
+def given_distance(views, r, s):
+    """Return ||phi(x, r) - phi(x, s)||^2."""
+    spread(views, r, 1.0)
+    spread(views, s, -1.0)
+    return take_squares(views, r) + take_squares(views, s)
+
+
+@inlined
+def with_given_powers(views, r, times, exponent, total):
+    """Add phi(x, r), so many times, to the sum of powers of a norm."""
+    for j in range(views.begins[r], views.ends[r]):
+        total = with_power(total, np.float64(views.values[j]), times, exponent)
+    return total
+
+
+@inlined
+def with_distance_powers(views, r, s, times, exponent, total):
+    """Add phi(x, r) - phi(x, s), so many times, to the sum of powers of a norm."""
+    spread(views, r, 1.0)
+    spread(views, s, -1.0)
+    for c in (r, s):
+        for j in range(views.begins[c], views.ends[c]):
+            total = with_power(total, views.sums[views.indices[j]], times, exponent)
+            views.sums[views.indices[j]] = 0
+    return total
+
+
+@inlined
+def add_given_products(learner, part, s, k, views, out):
+    """out[r] += <phi(x, r), phi(x, s)> over the hypotheses that r and s share, r < k."""
+    spread(views, s, 1.0)
+    for r in range(k):
+        product = 0.0
+        for j in range(views.begins[r], views.ends[r]):
+            product += views.sums[views.indices[j]] * np.float64(views.values[j])
+        out[r] += n_common(learner, part, r, s) * product
+    take_squares(views, s)
+
+
+# ---- moves ---------------------------------------------------------------------------------------
+
+
+@inlined
+def largest_given(views, r):
+    """Return the largest |phi_i(x, r)|; ratings are finite."""
+    size = 0.0
+    for j in range(views.begins[r], views.ends[r]):
+        size = max(size, np.float64(abs(views.values[j])))
+    return size
+
+
+@inlined
+def add_given_sum(learner, part, column, n_moved, scratch, solver):
+    """Move a hypothesis that classes share, by the sum of what each adds; each weight once."""
+    walk = begin_walk(learner)
+    group, views = column - learner.parts.offset[part], scratch.views
+    for i in range(n_moved):
+        r = solver.moved[i]
+        if learner.parts.kind[part] != GROUPED or is_member(learner, part, r, group):
+            spread(views, r, solver.coefficients[r])
+    for i in range(n_moved):
+        r = solver.moved[i]
+        for j in range(views.begins[r], views.ends[r]):
+            f = views.indices[j]
+            if views.sums[f] != 0:
+                change(learner, walk, f, column, np.float32(views.sums[f]), scratch.out)
+                views.sums[f] = 0
+
+
+@inlined
+def add_given_view(learner, column, r, scratch, solver):
+    """Move the hypothesis that class r has for itself."""
+    walk = begin_walk(learner)
+    views, coefficient = scratch.views, np.float32(solver.coefficients[r])
+    for j in range(views.begins[r], views.ends[r]):
+        change(learner, walk, views.indices[j], column, coefficient * views.values[j], scratch.out)

@@ -1,0 +1,1 @@
+"""Weights: scores, moves, norms, links, sparse rows."""

@@ -1,0 +1,325 @@
+"""Changes of weights: step sizes, and the way from sums to weights through a link.
+
+A walk over the weights that a direction touches (`moves.move`) serves three tasks: it moves them,
+it adds the squares of the direction to the evidence beside them, or it measures the direction.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit.decorators import (
+    DOUBLES,
+    INT,
+    always_inlined,
+    by_address,
+    callback_address,
+    inlined,
+    instantiate,
+)
+from kesler.compiled.trial.records import (
+    ADAPTIVE,
+    CONFIDENT,
+    EUCLIDEAN,
+    FEATURES,
+    GATHER,
+    GIVEN,
+    GROUPED,
+    LARGEST,
+    LINK_SCALE,
+    MOVE,
+    NO_UNIT,
+    PER_CLASS,
+)
+from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
+
+
+class Walk(NamedTuple):
+    """What a walk does, and all that its steps go by: the same from the first weight to the last.
+
+    Read once, since each weight that is written might be any of it, for all that LLVM knows. It is
+    plain where weights are what amounts are added to as they are.
+    """
+
+    is_plain: bool
+    task: int
+    kind: int
+    unit: int
+    share: float
+    decay: np.float32
+    root: float
+    gain: float
+
+
+@always_inlined
+def begin_walk(learner):
+    """Return what the next walk over weights goes by."""
+    task, kind, unit = (
+        learner.preconditioner.walk.task,
+        learner.preconditioner.kind,
+        learner.preconditioner.unit,
+    )
+    as_they_are = task == MOVE and kind == EUCLIDEAN and unit == NO_UNIT
+    return Walk(
+        as_they_are and learner.weights.states.shape[0] == 0,
+        task,
+        kind,
+        unit,
+        learner.preconditioner.rates.share,
+        np.float32(learner.decay.row.weight),
+        learner.decay.row.root,
+        learner.preconditioner.rates.gain,
+    )
+
+
+STEEPEST = 1e15  # of what is multiplied by 1 / sqrt(evidence) yet, which float32 is to hold
+
+
+@always_inlined
+def rate_of(kind, evidence, decay):
+    """Return the step size of a weight that has so much evidence beside it.
+
+    Evidence is kept so many times as a row counts; `scale_of` brings that in where it is a factor.
+    """
+    if kind == ADAPTIVE:
+        return np.float32(1) / np.sqrt(evidence) if evidence > 0 else np.float32(0)
+    if kind == CONFIDENT:
+        return decay / (decay + evidence)
+    return np.float32(1)
+
+
+@always_inlined
+def scale_of(learner, walk, feature):
+    """Return what the rates of a feature's weights are multiplied by."""
+    root = walk.root  # squares of gradients are kept so many times squared
+    if walk.unit == NO_UNIT:
+        return np.float32(root if walk.kind == ADAPTIVE else 1.0)
+    gain, scale = walk.gain, 1.0
+    if walk.unit == FEATURES:
+        scale = np.float64(learner.preconditioner.scales[feature])
+        if scale == 0:
+            return np.float32(0)
+    if walk.kind == ADAPTIVE:
+        return np.float32(root * min(np.sqrt(gain) / scale, STEEPEST))
+    return np.float32(min(gain / scale / scale, LARGEST))
+
+
+@always_inlined
+def gathered(evidence, share, amount):
+    """Return the evidence beside a weight with so many times the square of an amount."""
+    return min(evidence + share * (amount * amount), np.float32(LARGEST))
+
+
+@always_inlined
+def step_preconditioned(learner, walk, feature, column, amount, out):
+    """Return what an amount adds to a weight; for other tasks do these, and return 0."""
+    kind, task = walk.kind, walk.task
+    if kind == EUCLIDEAN and walk.unit == NO_UNIT and task == MOVE:
+        return amount
+    evidence = np.float32(0)
+    if kind != EUCLIDEAN:
+        evidence = learner.preconditioner.evidence[feature, column]
+    if task == GATHER:
+        # In double: the square of what float32 holds may be infinite, the share of it too little.
+        enlarged = gathered(np.float64(evidence), walk.share, np.float64(amount))
+        learner.preconditioner.evidence[feature, column] = enlarged
+        return np.float32(0)
+    if kind == CUSTOM:
+        step = custom_step(learner, evidence, amount, out)
+    else:
+        step = amount * (rate_of(kind, evidence, walk.decay) * scale_of(learner, walk, feature))
+    if task == MOVE:
+        return step
+    learner.preconditioner.rates.total += np.float64(amount) * np.float64(step)
+    return np.float32(0)
+
+
+# What a link is asked for, as in `kesler.parts.links.link`.
+WEIGHT, MASS, SCALE, EXTENT, ROOM = np.arange(5)  # no literals, as in `learner.py`
+# When a sum has fallen to this share of its peak, little of it is left but rounding.
+LEAST = 1e-6
+
+# task, v, reference, parameters, out
+LINK = types.void(INT, types.float64, types.float64, DOUBLES, DOUBLES)
+call_link = by_address(LINK)
+
+
+def f(*arguments: Any) -> Any:
+    """Stand for the link's function; `instantiate` puts the real one in its place."""
+    raise NotImplementedError
+
+
+def geometry_task(task, v, reference, parameters, out):
+    """Write the answer of one of our own links."""
+    out[0] = f(task, v, reference, parameters)
+
+
+def plain_task(task, v, reference, parameters, out):
+    """Write the answer of a user's f(v), which has neither scale nor reference."""
+    out[0] = f(v) if task == WEIGHT else 1.0
+
+
+def plain_task_with_parameters(task, v, reference, parameters, out):
+    """Write the answer of a user's f(v, q)."""
+    out[0] = f(v, parameters) if task == WEIGHT else 1.0
+
+
+@cache
+def link_address(function: Callable[..., Any], *, custom: bool) -> int:
+    """Return the address of a link's function, compiled and cached in its own file."""
+    template = geometry_task
+    if custom:
+        takes_parameters = function.__code__.co_argcount == 2
+        template = plain_task_with_parameters if takes_parameters else plain_task
+    return callback_address(instantiate(template, "f", function), LINK)
+
+
+@inlined
+def ask(learner, task, v, out):
+    """Return what the link says of a number."""
+    call_link(
+        learner.link.address, task, v, learner.link.scale.reference, learner.link.parameters, out
+    )
+    return out[0]
+
+
+@always_inlined
+def change(learner, walk, feature, column, amount, out):
+    """Add to a weight, or to the sum that it follows from. Weights change here and below alone."""
+    amount = step_preconditioned(learner, walk, feature, column, amount, out)
+    if learner.weights.states.shape[0] == 0:
+        learner.weights.values[feature, column] += amount
+    elif learner.link.address == 0:
+        # What a step adds to the mean of all weights so far depends on when it was taken.
+        before = np.float64(learner.counts.n_trials)
+        learner.weights.states[0, feature, column] += before * np.float64(amount)
+        learner.weights.values[feature, column] += amount
+    else:
+        change_sum(learner, feature, column, np.float64(amount), out)
+
+
+@always_inlined
+def change_plainly(weights, column, indices, phi, coefficient):
+    """Change the weights of one hypothesis as `change` does on a plain walk.
+
+    With nothing read from the learner, which might change with every weight for all that LLVM
+    knows, a pass of PA-I takes a sixth less time.
+    """
+    for j in range(indices.shape[0]):
+        weights[indices[j], column] += coefficient * phi[j]
+
+
+@inlined
+def change_sum(learner, feature, column, amount, out):
+    """Add to the sum behind a weight and let the weight follow."""
+    old = learner.weights.states[0, feature, column]
+    new = old + amount
+    if learner.link.scale_source == LINK_SCALE and ask(learner, ROOM, new, out) == 0:
+        # Its weight would be out of range beside the others': `settle` finds a new reference.
+        learner.weights.states[0, feature, column] = new
+        learner.link.scale.is_stale = 1
+        return
+    weight = ask(learner, WEIGHT, new, out)
+    if not abs(weight) < np.inf:
+        learner.counts.n_not_finite += 1
+        return
+    if learner.link.scale_source == LINK_SCALE:
+        scale = learner.link.scale
+        scale.mass += ask(learner, MASS, new, out) - ask(learner, MASS, old, out)
+        scale.peak = max(scale.peak, scale.mass)
+    learner.weights.states[0, feature, column] = new
+    learner.weights.values[feature, column] = np.float32(weight)
+
+
+@always_inlined
+def dense_settle(learner, out):
+    """Bring the scale up to date, and all weights if they have lost touch with their reference."""
+    if learner.link.scale_source != LINK_SCALE:
+        return
+    scale = learner.link.scale
+    if scale.is_stale != 0 or not scale.mass >= LEAST * scale.peak:
+        renew(learner, out)
+    scale.value = ask(learner, SCALE, scale.mass, out)
+
+
+@inlined
+def renew(learner, out):
+    """Compute reference, weights and their sum anew from the sums behind them."""
+    scale, sums = learner.link.scale, learner.weights.states[0]
+    largest, n_seen = 0.0, 0
+    for i in range(sums.shape[0]):
+        for part in range(learner.parts.kind.shape[0]):
+            if learner.link.is_seen[i, part]:
+                start = learner.parts.offset[part]
+                for c in range(start, start + learner.link.n_hypotheses[part]):
+                    extent = ask(learner, EXTENT, sums[i, c], out)
+                    if n_seen == 0 or extent > largest:
+                        largest = extent
+                    n_seen += 1
+    scale.reference = largest
+    for i in range(sums.shape[0]):
+        for c in range(sums.shape[1]):
+            learner.weights.values[i, c] = np.float32(ask(learner, WEIGHT, sums[i, c], out))
+    total = 0.0
+    for i in range(sums.shape[0]):
+        for part in range(learner.parts.kind.shape[0]):
+            if learner.link.is_seen[i, part]:
+                start = learner.parts.offset[part]
+                for c in range(start, start + learner.link.n_hypotheses[part]):
+                    total += ask(learner, MASS, sums[i, c], out)
+    scale.mass, scale.peak, scale.is_stale = total, total, 0.0
+
+
+@always_inlined
+def dense_meet_features(learner, indices, k, scratch):
+    """Let the weights of features and sub-experts that are new join the sum of the link."""
+    if learner.link.scale_source != LINK_SCALE:
+        return
+    views = scratch.views
+    mass = ask(learner, MASS, 0.0, scratch.out)
+    for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.map[part] == GIVEN:
+            for r in range(k):
+                for j in range(views.begins[r], views.ends[r]):
+                    meet_feature(learner, views.indices[j], part, mass)
+        else:
+            for j in range(indices.shape[0]):
+                meet_feature(learner, indices[j], part, mass)
+    learner.link.scale.peak = max(learner.link.scale.peak, learner.link.scale.mass)
+
+
+@inlined
+def meet_feature(learner, feature, part, mass):
+    """Let the weights that a part has for a feature join the sum, if it is new."""
+    if not learner.link.is_seen[feature, part]:
+        learner.link.is_seen[feature, part] = True
+        learner.link.n_features[part] += 1
+        learner.link.scale.mass += mass * learner.link.n_hypotheses[part]
+
+
+@always_inlined
+def dense_meet_hypotheses(learner, y, out):
+    """Let the weights of the hypotheses that class y brings along join the sum of the link."""
+    if learner.link.scale_source != LINK_SCALE:
+        return
+    mass = ask(learner, MASS, 0.0, out)
+    for part in range(learner.parts.kind.shape[0]):
+        n_before = learner.link.n_hypotheses[part]
+        n = n_before
+        if learner.parts.kind[part] == PER_CLASS:
+            n = y + 1
+        elif learner.parts.kind[part] == GROUPED:
+            # Groups are numbered as their classes come.
+            for m in range(
+                learner.parts.member_starts[part, y], learner.parts.member_starts[part, y + 1]
+            ):
+                n = max(n, learner.parts.members[m] + 1)
+        learner.link.n_hypotheses[part] = n
+        learner.link.scale.mass += mass * ((n - n_before) * learner.link.n_features[part])
+    learner.link.scale.peak = max(learner.link.scale.peak, learner.link.scale.mass)

@@ -1,0 +1,187 @@
+"""Moves: the steps of a trial, added to the weights."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.simd import largest
+from kesler.compiled.trial.records import (
+    GIVEN,
+    GROUPED,
+    ITSELF,
+    LARGEST,
+    NOTHING,
+    ORDERED,
+    PER_CLASS,
+    SHARED,
+    THE_REST,
+    WIDE,
+    groups_of,
+    is_member,
+    n_candidates,
+)
+from kesler.compiled.views.given import add_given_sum, add_given_view, largest_given
+from kesler.compiled.weights.links import begin_walk, change, change_plainly
+from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
+from kesler.compiled.weights.scores import phi_of
+from kesler.compiled.weights.wide import change_widely, is_wide_part, spread_coefficients, sum_views
+
+
+@always_inlined
+def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
+    """Whether no weight would move by more than float32 bears; NaN is more."""
+    k = n_candidates(learner)
+    wide = solver.counts[WIDE] != 0
+    if wide:
+        spread_coefficients(n_moved, k, scratch, solver)
+    for part in range(learner.parts.kind.shape[0]):
+        if wide and learner.parts.kind[part] == SHARED and is_wide_part(learner, part, solver):
+            n, sums = indices.shape[0], scratch.amounts[part]
+            n_classes = min(k, scratch.wide.shape[0])
+            sum_views(part, n, n_classes, 1, scratch)
+            if not largest(sums[:n]) <= LARGEST:
+                return False
+            continue
+        size = largest(values)
+        if learner.parts.kind[part] == ORDERED:
+            if not largest_ordered_step(learner, n_moved, solver) * size <= LARGEST:
+                return False
+            continue
+        for i in range(n_moved):
+            r = solver.moved[i]
+            if learner.parts.map[part] == GIVEN:
+                size = largest_given(scratch.views, r)
+            elif learner.parts.map[part] != ITSELF:
+                phi_of(learner, part, indices, values, r, scratch, scratch.phi)
+                size = largest(scratch.phi[: indices.shape[0]])
+            if not abs(solver.coefficients[r]) * size <= LARGEST:
+                return False
+    return True
+
+
+@always_inlined
+def dense_move(learner, indices, values, n_moved, scratch, solver):
+    """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
+    k = n_candidates(learner)
+    wide = solver.counts[WIDE] != 0
+    if wide:
+        spread_coefficients(n_moved, k, scratch, solver)
+    for part in range(learner.parts.kind.shape[0]):
+        if wide and is_wide_part(learner, part, solver):
+            change_widely(learner, part, indices, values, k, scratch)
+        else:
+            move_part(learner, part, indices, values, n_moved, scratch, solver)
+
+
+@inlined
+def move_part(learner, part, indices, values, n_moved, scratch, solver):
+    """Add coefficient phi(x, r) to the hypotheses of one part, weight by weight."""
+    offset, kind = learner.parts.offset[part], learner.parts.kind[part]
+    if kind == ORDERED:
+        move_ordered(learner, part, indices, values, scratch, solver)
+        return
+    if kind == SHARED:
+        add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
+        return
+    for i in range(n_moved):
+        r = solver.moved[i]
+        if kind == PER_CLASS:
+            add_view(learner, part, offset + r, indices, values, r, scratch, solver)
+            continue
+        start, end = groups_of(learner, part, r)
+        for m in range(start, end):
+            group = learner.parts.members[m]
+            if is_first_with(learner, part, group, i, solver):
+                add_sum(learner, part, offset + group, indices, values, n_moved, scratch, solver)
+
+
+@inlined
+def is_first_with(learner, part, group, i, solver):
+    """Whether the i-th class that moves is the first of them in a group."""
+    for j in range(i):
+        if is_member(learner, part, solver.moved[j], group):
+            return False
+    return True
+
+
+@always_inlined
+def forget_coefficients(n_moved, solver):
+    """Make room for the coefficients of the next trial."""
+    for i in range(n_moved):
+        solver.coefficients[solver.moved[i]] = 0
+        solver.is_moved[solver.moved[i]] = False
+
+
+@always_inlined
+def sum_coefficients(m, solver):
+    """Sum the steps into one coefficient a class; return how many classes move, list them."""
+    n_moved = NOTHING
+    for j in range(m):
+        if solver.steps[j] != 0:
+            if solver.better[j] != THE_REST:
+                n_moved = add_coefficient(solver, solver.better[j], solver.steps[j], n_moved)
+            if solver.worse[j] != THE_REST:
+                n_moved = add_coefficient(solver, solver.worse[j], -solver.steps[j], n_moved)
+    return n_moved
+
+
+@inlined
+def add_coefficient(solver, r, step, n_moved):
+    """Add a step to the coefficient of class r; return how many classes are listed by now."""
+    if not solver.is_moved[r]:
+        solver.is_moved[r] = True
+        solver.moved[n_moved] = r
+        n_moved += 1
+    solver.coefficients[r] += step
+    return n_moved
+
+
+@inlined
+def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
+    """Move a hypothesis that classes share, by the sum of what each adds.
+
+    Summed first: what classes that share it take from each other cancels to nothing.
+    """
+    if learner.parts.map[part] == GIVEN:
+        add_given_sum(learner, part, column, n_moved, scratch, solver)
+        return
+    n = indices.shape[0]
+    for j in range(n):
+        scratch.other[j] = 0
+    total, group = 0.0, column - learner.parts.offset[part]
+    for i in range(n_moved):
+        r = solver.moved[i]
+        if learner.parts.kind[part] == GROUPED and not is_member(learner, part, r, group):
+            continue
+        total += solver.coefficients[r]
+        if learner.parts.map[part] != ITSELF:
+            phi_of(learner, part, indices, values, r, scratch, scratch.phi)
+            coefficient = np.float32(solver.coefficients[r])
+            for j in range(n):
+                scratch.other[j] += coefficient * scratch.phi[j]
+    walk = begin_walk(learner)
+    for j in range(n):
+        amount = scratch.other[j]
+        if learner.parts.map[part] == ITSELF:
+            amount = np.float32(total) * values[j]
+        change(learner, walk, indices[j], column, amount, scratch.out)
+
+
+@always_inlined
+def add_view(learner, part, column, indices, values, r, scratch, solver):
+    """Move the hypothesis that class r has for itself."""
+    if learner.parts.map[part] == GIVEN:
+        add_given_view(learner, column, r, scratch, solver)
+        return
+    phi = values
+    if learner.parts.map[part] != ITSELF:
+        phi_of(learner, part, indices, values, r, scratch, scratch.phi)
+        phi = scratch.phi
+    coefficient, walk = np.float32(solver.coefficients[r]), begin_walk(learner)
+    if walk.is_plain:
+        change_plainly(learner.weights.values, column, indices, phi, coefficient)
+        return
+    for j in range(indices.shape[0]):
+        change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)

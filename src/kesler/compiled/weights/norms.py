@@ -1,0 +1,445 @@
+"""Squared norms and inner products of a trial's views, plain and under a preconditioner.
+
+Where most classes move, the loops run over classes in contiguous memory ("wide"); elsewhere the
+walk of `moves.py` visits the weights that a direction touches, whatever hypotheses they are of.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.simd import squared_length, squared_norm, whole_lines, with_power
+from kesler.compiled.trial.records import (
+    ADAPTIVE,
+    CONFIDENT,
+    EUCLIDEAN,
+    FEATURES,
+    FIXED,
+    GATHER,
+    GIVEN,
+    IN_USE,
+    ITSELF,
+    MEASURE,
+    MOVE,
+    NO_UNIT,
+    NOTHING,
+    ONE,
+    ORDERED,
+    THE_REST,
+    WIDE,
+    is_vs_rest,
+    n_common,
+    n_hypotheses,
+)
+from kesler.compiled.trial.rules import call_gradient
+from kesler.compiled.trial.variants import (
+    gram_column,
+    gram_diagonal,
+    has_preconditioner,
+    measure_preconditioned,
+    pair_norm,
+)
+from kesler.compiled.views.given import (
+    add_given_products,
+    given_distance,
+    given_length,
+    with_distance_powers,
+    with_given_powers,
+)
+from kesler.compiled.views.maps import PRODUCTS, SQUARED_NORMS
+from kesler.compiled.weights.moves import (
+    add_coefficient,
+    forget_coefficients,
+    move_part,
+    sum_coefficients,
+)
+from kesler.compiled.weights.ordered import add_ordered_products, ordered_length, ordered_pair_norm
+from kesler.compiled.weights.preconditioners import CUSTOM
+from kesler.compiled.weights.scores import clear, of_map, phi_of
+from kesler.compiled.weights.wide import (
+    add_view_lengths,
+    change_widely,
+    is_wide_part,
+    spread_coefficients,
+)
+
+
+@always_inlined
+def dense_pair_norm(learner, indices, values, y, s, scratch):
+    """||phi(x, y) - phi(x, s)||^2 over all hypotheses, in the norm of the learner's geometry."""
+    total, exponent = 0.0, learner.link.exponent
+    n = indices.shape[0]
+    for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.kind[part] == ORDERED:
+            total += ordered_pair_norm(learner, values, y, s)
+            continue
+        common = n_common(learner, part, y, s)
+        own = n_hypotheses(learner, part, y) - common
+        others = n_hypotheses(learner, part, s) - common
+        if learner.parts.map[part] == ITSELF:
+            if exponent == 2:
+                total += (own + others) * squared_length(values)
+            else:
+                for j in range(n):
+                    total = with_power(total, np.float64(values[j]), own + others, exponent)
+            continue
+        if learner.parts.map[part] == GIVEN:
+            views = scratch.views
+            if exponent == 2:
+                total += own * given_length(views, y) + others * given_length(views, s)
+                total += common * given_distance(views, y, s)
+            else:
+                total = with_given_powers(views, y, own, exponent, total)
+                total = with_given_powers(views, s, others, exponent, total)
+                total = with_distance_powers(views, y, s, common, exponent, total)
+            continue
+        phi_of(learner, part, indices, values, y, scratch, scratch.phi)
+        phi_of(learner, part, indices, values, s, scratch, scratch.other)
+        for j in range(n):
+            a, b = np.float64(scratch.phi[j]), np.float64(scratch.other[j])
+            if exponent == 2:
+                total += own * (a * a) + others * (b * b) + common * ((a - b) * (a - b))
+            else:
+                total = with_power(total, a, own, exponent)
+                total = with_power(total, b, others, exponent)
+                total = with_power(total, a - b, common, exponent)
+    return total if exponent == 2 else squared_norm(total, exponent, learner.link.factor)
+
+
+@always_inlined
+def dense_gram_column(learner, indices, values, s, k, scratch, out):
+    """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
+    clear(out, k)
+    plain = squared_length(values)
+    for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.kind[part] == ORDERED:
+            add_ordered_products(learner, values, s, k, out)
+            continue
+        if learner.parts.map[part] == ITSELF:
+            for r in range(k):
+                out[r] += n_common(learner, part, r, s) * plain
+            continue
+        if learner.parts.map[part] == GIVEN:
+            add_given_products(learner, part, s, k, scratch.views, out)
+            continue
+        weights, products = scratch.phi[: indices.shape[0]], scratch.products
+        phi_of(learner, part, indices, values, s, scratch, weights)
+        clear(products, k)
+        n_known = min(k, learner.counts.n_classes)
+        of_map(
+            learner,
+            part,
+            PRODUCTS,
+            indices,
+            values,
+            scratch.vectors,
+            weights,
+            n_known,
+            scratch.other,
+            products,
+        )
+        for r in range(k):
+            out[r] += n_common(learner, part, r, s) * products[r]
+
+
+@always_inlined
+def dense_gram_diagonal(learner, indices, values, k, scratch, out):
+    """out[r] = ||phi(x, r)||^2 over the hypotheses of class r, r < k."""
+    clear(out, k)
+    for part in range(learner.parts.kind.shape[0]):
+        measure_views(learner, part, indices, values, k, scratch)
+        for r in range(k):
+            out[r] += n_hypotheses(learner, part, r) * scratch.products[r]
+
+
+@inlined
+def measure_views(learner, part, indices, values, k, scratch):
+    """products[r] = ||phi(x, r)||^2 in one hypothesis of the part, r < k."""
+    products = scratch.products
+    if learner.parts.map[part] > GIVEN:
+        clear(products, k)
+        of_map(
+            learner,
+            part,
+            SQUARED_NORMS,
+            indices,
+            values,
+            scratch.vectors,
+            values[:0],
+            min(k, learner.counts.n_classes),
+            scratch.phi,
+            products,
+        )
+        return
+    plain = squared_length(values)
+    for r in range(k):
+        if learner.parts.map[part] == GIVEN:
+            products[r] = given_length(scratch.views, r)
+        elif learner.parts.kind[part] == ORDERED:
+            products[r] = ordered_length(learner, values, r)
+        else:
+            products[r] = plain
+
+
+@always_inlined
+def measure_norms(learner, indices, values, k, m, scratch, solver):
+    """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
+    if has_preconditioner(learner):
+        measure_preconditioned(learner, indices, values, k, m, scratch, solver)
+        return
+    if is_vs_rest(learner.rule.selection):
+        gram_diagonal(learner, indices, values, k, scratch, solver.columns[0])
+        for j in range(m):
+            solver.norms[j] = solver.columns[0, max(solver.better[j], solver.worse[j])]
+        return
+    # Pairs of neighbours have each a better class of its own, and no use for a Gram column.
+    if m == 1 or learner.link.exponent != 2 or solver.ranks.order.shape[0]:
+        for j in range(m):
+            solver.norms[j] = pair_norm(
+                learner, indices, values, solver.better[j], solver.worse[j], scratch
+            )
+        return
+    diagonal, column = solver.columns[0], solver.columns[1]
+    gram_diagonal(learner, indices, values, k, scratch, diagonal)
+    of = -1
+    for j in range(m):
+        r, s = solver.better[j], solver.worse[j]
+        if r != of:  # pairs of one better class stand in a row
+            gram_column(learner, indices, values, r, k, scratch, column)
+            of = r
+        solver.norms[j] = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
+
+
+@inlined
+def measure_gram(learner, indices, values, k, start, m, scratch, solver):
+    """gram[i, j] = <d_i, d_j> for the pairs from `start` to m - 1 with all before them."""
+    for i in range(start, m):
+        better = column_of(learner, indices, values, solver.better[i], k, scratch, solver)
+        worse = column_of(learner, indices, values, solver.worse[i], k, scratch, solver)
+        for j in range(i + 1):
+            inner = gain(solver, better, worse, solver.better[j], solver.worse[j])
+            solver.gram[i, j] = inner
+            solver.gram[j, i] = inner
+        solver.norms[i] = solver.gram[i, i]
+
+
+@inlined
+def gain(solver, better, worse, r, s):
+    """Return how much a step of 1 along a pair, given its columns, parts the scores of r and s."""
+    columns = solver.columns
+    up = columns[better, r] - columns[better, s]
+    return up - (columns[worse, r] - columns[worse, s])
+
+
+@inlined
+def column_of(learner, indices, values, r, k, scratch, solver):
+    """Return which of the columns is the Gram column of class r, which is computed once a trial."""
+    if solver.slots[r] < 0:
+        slot = solver.counts[IN_USE]
+        gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
+        solver.slots[r] = slot
+        solver.owners[slot] = r
+        solver.counts[IN_USE] = slot + 1
+    return solver.slots[r]
+
+
+@inlined
+def forget_columns(solver):
+    """Make room for the columns of the next trial."""
+    for slot in range(solver.counts[IN_USE]):
+        solver.slots[solver.owners[slot]] = -1
+    solver.counts[IN_USE] = 0
+
+
+@always_inlined
+def dense_has_metric(learner):
+    """Whether weights have step sizes of their own."""
+    return learner.preconditioner.kind != EUCLIDEAN or learner.preconditioner.unit != NO_UNIT
+
+
+# ---- before the step -----------------------------------------------------------------------------
+
+
+@always_inlined
+def dense_rescale(learner, indices, values, weight):
+    """Learn how long rows are, and how large features; return whether weights have changed."""
+    return learner.preconditioner.unit != NO_UNIT and measure_row(learner, indices, values, weight)
+
+
+@inlined
+def measure_row(learner, indices, values, weight):
+    """Bring the gain of rates up to date, and the scales; return whether one of them has grown."""
+    rates, length, has_grown = learner.preconditioner.rates, 0.0, False
+    for j in range(indices.shape[0]):
+        share = np.float64(values[j])
+        if learner.preconditioner.unit == FEATURES and share != 0:
+            has_grown |= rescale_feature(learner, indices[j], abs(values[j]))
+            share /= np.float64(learner.preconditioner.scales[indices[j]])
+        length += share * share
+    rates.n_scaled += weight
+    rates.scaled_length += weight * length
+    if rates.scaled_length > 0:
+        rates.gain = rates.n_scaled / rates.scaled_length
+    return has_grown
+
+
+@inlined
+def rescale_feature(learner, i, size):
+    """Let a feature that is larger than ever have smaller weights (Ross et al. 2013, Alg. 2).
+
+    Scores then are as if all its values had been measured in the larger unit. Return whether it is.
+    """
+    if size <= learner.preconditioner.scales[i]:
+        return False
+    ratio = learner.preconditioner.scales[i] / size
+    if learner.preconditioner.kind != ADAPTIVE:
+        ratio *= ratio
+    for c in range(learner.weights.values.shape[1]):
+        learner.weights.values[i, c] *= ratio
+    learner.preconditioner.scales[i] = size
+    return True
+
+
+@always_inlined
+def dense_gather_gradient(learner, indices, values, k, m, weight, scratch, solver):
+    """Add the square of the gradient of the loss to the evidence, before any step is measured."""
+    if learner.preconditioner.kind == ADAPTIVE or learner.preconditioner.kind == CUSTOM:
+        gather_squares(learner, indices, values, k, m, weight, scratch, solver)
+
+
+@inlined
+def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
+    """Add the square of the gradient by each class, along each weight, to the evidence."""
+    if learner.rule.gradient == 0:
+        for j in range(m):
+            solver.steps[j] = 1
+    else:
+        call_gradient(
+            learner.rule.gradient, learner.rule.parameters, solver.losses[:m], solver.steps[:m]
+        )
+    n_moved = sum_coefficients(m, solver)
+    learner.preconditioner.walk.task = GATHER
+    learner.preconditioner.rates.share = weight * learner.decay.row.weight
+    wide = solver.counts[WIDE] != 0
+    if wide:
+        spread_coefficients(n_moved, k, scratch, solver)
+    for part in range(learner.parts.kind.shape[0]):
+        if wide and is_wide_part(learner, part, solver):
+            change_widely(learner, part, indices, values, k, scratch)
+        elif learner.parts.kind[part] == ORDERED:
+            move_part(learner, part, indices, values, n_moved, scratch, solver)
+        else:
+            gather_by_class(learner, part, indices, values, n_moved, scratch, solver)
+    learner.preconditioner.walk.task = MOVE
+    forget_coefficients(n_moved, solver)
+
+
+@inlined
+def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
+    """Add the square of what each class adds to the gradient, whatever cancels in their sum."""
+    moved = solver.moved
+    for i in range(n_moved):
+        moved[0], moved[i] = moved[i], moved[0]
+        move_part(learner, part, indices, values, ONE, scratch, solver)
+        moved[0], moved[i] = moved[i], moved[0]
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+@always_inlined
+def dense_measure_in_metric(learner, indices, values, k, m, scratch, solver):
+    """norms[j] = <d_j, d_j> in the preconditioner, for the chosen pairs."""
+    measure_pairs(learner, indices, values, k, m, scratch, solver)
+
+
+@inlined
+def measure_pairs(learner, indices, values, k, m, scratch, solver):
+    """norms[j] = <d_j, d_j>, part after part."""
+    clear(solver.norms, m)
+    wide = solver.counts[WIDE] != 0
+    for part in range(learner.parts.kind.shape[0]):
+        if not (wide and is_wide_part(learner, part, solver)):
+            for j in range(m):
+                solver.norms[j] += walked_norm(learner, part, indices, values, j, scratch, solver)
+        elif is_vs_rest(learner.rule.selection):
+            clear(scratch.lengths, whole_lines(k))
+            add_view_lengths(learner, part, indices, values, k, THE_REST, scratch)
+            for j in range(m):
+                solver.norms[j] += scratch.lengths[max(solver.better[j], solver.worse[j])]
+        else:
+            add_pair_norms(learner, part, indices, values, k, m, scratch, solver)
+
+
+@inlined
+def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
+    """norms[j] += <d_j, d_j> in the hypotheses of a wide part."""
+    of = THE_REST
+    for j in range(m):
+        r, s = solver.better[j], solver.worse[j]
+        if r != of:  # pairs of one better class stand in a row
+            clear(scratch.lengths, whole_lines(k))
+            add_view_lengths(learner, part, indices, values, k, r, scratch)
+            of = r
+        solver.norms[j] += scratch.lengths[s]
+
+
+@inlined
+def walked_norm(learner, part, indices, values, j, scratch, solver):
+    """Return <d, d> of the j-th pair in one part, weight by weight."""
+    n_moved = add_pair(j, 0, solver)
+    learner.preconditioner.walk.task = MEASURE
+    learner.preconditioner.rates.total = 0
+    move_part(learner, part, indices, values, n_moved, scratch, solver)
+    learner.preconditioner.walk.task = MOVE
+    forget_coefficients(n_moved, solver)
+    return learner.preconditioner.rates.total
+
+
+@inlined
+def add_pair(j, n_moved, solver):
+    """Let the j-th pair of classes stand 1 apart, but for the rest, which has no weights."""
+    if solver.better[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
+    if solver.worse[j] != THE_REST:
+        n_moved = add_coefficient(solver, solver.worse[j], -1.0, n_moved)
+    return n_moved
+
+
+# ---- after the step ------------------------------------------------------------------------------
+
+
+@always_inlined
+def dense_leave_evidence(learner, indices, values, m, weight, scratch, solver):
+    """Add what the trial taught of the weights that its constraints touch, once it has moved."""
+    if learner.preconditioner.kind == CONFIDENT:
+        add_evidence(learner, indices, values, m, weight, scratch, solver)
+
+
+@inlined
+def add_evidence(learner, indices, values, m, weight, scratch, solver):
+    """Add the square of the direction in which the trial moved, as sure as it is of it."""
+    share = weight / learner.preconditioner.parameter
+    if learner.preconditioner.evidence_rule != FIXED:
+        share = soft_evidence(solver.steps[0], solver.norms[0], learner.preconditioner.parameter)
+    n_moved = NOTHING
+    for j in range(m):
+        if solver.steps[j] > 0:
+            n_moved = add_pair(j, n_moved, solver)
+    learner.preconditioner.walk.task = GATHER
+    learner.preconditioner.rates.share = share * learner.decay.row.weight
+    for part in range(learner.parts.kind.shape[0]):
+        move_part(learner, part, indices, values, n_moved, scratch, solver)
+    learner.preconditioner.walk.task = MOVE
+    forget_coefficients(n_moved, solver)
+
+
+@inlined
+def soft_evidence(step, variance, phi):
+    """Return alpha phi / sqrt(u), with which 1 / Sigma grows (Wang, Zhao and Hoi 2012, Prop. 1)."""
+    moved = step * variance * phi
+    # (sqrt(a^2 + 4 v) - a) / 2, in which a long step leaves nothing of the root, the other way up.
+    twice = np.sqrt(moved * moved + 4.0 * variance) + moved
+    return 0.5 * step * phi * twice / variance if variance > 0 else 0.0

@@ -1,0 +1,149 @@
+"""Ordered parts: one direction for all ranks, and a threshold between any two neighbours.
+
+Column 0 of such a part is w; column 1 + r belongs to class r and is minus the threshold under it,
+in units of the constant feature, number 0, the first entry of every row. With the known ranks in
+order, numbered from 0, phi(x, r) holds r times the rest of the row and the constant once for each
+of the r thresholds under it.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.trial.records import ORDERED
+from kesler.compiled.weights.links import begin_walk, change
+
+
+@inlined
+def add_ordered_scores(learner, part, indices, values, k, scores):
+    """scores[r] += the sum over the thresholds under r of <w, x> - threshold."""
+    offset = learner.parts.offset[part]
+    along = 0.0
+    for j in range(1, indices.shape[0]):
+        along += np.float64(values[j]) * np.float64(learner.weights.values[indices[j], offset])
+    total = 0.0
+    for i in range(1, k):
+        r = learner.ranks.order[i]
+        total += along + np.float64(values[0]) * np.float64(
+            learner.weights.values[0, offset + 1 + r]
+        )
+        scores[r] += np.float32(total)
+
+
+@inlined
+def add_ordered_products(learner, values, s, k, out):
+    """out[r] += <phi(x, r), phi(x, s)>, r < k."""
+    rest, constant = squared_length_of_rest(values), np.float64(values[0]) ** 2
+    there = learner.ranks.positions[s]
+    for r in range(k):
+        here = learner.ranks.positions[r]
+        out[r] += here * there * rest + min(here, there) * constant
+
+
+@inlined
+def ordered_pair_norm(learner, values, r, s):
+    """||phi(x, r) - phi(x, s)||^2."""
+    apart = abs(learner.ranks.positions[r] - learner.ranks.positions[s])
+    return apart * apart * squared_length_of_rest(values) + apart * np.float64(values[0]) ** 2
+
+
+@inlined
+def ordered_length(learner, values, r):
+    """||phi(x, r)||^2."""
+    here = learner.ranks.positions[r]
+    return here * here * squared_length_of_rest(values) + here * np.float64(values[0]) ** 2
+
+
+@inlined
+def squared_length_of_rest(values):
+    """Return ||x||^2 without the constant feature, as double."""
+    total = 0.0
+    for j in range(1, values.shape[0]):
+        total += np.float64(values[j]) * np.float64(values[j])
+    return total
+
+
+@inlined
+def largest_ordered_step(learner, n_moved, solver):
+    """Return a bound on what multiplies a feature in any weight that moves."""
+    total = 0.0
+    for i in range(n_moved):
+        r = solver.moved[i]
+        total += abs(solver.coefficients[r]) * (learner.ranks.positions[r] + 1)
+    return total
+
+
+@inlined
+def move_ordered(learner, part, indices, values, scratch, solver):
+    """Add coefficient phi(x, r) of every class r.
+
+    A threshold moves by what all ranks above it take; w by the sum of that over the thresholds.
+    """
+    offset, walk = learner.parts.offset[part], begin_walk(learner)
+    above, along = 0.0, 0.0
+    for i in range(learner.counts.n_classes - 1, 0, -1):
+        r = learner.ranks.order[i]
+        above += solver.coefficients[r]
+        along += above
+        change(learner, walk, 0, offset + 1 + r, np.float32(above) * values[0], scratch.out)
+    for j in range(1, indices.shape[0]):
+        change(learner, walk, indices[j], offset, np.float32(along) * values[j], scratch.out)
+
+
+@always_inlined
+def dense_insert_rank(learner, y):
+    """Put a new rank, class y, in its place among the y known ones, with a threshold."""
+    order, positions = learner.ranks.order, learner.ranks.positions
+    place = y
+    while place > 0 and learner.ranks.places[order[place - 1]] > learner.ranks.places[y]:
+        order[place] = order[place - 1]
+        positions[order[place]] = place
+        place -= 1
+    order[place], positions[y] = y, place
+    for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.kind[part] == ORDERED and y > 1:
+            start = learner.parts.offset[part] + 1
+            begin_threshold(learner, learner.weights.values[0], start, y)
+            for i in range(
+                learner.weights.states.shape[0]
+            ):  # an average is as old as its neighbours'
+                begin_threshold(learner, learner.weights.states[i, 0], start, y)
+            if learner.preconditioner.evidence.shape[0]:
+                begin_evidence(learner, start, y)
+
+
+@inlined
+def begin_evidence(learner, start, y):
+    """Let the one threshold that y brings be known as well as its neighbour."""
+    place, order, evidence = (
+        learner.ranks.positions[y],
+        learner.ranks.order,
+        learner.preconditioner.evidence[0],
+    )
+    if 0 < place < y:
+        evidence[start + y] = evidence[start + order[place + 1]]
+    elif place == 0:
+        evidence[start + order[1]] = evidence[start + order[2]]
+    else:
+        evidence[start + y] = evidence[start + order[y - 1]]
+
+
+@inlined
+def begin_threshold(learner, weights, start, y):
+    """Give the one threshold that y brings its first value, from the others.
+
+    Between two ranks: that of the threshold there, so that no other rank loses an instance. At an
+    end: as far beyond the last threshold as they lie apart on average.
+    """
+    order, place = learner.ranks.order, learner.ranks.positions[y]
+    if 0 < place < y:
+        weights[start + y] = weights[start + order[place + 1]]
+        return
+    # The first rank has no threshold under it, so the one that was first is given one instead.
+    new, last, first = order[y], order[y - 1], order[1]
+    if place == 0:
+        new, last, first = order[1], order[2], order[y]
+    apart = weights[start + last] - weights[start + first]
+    weights[start + new] = weights[start + last] + apart / max(1, y - 2)

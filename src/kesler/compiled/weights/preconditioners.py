@@ -1,0 +1,70 @@
+"""A user's preconditioner: the step size of a weight as a function of its evidence, by address."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from kesler.compiled.jit.decorators import (
+    DOUBLES,
+    by_address,
+    callback_address,
+    inlined,
+    instantiate,
+)
+from kesler.compiled.trial.records import LARGEST
+
+# What the step size of a weight follows from, beside those that `learner.py` numbers.
+CUSTOM = 3
+
+# evidence, parameters, out
+RATE = types.void(types.float64, DOUBLES, DOUBLES)
+call_rate = by_address(RATE)
+
+
+def f(*arguments: Any) -> Any:
+    """Stand for the user's function; `instantiate` puts the real one in its place."""
+    raise NotImplementedError
+
+
+def without_parameters(evidence, parameters, out):
+    """Write the answer of an f(evidence)."""
+    out[0] = f(evidence)
+
+
+def with_parameters(evidence, parameters, out):
+    """Write the answer of an f(evidence, q)."""
+    out[0] = f(evidence, parameters)
+
+
+@cache
+def rate_address(function: Callable[..., Any] | None) -> int:
+    """Return the address of a user's function, compiled and cached in its own file; 0 for none."""
+    if function is None:
+        return 0
+    template = with_parameters if function.__code__.co_argcount == 2 else without_parameters
+    return callback_address(instantiate(template, "f", function), RATE)
+
+
+@inlined
+def custom_step(learner, evidence, amount, out):
+    """Return what an amount adds to a weight at the user's rate, 0 where there is no evidence.
+
+    A rate below 0, or a step that is no number, is not taken and counted.
+    """
+    if not evidence > 0:
+        return np.float32(0)
+    preconditioner = learner.preconditioner
+    gathered = np.float64(evidence) / learner.decay.row.weight
+    call_rate(preconditioner.address, gathered, preconditioner.parameters, out)
+    rate = out[0]
+    step = np.float64(amount) * rate
+    if not (rate >= 0 and abs(step) <= LARGEST):
+        learner.counts.n_not_finite += 1
+        return np.float32(0)
+    return np.float32(step)

@@ -1,0 +1,1 @@
+"""Data: rows, ratings, readers, data sets, model files."""

@@ -1,0 +1,366 @@
+"""Tokens: what a text is made of."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.ratings import Ratings
+from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
+from kesler.data.sparse_rows import as_float32, is_sparse
+from kesler.errors import KeslerError
+
+TOKEN = re.compile(r"(?:[^\W_]|')+")
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a text into its runs of letters of any script, digits and apostrophes, in lower case.
+
+    Examples
+    --------
+    >>> tokenize("Don't panic: 42!")
+    ["don't", 'panic', '42']
+    >>> tokenize("Ärger, Straße_7")
+    ['ärger', 'straße', '7']
+    """
+    return TOKEN.findall(text.lower())
+
+
+def presence(texts: Iterable[str]) -> dict[str, float]:
+    """Binary features of some texts taken together: each token that occurs, with the value 1.
+
+    Examples
+    --------
+    >>> presence(["To be", "or not to be"])
+    {'to': 1.0, 'be': 1.0, 'or': 1.0, 'not': 1.0}
+    """
+    return dict.fromkeys(tokenize(" ".join(texts)), 1.0)
+
+
+MOST_WEIGHT = 1 << 20
+BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 MB
+
+
+def holds_names(X: Any) -> bool:
+    """Return whether X is one mapping of feature names to values, or a list of them."""
+    if is_sparse(X):  # one of scipy's formats is a dict
+        return False
+    return isinstance(X, Mapping) or (
+        isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+    )
+
+
+def array_rows(estimator: Any, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
+    """Validate an array, a sparse matrix or a data frame: rows if sparse, else a float32 array."""
+    checked = X if _is_plain(X, estimator, reset=reset) else _validated(X, estimator, reset=reset)
+    if is_sparse(checked):
+        rows = Rows.from_sparse(checked)
+        rows.require_finite()
+        return rows
+    array = as_float32(checked)
+    _require_finite(array)
+    return array
+
+
+def _is_plain(X: Any, estimator: Any, *, reset: bool) -> bool:
+    """Whether scikit-learn, which takes long to import, would let a table pass as it is."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+        return False
+    if hasattr(estimator, "feature_names_in_"):
+        return False
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    return bool(X.shape[1] == getattr(estimator, "n_features_in_", None))
+
+
+def _validated(X: Any, estimator: Any, *, reset: bool) -> Any:
+    from sklearn.utils.validation import validate_data
+
+    return validate_data(
+        estimator,
+        X,
+        accept_sparse="csr",
+        dtype="numeric",
+        ensure_all_finite=False,
+        reset=reset,
+    )
+
+
+def is_dense(data: Rows | npt.NDArray[np.float32]) -> bool:
+    """Whether the rows list every feature."""
+    return data.dense if isinstance(data, Rows) else True
+
+
+def blocks(data: Rows | npt.NDArray[np.float32], ratings: Ratings | None = None) -> Iterator[Rows]:
+    """Yield the rows a block at a time, in order, with what sub-experts say of them."""
+    if isinstance(data, Rows):
+        yield replace(data, ratings=ratings)
+        return
+    step = max(1, BLOCK_ENTRIES // max(1, data.shape[1]))
+    for start in range(0, len(data), step):
+        part = slice(start, start + step)
+        rated = None if ratings is None else ratings[part]
+        yield replace(Rows.from_dense(data[part]), ratings=rated)
+
+
+def apart(X: Any, *, rated: bool) -> tuple[Any, Ratings | None]:
+    """Return the attributes and the ratings in X; `rated`: mappings are ratings, not features.
+
+    Ratings without attributes are rows without features.
+    """
+    if rated and isinstance(X, np.ndarray) and X.ndim == 3:
+        raise KeslerError(
+            f"X has the shape {X.shape}, but does not say which classes its columns rate: give "
+            "kesler.Ratings.from_dense(X, labels=...)"
+        )
+    ratings = Ratings.from_sparse_rows(X) if rated and holds_names(X) else X
+    if not isinstance(ratings, Ratings):
+        return X, None
+    attributes = ratings.attributes
+    alone = replace(ratings, attributes=None)
+    return (Rows.empty(len(ratings)) if attributes is None else attributes), alone
+
+
+def only_row(attributes: Any) -> Any:
+    """Return the one row that stands in a list of mappings or in an array, as an event."""
+    if holds_names(attributes) and not isinstance(attributes, Mapping) and len(attributes) == 1:
+        return attributes[0]
+    is_table = isinstance(attributes, np.ndarray) and attributes.ndim == 2
+    return attributes[0] if is_table and len(attributes) == 1 else attributes
+
+
+def require_rated(n_rows: int, ratings: Ratings | None) -> None:
+    """Raise unless there are ratings for each row, if there are any."""
+    if ratings is not None and len(ratings) != n_rows:
+        raise KeslerError(
+            f"the ratings are of {len(ratings)} rows, but their attributes of {n_rows}: give as "
+            "many of each"
+        )
+
+
+def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
+    """Return rows of mappings {feature name: value}; new names join if `learn`.
+
+    Else they have numbers beyond those known.
+    """
+    entries = [X] if isinstance(X, Mapping) else X
+    convert = vocabulary.learnt if learn else vocabulary.numbered
+    n_before = len(vocabulary)
+    try:
+        rows = Rows.from_sparse_rows((convert(entry) for entry in entries), 0)
+        rows = replace(rows, n_features=max(rows.n_features, len(vocabulary)))
+        rows.require_finite()
+        _require_text(vocabulary.since(n_before))
+    except (TypeError, ValueError, AttributeError) as error:
+        vocabulary.forget_from(n_before)
+        raise KeslerError(
+            f"a row of named features must map names to finite numbers ({error}): turn text and "
+            "categories into indicator features such as {'colour=red': 1}"
+        ) from None
+    return rows
+
+
+def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
+    """Return rows of mappings whose names are the columns of the data frame learnt from."""
+    entries = [X] if isinstance(X, Mapping) else X
+    array = np.zeros((len(entries), len(vocabulary)), dtype=np.float32)
+    for row, entry in enumerate(entries):
+        unknown = next((name for name in entry if name not in vocabulary.indices), None)
+        if unknown is not None:
+            raise KeslerError(
+                f"row {row} names the feature {unknown!r}, which is not a column of the data frame "
+                "that this model learnt from"
+            )
+        named = Rows.from_sparse_rows([vocabulary.known(entry)], len(vocabulary))
+        array[row, named.indices] = named.values
+    _require_finite(array)
+    return Rows.from_dense(array)
+
+
+def _require_text(names: list[Any]) -> None:
+    odd = next((name for name in names if not isinstance(name, str)), None)
+    if odd is not None:
+        raise KeslerError(f"the feature name {odd!r} is not text")
+
+
+def positional_row(x: Any, width: int | None) -> Rows:
+    """Return one row from an array of shape (n_features,), whose width is known unless None."""
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise KeslerError(f"a row must hold numbers ({error})") from None
+    if array.dtype.kind not in "biuf":
+        raise KeslerError(f"a row must hold numbers, not {array.dtype}: {x!r:.60}")
+    array = as_float32(array)
+    if array.ndim != 1:
+        raise KeslerError(
+            f"one row must be a mapping or an array of shape (n_features,), not {array.shape}: for "
+            "several rows use partial_fit and predict"
+        )
+    if width is not None and len(array) != width:
+        raise KeslerError(
+            f"the row has {len(array)} features, but this model expects {width} features as input"
+        )
+    _require_finite(array[None])
+    return Rows.from_dense(array[None])
+
+
+def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Return indices and values if x is a pair of arrays or one sparse row, None if it is neither.
+
+    Raises
+    ------
+    KeslerError
+        If x is a sparse matrix of several rows.
+    """
+    if type(x) is tuple and len(x) == 2 and all(isinstance(part, np.ndarray) for part in x):
+        return x
+    if not is_sparse(x):
+        return None
+    from scipy import sparse
+
+    row = sparse.csr_array(x if x.ndim == 2 else x.reshape(1, -1))
+    if row.shape[0] != 1:
+        raise KeslerError(
+            f"one sparse row must be of shape (1, n_features), not {row.shape}: for several rows "
+            "use partial_fit and predict"
+        )
+    row.sum_duplicates()
+    return row.indices, row.data
+
+
+def listed_row(indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int | None) -> Rows:
+    """Return one row from the features that are not zero, whose number is known unless None."""
+    if indices.ndim != 1 or indices.shape != values.shape:
+        raise KeslerError(
+            f"a row (indices, values) has arrays of the shapes {indices.shape} and "
+            f"{values.shape}: give as many of each, of shape (n_non_zeros,)"
+        )
+    if indices.dtype.kind not in "iu" or values.dtype.kind not in "biuf":
+        raise KeslerError(
+            f"a row (indices, values) has arrays of {indices.dtype} and {values.dtype}: give whole "
+            "numbers for the indices, and numbers for the values"
+        )
+    order = np.argsort(indices, kind="stable")
+    indices, values = indices[order], as_float32(values[order])
+    least, most = (int(indices[0]), int(indices[-1])) if len(indices) else (0, -1)
+    limit = MAX_FEATURES if width is None else width
+    if least < 0 or most >= limit:
+        raise KeslerError(
+            f"the row lists feature {least if least < 0 else most}, but this model expects "
+            f"{limit} features as input, numbered from 0"
+        )
+    twice = np.flatnonzero(np.diff(indices) == 0)
+    if len(twice):
+        raise KeslerError(
+            f"the row lists feature {indices[twice[0]]} twice: give each once, with the sum of its "
+            "values if that is what they mean"
+        )
+    indptr = np.array([0, len(indices)], dtype=np.int64)
+    n_features = most + 1 if width is None else width
+    rows = Rows(indptr, indices.astype(np.int32), values, n_features, dense=False)
+    rows.require_finite()
+    return rows
+
+
+def count_rows(X: Any) -> int:
+    """Return how many rows X holds: one mapping is one row."""
+    if holds_names(X):
+        return 1 if isinstance(X, Mapping) else len(X)
+    return int(X.shape[0])
+
+
+def label_list(y: Any) -> list[Any]:
+    """Return labels as a list of Python objects; a column is flattened with a warning.
+
+    A list is taken as it is: as an array, numbers among text would silently become text.
+    """
+    if y is None:
+        raise KeslerError(
+            "requires y to be passed, but the target y is None: give one label for each row"
+        )
+    if isinstance(y, (list, tuple)):
+        return list(y)
+    array = y if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c" else _column(y)
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
+
+
+def _column(y: Any) -> npt.NDArray[Any]:
+    from sklearn.utils import column_or_1d
+
+    column: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    return column
+
+
+def require_lengths(n_rows: int, labels: Sized) -> None:
+    """Raise unless there is one label for each row."""
+    if n_rows != len(labels):
+        raise KeslerError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and "
+            f"y {len(labels)} labels"
+        )
+
+
+def require_width(rows: Rows, width: int | None, *, more: bool) -> None:
+    """Raise unless rows fit a model of so many features, None being any number.
+
+    Dense rows have just that many; sparse ones have no more, unless `more` may be passed over.
+    """
+    too_many = rows.n_features > (width or 0) and not more
+    if width is not None and (too_many or (rows.dense and rows.n_features != width)):
+        raise KeslerError(
+            f"the rows have {rows.n_features} features, but this model expects {width}: give rows "
+            "of that width"
+        )
+
+
+def intercept_value(intercept: Any) -> float:
+    """Return the value of the constant feature."""
+    if not (isinstance(intercept, (int, float)) and math.isfinite(intercept)):
+        raise KeslerError(
+            f"intercept={intercept!r} must be a finite number: it is the value of a feature that "
+            "every row is given, 0 for none"
+        )
+    return float(intercept)
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
+    """Return the weights as float64 of shape (n_rows,), None if there are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise KeslerError(f"sample_weight must hold numbers ({error})") from None
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise KeslerError(
+            f"sample_weight has shape {weights.shape}, but there are {n_rows} rows: give one "
+            "weight for each row"
+        )
+    refused = ~((weights == 0) | ((weights >= 1 / MOST_WEIGHT) & (weights <= MOST_WEIGHT)))
+    if refused.any():
+        row = int(np.flatnonzero(refused)[0])
+        raise KeslerError(
+            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0, "
+            f"or between 1/{MOST_WEIGHT:,} and {MOST_WEIGHT:,}, since sums are kept as float32"
+        )
+    return weights
+
+
+def _require_finite(array: npt.NDArray[np.float32]) -> None:
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    raise KeslerError(
+        f"row {row}, feature {column} is NaN, infinity or too large for float32: fill, drop or "
+        "rescale such values before learning"
+    )

@@ -1,0 +1,1 @@
+"""Readers: every format in, blocks of rows out."""

@@ -1,0 +1,59 @@
+"""JSON lines: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from kesler.data.readers.features import Names
+from kesler.data.readers.lines import Lines, decode, require_text
+from kesler.data.readers.reader import BadRow, Example, Reader
+from kesler.data.readers.records import Fields, Records, listed
+
+LABEL = "label"
+TEXT = "text"
+
+
+def jsonl_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
+    """Read JSON lines, one object a line.
+
+    By default the label is the field ``label``, of the type it has in JSON, and the text is the
+    field ``text``; without one, each field is a feature, and what an object leaves out is zero.
+    """
+    fields = replace(fields, label=fields.label or LABEL)
+    records = Records(fields, names, default_text=TEXT, same_fields=False)
+
+    def parse(line: bytes) -> Example:
+        record = parse_object(line)
+        if fields.require_labels and fields.label not in record:
+            raise BadRow(f"there is no label field {fields.label!r}, only {listed(record)}")
+        return records.example(record)
+
+    return Reader("line", lines.filled(), parse, records.gather, names.vocabulary)
+
+
+def begins_jsonl(line: str) -> bool:
+    """Whether a first line is one of JSON lines: it begins with ``{``."""
+    return line.startswith("{")
+
+
+def parse_object(line: bytes) -> dict[str, Any]:
+    """Read the JSON object on a line.
+
+    Examples
+    --------
+    >>> parse_object(b'{"label": "spam", "text": "Free!"}')
+    {'label': 'spam', 'text': 'Free!'}
+    """
+    text = decode(line)
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadRow(f"it is not JSON ({error})") from None
+    if not isinstance(record, dict):
+        raise BadRow(f"it is a JSON {type(record).__name__}, not an object {{...}}")
+    if "\\u" in text:
+        # Escapes can smuggle in halves of characters, which no file could hold later.
+        require_text(json.dumps(record, ensure_ascii=False))
+    return record

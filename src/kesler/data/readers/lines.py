@@ -1,0 +1,257 @@
+"""Lines: the one way into a text file, compressed or not, and into standard input."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import lzma
+import re
+import sys
+import zlib
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.readers.reader import BadRow, readable
+
+Text = npt.NDArray[np.uint8]
+
+BEYOND = 64  # bytes that may be read past the end of a text
+LASTING = 4  # so many texts there are at a time, of a file that is read
+SHORT_TOKEN = 64  # bytes; such ones are taken all at once, which is faster
+NEWLINE = ord("\n")
+LINE_END = re.compile(rb"\n")
+
+
+def text_of(content: bytes) -> Text:
+    """Return a text, with room beyond it.
+
+    Examples
+    --------
+    >>> text = text_of(b"a b")
+    >>> text.tobytes(), len(text.base) >= 3 + BEYOND
+    (b'a b', True)
+    """
+    buffer = np.zeros(len(content) + BEYOND, dtype=np.uint8)
+    buffer[: len(content)] = np.frombuffer(content, dtype=np.uint8)
+    return buffer[: len(content)]
+
+
+def read_texts(
+    read_into: Callable[[memoryview], int], n_bytes: int, number: int
+) -> Iterator[tuple[int, Text]]:
+    r"""Yield what is read, about so many bytes at a time, up to the end of a line; end the last.
+
+    Each text comes with the number of its first line, counted on from `number`. It holds until
+    `LASTING` more are asked for, which then take its memory.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> texts = read_texts(BytesIO(b"a\nb\nc d\ne").readinto, 5, 1)
+    >>> [(number, text.tobytes()) for number, text in texts]
+    [(1, b'a\nb\n'), (3, b'c d\n'), (4, b'e\n')]
+    """
+    buffers = deque(bytearray(n_bytes + BEYOND) for _ in range(LASTING))
+    n_begun = 0
+    while n_read := read_into(memoryview(buffers[0])[n_begun:-BEYOND]):
+        buffer, n_there = buffers[0], n_begun + n_read
+        end = buffer.rfind(b"\n", n_begun, n_there) + 1
+        n_begun = n_there - end
+        if end:
+            text = np.frombuffer(buffer, dtype=np.uint8, count=end)
+            yield number, text
+            number += int(np.count_nonzero(text == NEWLINE))
+            buffers.rotate(-1)
+        if n_begun + BEYOND >= len(buffers[0]):
+            buffers[0] = bytearray(2 * n_begun + BEYOND)
+        if buffers[0] is not buffer:
+            buffers[0][:n_begun] = buffer[end:n_there]
+    if n_begun:
+        buffers[0][n_begun] = NEWLINE
+        yield number, np.frombuffer(buffers[0], dtype=np.uint8, count=n_begun + 1)
+
+
+def end_of_line(text: Text, start: int) -> int:
+    r"""Return where the line that begins at `start` has ended; every line of a text ends.
+
+    Examples
+    --------
+    >>> end_of_line(text_of(b"a\nb c\n"), 2)
+    6
+    """
+    found = LINE_END.search(text.data, start)
+    assert found is not None
+    return found.end()
+
+
+def tokens_of(text: Text, spans: npt.NDArray[np.int64]) -> list[bytes]:
+    """Return the tokens that begin and end so; none ends with a NUL.
+
+    Examples
+    --------
+    >>> tokens_of(text_of(b"spam | a"), np.array([[0, 4], [7, 8], [2, 2]]))
+    [b'spam', b'a', b'']
+    """
+    starts, ends = spans[:, :1], spans[:, 1:]
+    longest = max(1, int((ends - starts).max(initial=0)))
+    if longest > SHORT_TOKEN:
+        return [text[start:end].tobytes() for start, end in spans.tolist()]
+    places = starts + np.arange(longest)
+    letters = text.take(places, mode="clip")
+    letters[places >= ends] = 0
+    tokens: list[bytes] = letters.view(f"S{longest}").ravel().tolist()
+    return tokens
+
+
+def is_utf8(text: Text) -> bool:
+    r"""Return whether a text is UTF-8.
+
+    Examples
+    --------
+    >>> is_utf8(text_of("é".encode())), is_utf8(text_of(b"\xe9"))
+    (True, False)
+    """
+    if text.max(initial=0) >= 0x80:
+        try:
+            text.tobytes().decode()
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+STANDARD_INPUT = "-"
+COMPRESSED: dict[str, Callable[[str], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+CHUNK = 1 << 18  # bytes, which stay in a core's own cache while they are scanned
+# Compiled code is loaded when so many bytes have been read: fewer are read in Python in about the
+# time that loading takes, and nothing is compiled for them.
+SMALL = 1 << 18
+
+
+class Lines:
+    """The lines of a source as bytes, numbered from 1, read once.
+
+    Parameters
+    ----------
+    source : str
+        A path, its suffix saying how it is compressed, or ``-`` for standard input.
+
+    Attributes
+    ----------
+    is_piped : bool
+        Whether the source is standard input, which may have more to say at any time.
+    n_bytes : int
+        How much has been read line by line.
+
+    Raises
+    ------
+    KeslerError
+        On reading: the file can't be opened, is cut short or damaged.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.is_piped = source == STANDARD_INPUT
+        self.n_bytes = 0
+        self._peeked: list[tuple[int, bytes]] = []
+        self._in_chunks: list[bool] = []
+        self._rest: Iterator[tuple[int, Any]] = _numbered(source, self._in_chunks)
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        """All lines, empty ones too."""
+        while self._peeked:
+            yield self._counted(self._peeked.pop(0))
+        yield from map(self._counted, self._rest)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so much has been read line by line that compiled code is worth its start."""
+        return self.n_bytes > SMALL
+
+    def chunks(self) -> Generator[tuple[int, Text], None, None]:
+        """All lines in texts, each with the number of its first; the last line is ended too.
+
+        How long a text holds, `texts.read_texts` says.
+        """
+        for number, line in self._peeked:
+            yield number, text_of(line if line.endswith(b"\n") else line + b"\n")
+        self._in_chunks.append(True)
+        yield from self._rest
+
+    def filled(self) -> Iterator[tuple[int, bytes]]:
+        """Lines that are not empty."""
+        return ((number, line) for number, line in self if line.strip())
+
+    def first(self) -> bytes:
+        """Return the first line that is neither empty nor a comment, and keep it for reading.
+
+        Empty if there is none.
+        """
+        for number, line in self._rest:
+            self._peeked.append((number, line))
+            if line.strip() and not line.startswith(b"#"):
+                return bytes(line)
+        return b""
+
+    def _counted(self, numbered: tuple[int, bytes]) -> tuple[int, bytes]:
+        self.n_bytes += len(numbered[1])
+        return numbered
+
+
+def decode(line: bytes) -> str:
+    """Return the text of a line; raises BadRow if it isn't UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise BadRow(f"byte {error.start + 1} is not UTF-8 text") from None
+
+
+def require_text(text: str) -> None:
+    """Raise BadRow if a text holds what UTF-8 can't write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRow(f"character {error.start + 1} is not UTF-8 text") from None
+
+
+def source_name(source: str) -> str:
+    """Return what messages call a source."""
+    return "standard input" if source == STANDARD_INPUT else source
+
+
+def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
+    """Yield lines, and texts of them once `in_chunks` says so."""
+    errors = (EOFError, OSError, zlib.error, lzma.LZMAError)
+    with readable(source_name(source), "text", *errors), _opened(source) as file:
+        number = 1
+        while line := file.readline():
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            number += 1
+            if in_chunks:
+                break
+        else:
+            return
+        # A pipe may have no more to give for a while: what is there is taken.
+        read_into = file.readinto1 if source == STANDARD_INPUT else file.readinto
+        yield from read_texts(read_into, CHUNK, number)
+
+
+def _opened(source: str) -> AbstractContextManager[Any]:
+    if source == STANDARD_INPUT:
+        return nullcontext(sys.stdin.buffer)
+    opener = COMPRESSED.get(Path(source).suffix.lower(), _plain)
+    file: AbstractContextManager[Any] = opener(source)
+    return file
+
+
+def _plain(path: str) -> Any:
+    return open(path, "rb")

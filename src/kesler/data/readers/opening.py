@@ -1,0 +1,313 @@
+"""Opening a stream: the one call that takes a source in any format."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kesler.data.datasets.dataset import Dataset, RecordDataset
+from kesler.data.datasets.loaders import load
+from kesler.data.inputs import presence
+from kesler.data.readers.arrays import array_reader, npz_reader
+from kesler.data.readers.csv_table import begins_csv, csv_reader
+from kesler.data.readers.features import Names
+from kesler.data.readers.jsonl import begins_jsonl, jsonl_reader
+from kesler.data.readers.lines import COMPRESSED, STANDARD_INPUT, Lines, source_name
+from kesler.data.readers.mail import begins_mbox, mail_reader
+from kesler.data.readers.parquet_table import parquet_reader
+from kesler.data.readers.reader import Example, Reader
+from kesler.data.readers.records import Fields
+from kesler.data.readers.stream import Stream
+from kesler.data.readers.svmlight import begins_svmlight, svmlight_reader
+from kesler.data.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
+from kesler.data.rows import Vocabulary
+from kesler.errors import KeslerError
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a format is told from others, and what opens a source that is in it.
+
+    Parameters
+    ----------
+    open : callable (...) -> Reader
+        Its docstring begins with a line for lists of formats. The names of its parameters say what
+        it is given, and so what may be asked of the format:
+
+        - ``lines``, the `Lines` of a file or of standard input, or else ``path``, of a file;
+        - ``names``, which number its features; without it features are positions;
+        - ``fields``, for the options ``label`` and ``text``, which others do not take;
+        - ``require_labels``, whether rows must have a label.
+    suffixes : tuple of str
+        The suffixes of files that are in it, in small letters.
+    begins : callable (first line) -> bool, or None
+        Whether a source whose name says nothing is in it, by its first line that is neither empty
+        nor a ``#`` comment; None if that cannot be told.
+    directories : bool
+        Whether a directory is in it.
+    """
+
+    open: Callable[..., Reader]
+    suffixes: tuple[str, ...] = ()
+    begins: Callable[[str], bool] | None = None
+    directories: bool = False
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What `open` is given."""
+        return tuple(inspect.signature(self.open).parameters)
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether it can be read from standard input."""
+        return "lines" in self.takes
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether it takes the options ``label`` and ``text``."""
+        return "fields" in self.takes
+
+    @property
+    def has_names(self) -> bool:
+        """Whether its features have names; else they are positions."""
+        return "names" in self.takes
+
+    @property
+    def summary(self) -> str:
+        """What it holds, in a line."""
+        return (inspect.getdoc(self.open) or "").partition("\n")[0]
+
+
+READERS: dict[str, Format] = {
+    "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
+    "mail": Format(mail_reader, (".mbox", ".mbx"), begins_mbox, directories=True),
+    "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
+    "vw": Format(vw_reader, (".vw",), begins_vw),
+    "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
+    "csv": Format(csv_reader, (".csv", ".tsv"), begins_csv),
+    "parquet": Format(parquet_reader, (".parquet",)),
+    "npz": Format(npz_reader, (".npz",)),
+}
+"""The formats by the names that `open_stream` and the command line take.
+
+The first one that fits a first line is it.
+"""
+
+
+def format_of(source: str, lines: Lines) -> str:
+    """Tell the format of a source.
+
+    A directory is in the format that takes directories; a suffix, in front of that of a
+    compression, says the rest. Where there is no known suffix, as on standard input, the first line
+    is looked at, empty lines and ``#`` comments passed over: the first format of `READERS` that it
+    fits is it.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``-`` for standard input.
+    lines : Lines
+        The lines of the source; what is looked at stays to be read.
+
+    Raises
+    ------
+    KeslerError
+        If neither the name nor the first line tells, or there is no first line.
+    """
+    if Path(source).is_dir():
+        return next(name for name, each in READERS.items() if each.directories)
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes]
+    plain = [suffix for suffix in suffixes if suffix not in COMPRESSED]
+    for name, each in READERS.items():
+        if plain and plain[-1] in each.suffixes:
+            return name
+    return _format_of_line(lines.first(), source_name(source))
+
+
+def _format_of_line(line: bytes, source: str) -> str:
+    if not line:
+        raise KeslerError(f"{source} holds no rows: check it")
+    text = line.decode(errors="replace").strip()
+    for name, each in READERS.items():
+        if each.begins is not None and each.begins(text):
+            return name
+    raise KeslerError(
+        f"neither its name nor its first line tells the format of {source}: "
+        f"give format=... one of {', '.join(READERS)}"
+    )
+
+
+PREFIX = "dataset:"
+
+
+def dataset_reader(source: str, names: Names) -> Reader:
+    """Read a data set; records of text become the tokens of all their fields.
+
+    Raises
+    ------
+    KeslerError
+        If there is no such set, it cannot be had, or its answers are not one class a row.
+    """
+    dataset = load(source.removeprefix(PREFIX))
+    if isinstance(dataset, RecordDataset):
+        return _record_reader(dataset, names)
+    return array_reader(dataset.X, _classes(source, dataset))
+
+
+def _record_reader(dataset: RecordDataset, names: Names) -> Reader:
+    def parse(pair: tuple[str, dict[str, str]]) -> Example:
+        label, record = pair
+        return Example(label, presence(record.values()))
+
+    rows = enumerate(zip(dataset.y, dataset.records, strict=True), start=1)
+    return Reader("record", rows, parse, names.gather, names.vocabulary)
+
+
+def _classes(source: str, dataset: Dataset) -> list[int | str]:
+    if dataset.y.ndim != 1 or dataset.y.dtype.kind not in "iuU":
+        raise KeslerError(
+            f"the answers of {source} are not one class a row (their shape is {dataset.y.shape}, "
+            f"their type {dataset.y.dtype}): choose a set of classes, dataset:letter for instance"
+        )
+    classes: list[int | str] = dataset.y.tolist()
+    return classes
+
+
+def open_stream(
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label: str | None = None,
+    text: str | Sequence[str] | None = None,
+    vocabulary: Vocabulary | None = None,
+    grow: bool = True,
+    require_labels: bool = True,
+    skip_bad: bool = False,
+    skip_rows: int = 0,
+    block_rows: int = 1024,
+) -> Stream:
+    r"""Open a source of rows, in whatever format, as a stream of blocks.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, compressed (.gz, .bz2, .xz) or not; a directory of mail; ``-`` for standard input;
+        ``dataset:letter`` or another set that :func:`kesler.datasets.load` knows.
+    format : str, optional
+        A name of `kesler.readers.READERS`. By default the name of the source tells it, or else the
+        first line: see `kesler.data.readers.opening`.
+    label : str, optional
+        The column of the labels, needed for CSV and Parquet; ``label`` in JSON lines.
+    text : str or sequence of str, optional
+        The columns or fields to take the tokens of, separated by commas in a string. By default
+        JSON lines take the field ``text`` if there is one, and all else counts as a table.
+    vocabulary : Vocabulary, optional
+        The names of the features that are known already; it grows in place.
+    grow : bool
+        If False, nothing joins the vocabulary, as prediction needs: features that are not in it
+        have numbers beyond it, but columns of a dense table are left out.
+    require_labels : bool
+        If False, rows may lack their label, which is None then.
+    skip_bad : bool
+        If True, rows that can't be read are skipped and counted; if False, the first one raises.
+    skip_rows : int
+        How many rows to pass over first, bad ones not counted, to go on where a run stopped.
+    block_rows : int
+        Most rows in a block. Larger blocks cost memory and are read a little faster.
+
+    Returns
+    -------
+    Stream
+        The blocks, read once and lazily: memory doesn't grow with the length of the source,
+        except with the arrays of a .npz file and the index of a mail directory.
+
+    Raises
+    ------
+    KeslerError
+        Here or on iteration: one sentence that says what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as directory:
+    ...     path = Path(directory, "pets.csv")
+    ...     _ = path.write_text("kind,legs,wings\ncat,4,0\nparrot,2,2\n")
+    ...     stream = open_stream(path, label="kind")
+    ...     for block in stream:
+    ...         print(block.labels, block.rows.values.tolist())
+    ['cat', 'parrot'] [4.0, 0.0, 2.0, 2.0]
+    >>> stream.n_rows, stream.vocabulary.names
+    (2, ['legs', 'wings'])
+    """
+    if block_rows < 1 or skip_rows < 0:
+        raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
+    path = os.fsdecode(source)
+    fields = Fields(source_name(path), label, _split(text), require_labels)
+    names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
+    return Stream(
+        _reader(path, format, fields, names),
+        fields.source,
+        require_labels=require_labels,
+        skip_bad=skip_bad,
+        skip_rows=skip_rows,
+        block_rows=block_rows,
+    )
+
+
+def _split(text: str | Sequence[str] | None) -> Sequence[str]:
+    if isinstance(text, str):
+        return [field.strip() for field in text.split(",")]
+    return text or ()
+
+
+def _reader(path: str, format: str | None, fields: Fields, names: Names) -> Reader:
+    if path.startswith(PREFIX):
+        if format or fields.label is not None or fields.text:
+            raise KeslerError(f"{path} needs no format, label or text: leave them out")
+        return dataset_reader(path, names)
+    if path != STANDARD_INPUT and not os.path.exists(path):
+        raise KeslerError(f"{path} does not exist: check the path")
+    lines = Lines(path)
+    found = _fitting(format or format_of(path, lines), path, fields, names)
+    given = {
+        "lines": lines,
+        "path": path,
+        "fields": fields,
+        "names": names,
+        "require_labels": fields.require_labels,
+    }
+    return found.open(**{name: given[name] for name in found.takes})
+
+
+def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
+    """Return a format by its name; raise a sentence if it can't go with what else is asked."""
+    source = fields.source
+    if name not in READERS:
+        raise KeslerError(f"there is no format {name!r}: choose one of {', '.join(READERS)}")
+    format = READERS[name]
+    if path == STANDARD_INPUT and not format.is_piped:
+        raise KeslerError(f"{name} can't be read from standard input: give a path")
+    if os.path.isdir(path) and not format.directories:
+        of_directories = _listed(lambda each: each.directories)
+        raise KeslerError(
+            f"{source} is a directory, which only {of_directories} can be: give a {name} file"
+        )
+    if (fields.label is not None or fields.text) and not format.has_fields:
+        raise KeslerError(
+            f"{source} is read as {name}, which has no fields for label=... and text=...: "
+            f"leave them out (they are for {_listed(lambda each: each.has_fields)})"
+        )
+    if len(names.vocabulary) and not format.has_names:
+        raise KeslerError(
+            f"{source} is read as {name}, whose features are positions, but the vocabulary "
+            "holds names: give it rows in the format that was learnt from"
+        )
+    return format
+
+
+def _listed(is_wanted: Callable[[Format], bool]) -> str:
+    return ", ".join(name for name, format in READERS.items() if is_wanted(format))

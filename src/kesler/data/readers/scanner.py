@@ -1,0 +1,195 @@
+"""Scanners of lines: plain ones of a text format, many at once by compiled loops.
+
+A loop refuses every line whose meaning is not plain, be it bad, odd or only rare. Such a line is
+read by the parser of its format in Python, which is the one that says what the format means.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.readers.lines import Text, end_of_line, is_utf8, text_of, tokens_of
+from kesler.data.readers.reader import Example, Refused, parse_label
+from kesler.data.readers.stream import NUMBER, TEXT
+from kesler.data.rows import Rows
+from kesler.data.sparse_rows import SparseRows
+
+ROOM = 1 << 12  # of rows and entries, at first
+MOST_LABELS = 1 << 16
+
+
+class LineScanner(ABC):
+    """A `Scanner` of texts of whole lines.
+
+    A format says how its lines are scanned (`_scanned`), how features of a row that was read in
+    Python are numbered (`_numbers`), and how rows are made of all of them (`_gathering`).
+
+    Attributes
+    ----------
+    has_ended : bool
+        Whether all lines have been read.
+    """
+
+    def __init__(self, parse_label: Callable[[str], Any] = parse_label) -> None:
+        from kesler.compiled.readers import lexing
+
+        self._lexing = lexing
+        self._kind = lexing.ANYTHING
+        self._texts = iter(list[tuple[int, Text]]())
+        self._first_line = 1
+        self._text = text_of(b"")
+        self._is_utf8 = True
+        self._at = np.zeros(5, dtype=np.int64)
+        self._labels = list[Any]()
+        self._label_of = _Labels(parse_label)
+        self._weights = np.empty(ROOM)
+        self._indptr = np.zeros(2 * ROOM, dtype=np.int64)
+        self._spans = np.empty((ROOM, 2), dtype=np.int64)
+        self._indices = np.empty(ROOM, dtype=np.int32)
+        self._values = np.empty(ROOM, dtype=np.float32)
+        self.has_ended = False
+
+    def expect(self, kind: str) -> None:
+        """Say what labels are, as `Admission` has it; lines whose label is not are refused."""
+        kinds = {NUMBER: self._lexing.A_NUMBER, TEXT: self._lexing.TEXT}
+        self._kind = kinds.get(kind, self._lexing.ANYTHING)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are in the run so far."""
+        return len(self._labels)
+
+    def open(self, pieces: Iterator[tuple[int, Text]]) -> None:
+        """Read these texts, each of which ends with a line and has the number of its first."""
+        self._texts = pieces
+
+    def scan(self, n_rows: int) -> Refused | None:
+        """Read until the run has so many rows or the texts end; stop at a line that is refused."""
+        while self.n_rows < n_rows and self._has_text():
+            self._capacity_for_rows(min(n_rows, self.n_rows + ROOM))
+            stop = self._scanned(self._text, min(n_rows, len(self._weights)))
+            self._take_labels()
+            if stop == self._lexing.CROWDED:
+                self._capacity_for_entries(2 * len(self._indices))
+            elif stop == self._lexing.REFUSED:
+                return self._refused()
+        return None
+
+    def extend(self, examples: Sequence[Example]) -> None:
+        """Append rows that were read in Python."""
+        for label, entry, weight in examples:
+            row, start = self.n_rows, int(self._at[self._lexing.ENTRY])
+            end = start + len(entry)
+            self._capacity_for_rows(row + 1)
+            self._capacity_for_entries(end)
+            self._indices[start:end] = self._numbers(list(entry))
+            self._values[start:end] = list(entry.values())
+            self._weights[row] = weight
+            self._indptr[row + 1] = end
+            self._at[self._lexing.ROW] = row + 1
+            self._at[self._lexing.ENTRY] = end
+            self._labels.append(label)
+
+    def taken(self) -> tuple[list[Any], npt.NDArray[np.float64] | None, Callable[[], Rows]]:
+        """Return the run, its labels, weights and what makes rows of it, and begin another."""
+        n_rows, n_entries = self.n_rows, int(self._at[self._lexing.ENTRY])
+        entries = SparseRows(
+            self._indptr[: n_rows + 1].copy(),
+            self._indices[:n_entries].copy(),
+            self._values[:n_entries].copy(),
+        )
+        labels, self._labels = self._labels, []
+        weights = self._weights[:n_rows]
+        self._at[self._lexing.ROW] = self._at[self._lexing.ENTRY] = 0
+        return labels, None if (weights == 1).all() else weights.copy(), self._gathering(entries)
+
+    @abstractmethod
+    def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
+        """Scan lines by the compiled loop; return why it stopped."""
+
+    @abstractmethod
+    def _numbers(self, features: list[Any]) -> Any:
+        """Return the numbers of features, as the compiled loop numbers them."""
+
+    @abstractmethod
+    def _gathering(self, entries: SparseRows) -> Callable[[], Rows]:
+        """Return what makes rows of entries numbered so."""
+
+    @property
+    def _draft(self) -> Any:
+        return self._lexing.Draft(
+            self._indptr, self._indices, self._values, self._spans, self._weights
+        )
+
+    def _has_text(self) -> bool:
+        """Whether there is a line to read, in the next text if not in this."""
+        while self._at[self._lexing.POSITION] == len(self._text):
+            following = next(self._texts, None)
+            if following is None:
+                self.has_ended = True
+                return False
+            self._first_line, self._text = following
+            self._is_utf8 = is_utf8(self._text)
+            self._at[self._lexing.POSITION] = self._at[self._lexing.LINE] = 0
+        return True
+
+    def _take_labels(self) -> None:
+        """Read the labels of rows just scanned."""
+        spans = self._spans[self.n_rows : self._at[self._lexing.ROW]]
+        self._labels.extend(map(self._label_of.__getitem__, tokens_of(self._text, spans)))
+
+    def _refused(self) -> Refused | None:
+        """Pass over the next row and return it; None if it is empty."""
+        return Refused(self._line_number(), self._line())
+
+    def _line_number(self) -> int:
+        return self._first_line + int(self._at[self._lexing.LINE])
+
+    def _line(self) -> bytes:
+        """Pass over the next line and return it."""
+        at, lexing = self._at, self._lexing
+        start = int(at[lexing.POSITION])
+        end = end_of_line(self._text, start)
+        at[lexing.POSITION], at[lexing.LINE] = end, at[lexing.LINE] + 1
+        return self._text[start:end].tobytes()
+
+    def _capacity_for_rows(self, n_rows: int) -> None:
+        if n_rows > len(self._weights):
+            self._weights = _enlarged(self._weights, n_rows)
+            self._indptr = _enlarged(self._indptr, 2 * len(self._weights))
+            self._spans = _enlarged(self._spans, len(self._weights))
+
+    def _capacity_for_entries(self, n_entries: int) -> None:
+        self._indices = _enlarged(self._indices, n_entries)
+        self._values = _enlarged(self._values, n_entries)
+
+
+class _Labels(dict[bytes, Any]):
+    """What the label of a row is, by what is written."""
+
+    def __init__(self, parse: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._parse = parse
+
+    def __missing__(self, token: bytes) -> Any:
+        if len(self) == MOST_LABELS:
+            self.clear()
+        label = self[token] = self._parse(token.decode()) if token else None
+        return label
+
+
+def _enlarged(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """Return the array if it has room for so many, or else a longer one that begins with it."""
+    capacity = max(1, len(array))
+    while capacity < length:
+        capacity *= 2
+    if capacity == len(array):
+        return array
+    enlarged = np.zeros((capacity, *array.shape[1:]), dtype=array.dtype)
+    enlarged[: len(array)] = array
+    return enlarged

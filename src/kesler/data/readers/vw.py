@@ -1,0 +1,361 @@
+"""Vowpal Wabbit's text formats: one example a line, or a line for each class that it may be.
+
+::
+
+    shared | attributes that all classes have in common
+    spam:1 | filter:0.9 length:2
+    work:0 | filter:0.1
+
+    ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.ratings import Ratings
+from kesler.data.readers.csv_table import DELIMITERS
+from kesler.data.readers.features import LARGEST, MOST_UNKNOWN, Names, Renumbering, finite
+from kesler.data.readers.lines import BEYOND, Lines, decode, text_of
+from kesler.data.readers.reader import BadRow, Example, Reader, Scanning, parse_label, parse_number
+from kesler.data.readers.scanner import LineScanner
+from kesler.data.rows import Rows
+from kesler.data.sparse_rows import SparseRows
+
+ROOM = 1 << 12  # of names, at first
+LETTERS = 16  # of a name: room for so many
+
+
+class NameTable:
+    """Names and their numbers, in the order in which they are met.
+
+    Attributes
+    ----------
+    arrays : NamedTuple of arrays
+        As compiled loops take them: see `kesler.compiled.readers.lexing`.
+
+    Examples
+    --------
+    >>> table = NameTable()
+    >>> table.numbers(["^free", "from^bob", "^free"]).tolist(), table.names()
+    ([0, 1, 0], ['^free', 'from^bob'])
+    """
+
+    def __init__(self) -> None:
+        from kesler.compiled.readers import lexing
+
+        self._compiled = lexing
+        self.arrays = self._empty(ROOM, LETTERS * ROOM)
+        self._names = list[str]()
+
+    def names(self) -> list[str]:
+        """Return the names by number: one list, which grows."""
+        arrays, n_read = self.arrays, len(self._names)
+        n_names = int(arrays.size[0])
+        if n_names > n_read:
+            start = arrays.ends[n_read - 1] + 1 if n_read else 0
+            letters = arrays.letters[start : arrays.size[1] - 1].tobytes()
+            self._names.extend(letters.decode(errors="surrogatepass").split("\n"))
+        return self._names
+
+    def numbers(self, names: list[str]) -> npt.NDArray[np.int32]:
+        """Return the numbers of names, each of which holds a caret and no end of a line."""
+        encoded = [name.encode(errors="surrogatepass") for name in names]
+        ends = np.cumsum([len(name) + 1 for name in encoded], dtype=np.int64) - 1
+        letters = text_of(b"\n".join([*encoded, b""]))
+        numbers = np.empty(len(names), dtype=np.int32)
+        n_done = 0
+        while (n_done := self._number(letters, ends, n_done, numbers)) < len(names):
+            self.grow()
+        return numbers
+
+    def grow(self) -> None:
+        """Make room for twice as many names."""
+        arrays, n_names = self.arrays, int(self.arrays.size[0])
+        self.arrays = self._empty(2 * len(arrays.ends), 2 * (len(arrays.letters) - BEYOND))
+        numbers = np.empty(n_names, dtype=np.int32)
+        self._number(arrays.letters, arrays.ends, 0, numbers)
+
+    def _number(
+        self,
+        letters: npt.NDArray[np.uint8],
+        ends: npt.NDArray[np.int64],
+        n_done: int,
+        numbers: npt.NDArray[np.int32],
+    ) -> int:
+        done: int = self._compiled.number_names(letters, ends, n_done, numbers, self.arrays)
+        return done
+
+    def _empty(self, n_names: int, n_letters: int) -> Any:
+        return self._compiled.NameTable(
+            np.zeros((2 * n_names, 2), dtype=np.int64),
+            np.empty(n_letters + BEYOND, dtype=np.uint8),
+            np.empty(n_names, dtype=np.int64),
+            np.zeros(2, dtype=np.int64),
+        )
+
+
+def vw_reader(lines: Lines, names: Names) -> Reader:
+    """Read Vowpal Wabbit text, a label and named features a line.
+
+    Features are named ``namespace^name``; one that stands twice counts twice. As in Vowpal Wabbit,
+    a token that touches the first ``|`` is a tag, not a label.
+    """
+    scanning = Scanning(lines, partial(VwScanner, names))
+    return Reader("line", lines.filled(), parse_row, names.gather, names.vocabulary, scanning)
+
+
+def begins_vw(line: str) -> bool:
+    """Whether a first line is one of Vowpal Wabbit's.
+
+    It is if a ``|`` stands in it, and before that at most a label, an importance and a tag.
+    """
+    head, bar, _ = line.partition("|")
+    return bool(bar) and len(head.split()) <= 3 and not set(head) & set(DELIMITERS)
+
+
+class VwScanner(LineScanner):
+    """A scanner of Vowpal Wabbit lines.
+
+    Parameters
+    ----------
+    names : Names
+        Numbers the features.
+    """
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        from kesler.compiled.readers.vw import scan_vw
+
+        self._scan = scan_vw
+        self._names = names
+        self._tokens = np.empty((0, 6), dtype=np.int64)
+        self._row_values = np.empty(0)
+        self._renumbering = Renumbering(names)
+        self._begin()
+
+    def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
+        if len(self._tokens) < len(self._indices):
+            self._tokens = np.empty((len(self._indices), 6), dtype=np.int64)
+            self._row_values = np.empty(len(self._indices))
+        while True:
+            arguments = text, self._is_utf8, n_rows, self._kind, self._at, self._draft
+            stop: int = self._scan(*arguments, self._tokens, self._row_values, self._table.arrays)
+            if stop != self._lexing.NAMELESS:
+                return stop
+            self._table.grow()
+
+    def _numbers(self, features: list[Any]) -> npt.NDArray[np.int32]:
+        return self._table.numbers(features)
+
+    def _gathering(self, entries: SparseRows) -> Callable[[], Rows]:
+        names = self._table.names()
+        if len(names) - self._n_known > MOST_UNKNOWN and not self._names.grow:
+            self._begin()
+        return partial(self._renumbering.rows, entries, names)
+
+    def _begin(self) -> None:
+        """Begin a table with the names of the vocabulary, up to one that can't stand in a line.
+
+        Most names then have the same number in both.
+        """
+        self._table = NameTable()
+        known = list(takewhile(_can_be_written, self._names.vocabulary.names))
+        self._n_known = len(known)
+        self._table.numbers(known)
+
+
+def _can_be_written(name: str) -> bool:
+    return "^" in name and "\n" not in name
+
+
+def parse_row(line: bytes) -> Example:
+    """Read one line.
+
+    Examples
+    --------
+    >>> parse_row(b"spam 2 'mail7|body:0.5 free win:3 |from bob")
+    Example(label='spam', entry={'body^free': 0.5, 'body^win': 1.5, 'from^bob': 1.0}, weight=2.0)
+    """
+    tokens, entry = parse_line(line)
+    if not tokens:
+        return Example(None, entry)
+    label, *importance = tokens
+    if len(importance) > 1:
+        raise BadRow(f"{' '.join(tokens)!r} holds more than a label, an importance and a tag")
+    return Example(parse_label(label), entry, _weight(*importance))
+
+
+def parse_line(line: bytes) -> tuple[list[str], dict[str, float]]:
+    """Return what stands before the first ``|`` of a line, without a tag, and its features.
+
+    Examples
+    --------
+    >>> parse_line(b"shared | a b:2 a")
+    (['shared'], {'^a': 2.0, '^b': 2.0})
+    """
+    head, *namespaces = decode(line).split("|")
+    if not namespaces:
+        raise BadRow("there is no '|' before the features")
+    tokens = head.split()
+    if tokens and (tokens[-1].startswith("'") or not head[-1].isspace()):
+        del tokens[-1]
+    entry: dict[str, float] = defaultdict(float)
+    for namespace in namespaces:
+        for name, value in _features(namespace):
+            entry[name] += value
+    return tokens, finite(dict(entry))
+
+
+def _weight(token: str = "1") -> float:
+    weight = parse_number(token)
+    if weight is None or not 0 <= weight <= LARGEST:
+        raise BadRow(f"the importance {token!r} is not a finite number from 0 on")
+    return weight
+
+
+def _features(namespace: str) -> Iterator[tuple[str, float]]:
+    tokens = namespace.split()
+    anonymous = not tokens or namespace[0].isspace()
+    prefix, scale = ("", 1.0) if anonymous else _named_value(tokens.pop(0))
+    for token in tokens:
+        name, value = _named_value(token)
+        yield f"{prefix}^{name}", scale * value
+
+
+def _named_value(token: str) -> tuple[str, float]:
+    name, colon, value = token.partition(":")
+    number = parse_number(value) if colon else 1.0
+    if not name or number is None:
+        raise BadRow(f"{token!r} is not name or name:value")
+    return name, number
+
+
+Label = str | int | float
+NumberedLine = tuple[int, bytes]
+
+SHARED = ("shared", "***shared***")
+DEFINITION = ("label", "***label***")
+BEGINNING = re.compile(r"(?:shared|\*\*\*shared\*\*\*|[^\s|,;]+:[-+.0-9e]+)\s+(?:'\S*\s*)?")
+
+
+class Rated(NamedTuple):
+    """The features of an example: those of all its classes, and those of each."""
+
+    attributes: dict[str, float]
+    ratings: dict[Label, dict[str, float]]
+
+
+def vw_ldf_reader(lines: Lines, names: Names) -> Reader:
+    """Read Vowpal Wabbit's label-dependent features, a line for each class of an example.
+
+    A line is ``class[:cost] ['tag]|namespace features``, and an empty one ends an example. The
+    features of a class are the ratings that it gets, each by the sub-expert ``namespace^name``;
+    those of a first line ``shared |`` are attributes of the example. The right class is the one of
+    lowest cost; without costs there is none.
+    """
+
+    def gather(entries: Sequence[Rated]) -> Rows:
+        rows = names.gather([entry.attributes for entry in entries])
+        return replace(rows, ratings=Ratings.from_sparse_rows([entry.ratings for entry in entries]))
+
+    return Reader("line", examples(lines), parse_example, gather, names.vocabulary)
+
+
+def begins_ldf(line: str) -> bool:
+    """Whether a first line is one of them: ``shared`` or ``class:cost`` stands before a ``|``."""
+    head, bar, _ = line.partition("|")
+    return bool(bar) and BEGINNING.fullmatch(head) is not None
+
+
+def examples(lines: Lines) -> Iterator[tuple[int, list[NumberedLine]]]:
+    """Yield the lines of each example, with the number of its first."""
+    example = list[NumberedLine]()
+    for number, line in lines:
+        if line.strip():
+            example.append((number, line))
+        elif example:
+            yield example[0][0], example
+            example = []
+    if example:
+        yield example[0][0], example
+
+
+def parse_example(lines: Sequence[NumberedLine]) -> Example:
+    """Read the lines of one example.
+
+    Examples
+    --------
+    >>> parse_example([(1, b"shared |w free"), (2, b"spam:0 | a:0.9"), (3, b"work:1 | a b")])
+    Example(label='spam', entry=Rated(attributes={'w^free': 1.0}, ratings={'spam': {'^a': 0.9}, \
+'work': {'^a': 1.0, '^b': 1.0}}), weight=1.0)
+    """
+    (first, _), example, costs = lines[0], Rated({}, {}), dict[Label, float]()
+    for number, line in lines:
+        try:
+            _add(line, example, costs, is_first=number == first)
+        except BadRow as fault:
+            raise fault if number == first else BadRow(f"in line {number}, {fault}") from None
+    return Example(_right(example.ratings, costs), example)
+
+
+def _add(line: bytes, example: Rated, costs: dict[Label, float], *, is_first: bool) -> None:
+    """Add what a line says to its example."""
+    tokens, features = parse_line(line)
+    if len(tokens) != 1:
+        raise BadRow(
+            f"{' '.join(tokens)!r} stands before the features, where 'shared' or a class should, "
+            "as in 'class:cost | features'"
+        )
+    if tokens[0] not in SHARED:
+        label, cost = _label_and_cost(tokens[0])
+        _require_new(label, example.ratings)
+        example.ratings[label] = features
+        costs.update({} if cost is None else {label: cost})
+    elif is_first:
+        example.attributes.update(features)
+    else:
+        raise BadRow("'shared' does not stand in the first line of its example")
+
+
+def _label_and_cost(token: str) -> tuple[Label, float | None]:
+    label, colon, cost = token.partition(":")
+    number = parse_number(cost) if colon else None
+    if not label or (colon and (number is None or not abs(number) <= LARGEST)):
+        raise BadRow(f"{token!r} is not class or class:cost, the cost a finite number")
+    if label in DEFINITION:
+        raise BadRow(
+            f"{token!r} begins a definition of labels, which are not read: write features out"
+        )
+    return parse_label(label), number
+
+
+def _require_new(label: Label, known: Mapping[Label, object]) -> None:
+    if label in known:
+        raise BadRow(f"the class {label!r} stands twice in its example")
+    if any(isinstance(label, str) != isinstance(other, str) for other in known):
+        raise BadRow(f"of the class {label!r} and those before, one is text and one a number")
+
+
+def _right(ratings: Mapping[Label, object], costs: Mapping[Label, float]) -> Label | None:
+    """Return the class of lowest cost, None if no class has one."""
+    if not ratings:
+        raise BadRow("the example has no class")
+    if not costs:
+        return None
+    if len(costs) < len(ratings):
+        raise BadRow("some classes of the example have a cost, others none")
+    lowest = min(costs.values())
+    right = [label for label, cost in costs.items() if cost == lowest]
+    if len(right) > 1:
+        raise BadRow(f"the classes {right[0]!r} and {right[1]!r} have the same lowest cost")
+    return right[0]

@@ -1,0 +1,278 @@
+"""Rows: what every reader yields and every kernel reads, the names of their features.
+
+And the shape of images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from math import isqrt
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.ratings import Ratings
+from kesler.data.sparse_rows import SparseRows, as_float32, joined
+from kesler.errors import KeslerError
+
+MAX_FEATURES = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(SparseRows):
+    """A block of rows in compressed form: row i holds entries indptr[i] to indptr[i + 1].
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_rows + 1,)
+        Where each row begins and ends.
+    indices : int32 array of shape (n_entries,)
+        The feature of each entry, each at most once in a row; but that of all that were never seen.
+    values : float32 array of shape (n_entries,)
+        Its value; finite.
+    n_features : int
+        Number of features known; every index is below it.
+    dense : bool
+        True if each row lists every feature, zeros included (an array or a numeric table); False
+        if what is not listed is zero (text, counts).
+    ratings : Ratings or None, default None
+        What sub-experts say of the classes in each row, if there are any.
+
+    Examples
+    --------
+    >>> rows = Rows.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> len(rows), rows.n_features, rows.without_zeros().indices.tolist()
+    (2, 2, [1, 0])
+    """
+
+    n_features: int
+    dense: bool
+    ratings: Ratings | None = None
+
+    def __getitem__(self, rows: slice) -> Rows:
+        """Return a run of consecutive rows, as views."""
+        ratings = None if self.ratings is None else self.ratings[rows]
+        return replace(SparseRows.__getitem__(self, rows), ratings=ratings)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return len(self), self.n_features
+
+    @property
+    def n_sub_experts(self) -> int:
+        """Number of sub-experts known, 0 if there are no ratings."""
+        return 0 if self.ratings is None else self.ratings.n_sub_experts
+
+    @staticmethod
+    def from_dense(values: npt.ArrayLike) -> Rows:
+        """Rows of a 2-D array (n_rows, n_features), zeros listed; the values as float32."""
+        array = _own(np.ascontiguousarray(values, dtype=np.float32))
+        n_rows, n_features = array.shape
+        indices = np.tile(np.arange(n_features, dtype=np.int32), n_rows)
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * n_features
+        return Rows(indptr, indices, array.reshape(-1), n_features, dense=True)
+
+    @staticmethod
+    def from_sparse(matrix: Any) -> Rows:
+        """Rows of a scipy sparse matrix (n_rows, n_features), columns in order within each row."""
+        from scipy import sparse
+
+        csr = sparse.csr_array(matrix)
+        if csr.shape[1] > MAX_FEATURES:
+            raise KeslerError(f"X has {csr.shape[1]} columns; Kesler takes at most {MAX_FEATURES}")
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        return Rows(
+            _own(csr.indptr.astype(np.int64, copy=False)),
+            _own(csr.indices.astype(np.int32, copy=False)),
+            _own(as_float32(csr.data)),
+            int(csr.shape[1]),
+            dense=False,
+        )
+
+    @staticmethod
+    def from_sparse_rows(
+        entries: Iterable[Mapping[int, float]], n_features: int, *, dense: bool = False
+    ) -> Rows:
+        """Rows from one mapping {feature index: value} a row; of more features if one says so."""
+        lengths, indices, values = [0], list[int](), list[float]()
+        for entry in entries:
+            indices.extend(entry)
+            values.extend(entry.values())
+            lengths.append(len(entry))
+        return Rows(
+            np.cumsum(lengths, dtype=np.int64),
+            np.array(indices, dtype=np.int32),
+            as_float32(_numbers(values)),
+            max(n_features, 1 + max(indices, default=-1)),
+            dense,
+        )
+
+    @staticmethod
+    def empty(n_rows: int) -> Rows:
+        """Rows without features."""
+        none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+        return Rows(np.zeros(n_rows + 1, dtype=np.int64), *none, 0, dense=False)
+
+    @staticmethod
+    def concatenate(pieces: Sequence[Rows]) -> Rows:
+        """Rows of all the pieces, of which there is at least one, copied."""
+        ratings = [piece.ratings for piece in pieces if piece.ratings is not None]
+        return Rows(
+            joined([piece.indptr for piece in pieces]),
+            np.concatenate([piece.indices for piece in pieces]),
+            np.concatenate([piece.values for piece in pieces]),
+            max(piece.n_features for piece in pieces),
+            pieces[0].dense,
+            Ratings.concatenate(ratings) if ratings else None,
+        )
+
+    def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
+        """Rows of these numbers, in this order, copied."""
+        ratings = None if self.ratings is None else self.ratings.take(numbers)
+        return replace(SparseRows.take(self, numbers), ratings=ratings)
+
+    def with_constant(self, value: float) -> Rows:
+        """Rows with one feature more, number 0, of the same value in each: the others move up."""
+        starts = self.indptr[:-1]
+        return replace(
+            self,
+            indptr=self.indptr + np.arange(len(self) + 1),
+            indices=np.insert(self.indices + np.int32(1), starts, 0),
+            values=np.insert(self.values, starts, np.float32(value)),
+            n_features=self.n_features + 1,
+        )
+
+    def with_unseen_as(self, unseen: int) -> Rows:
+        """Rows with all features from `unseen` on as that one, as often as there are such."""
+        if self.n_features <= unseen:
+            return self
+        indices = np.minimum(self.indices, np.int32(unseen))
+        return replace(self, indices=indices, n_features=unseen + 1)
+
+    def require_finite(self, first_row: int = 0) -> None:
+        """Raise a sentence that names the first row with NaN or infinity, if there is one."""
+        entry = self.first_odd()
+        if entry is not None:
+            raise KeslerError(
+                f"row {first_row + self.list_of(entry)}, feature {self.indices[entry]} is NaN, "
+                "infinity or too large for float32: fill, drop or rescale such values before "
+                "learning"
+            )
+
+
+def _numbers(values: list[Any]) -> npt.NDArray[Any]:
+    """Return values as an array of numbers; text that looks like a number is none."""
+    try:
+        array = np.array(values) if values else np.empty(0)
+    except ValueError:  # a list among the values
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        odd = next((v for v in values if not isinstance(v, Real)), values[0])
+        raise KeslerError(f"{odd!r} ({type(odd).__name__}) is not a number that float32 can hold")
+    return array
+
+
+def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array, copied if it is read-only (a memory map): kernels take writable ones."""
+    return array if array.flags.writeable else array.copy()
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The names of the features, numbered in the order in which they are seen.
+
+    Parameters
+    ----------
+    indices : dict of str to int
+        The number of each name; iterating it gives the names in order.
+    n_forgettings : int
+        How often names were taken back: numbers handed out before may have changed since.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.add("price"), vocabulary.add("free"), vocabulary.add("price")
+    (0, 1, 0)
+    >>> vocabulary.names
+    ['price', 'free']
+    """
+
+    indices: dict[str, int] = field(default_factory=dict)
+    n_forgettings: int = field(default=0, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Vocabulary:
+        """Return a vocabulary of the names, in order."""
+        return cls({name: index for index, name in enumerate(names)})
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def names(self) -> list[str]:
+        """The names, by number."""
+        return list(self.indices)
+
+    def add(self, name: str) -> int:
+        """Return the number of a name, which joins the vocabulary if it is new."""
+        return self.indices.setdefault(name, len(self.indices))
+
+    def extend(self, names: Sequence[str]) -> None:
+        """Let names join, all of them new."""
+        self.indices.update(zip(names, range(len(self), len(self) + len(names)), strict=True))
+
+    def known(self, entry: Mapping[str, float]) -> dict[int, float]:
+        """Return the entry by number, without the names that are not in the vocabulary."""
+        indices = self.indices
+        return {indices[name]: value for name, value in entry.items() if name in indices}
+
+    def numbered(self, entry: Mapping[str, float]) -> dict[int, float]:
+        """Return the entry by number; names not in the vocabulary go on from its last.
+
+        Nothing joins: such a number says that the name was never seen, not which name it is.
+        """
+        indices, unseen = self.indices, count(len(self.indices))
+        return {
+            indices[name] if name in indices else next(unseen): value
+            for name, value in entry.items()
+        }
+
+    def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
+        """Return the entry by number; new names join the vocabulary."""
+        indices = self.indices
+        return {indices.setdefault(name, len(indices)): value for name, value in entry.items()}
+
+    def since(self, n_names: int) -> list[str]:
+        """Return the names from number `n_names` on, in time that only they take."""
+        return list(islice(reversed(self.indices), max(0, len(self) - n_names)))[::-1]
+
+    def forget_from(self, n_names: int) -> None:
+        """Take back the names from number `n_names` on."""
+        self.n_forgettings += 1
+        for name in self.since(n_names):
+            del self.indices[name]
+
+
+def image_shape_of(n_pixels: int, given: tuple[int, int] | None) -> tuple[int, int]:
+    """Return the rows and columns of images of so many pixels, square ones unless given.
+
+    Raises
+    ------
+    KeslerError
+        If no image of that shape has so many pixels.
+    """
+    side = isqrt(n_pixels)
+    rows, columns = (side, side) if given is None else map(int, given)
+    if rows < 1 or rows * columns != n_pixels:
+        said = "square images" if given is None else f"images of {rows}x{columns}"
+        raise KeslerError(
+            f"rows of {n_pixels} pixels are no {said}: say image_shape=(rows, columns)"
+        )
+    return rows, columns

@@ -1,0 +1,1 @@
+"""Evaluation: progressive validation, comparison of methods, metrics, mistake bounds, plots."""

@@ -1,0 +1,1 @@
+"""Plots: Display classes with the interface of scikit-learn's."""

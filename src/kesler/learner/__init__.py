@@ -1,0 +1,1 @@
+"""The learner: its state, its classes, one trial; kernel learners, ensembles, single events."""

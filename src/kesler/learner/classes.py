@@ -1,0 +1,213 @@
+"""The classes seen so far: their labels, numbered in the order in which they appeared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label, plain
+from kesler.errors import KeslerError
+
+OnNewClass = Literal["register", "learn", "inherit"]
+"""What the first instance of a class does.
+
+register : it makes the class known, and moves nothing (Fink et al. 2006; Crammer and Singer 2003).
+learn : it is learnt from too, from the weights that all begin with.
+inherit : it is learnt from, and its class begins with the weights of a virtual class, which takes
+    part in every trial as one more wrong class and is never predicted.
+"""
+
+# Types whose values can all be ordered among each other, numbers with numbers, text with text.
+SIMPLE = (bool, int, float, str, bytes)
+
+
+class ClassTable:
+    """Labels to numbers and back.
+
+    Parameters
+    ----------
+    labels : labels known from the start, in order.
+    n_virtual : the first so many numbers belong to classes that have no label and are never shown,
+        such as the threshold between relevant labels and others.
+    declared : all labels that there can be, in their order; None for any, as they sort.
+
+    Examples
+    --------
+    >>> table = ClassTable()
+    >>> table.encode(["spam", "work", "spam"]).tolist(), table.labels
+    ([0, 1, 0], ['spam', 'work'])
+    >>> table.encode([3])
+    Traceback (most recent call last):
+    ...
+    kesler.errors.KeslerError: label 3 (int) cannot be ordered among labels like 'spam' (str): use \
+labels of one type
+    """
+
+    def __init__(
+        self,
+        labels: Iterable[Label] = (),
+        n_virtual: int = 0,
+        declared: Sequence[Label] | None = None,
+    ) -> None:
+        self.n_virtual = n_virtual
+        self.declared = None if declared is None else list(declared)
+        self.labels: list[Label] = list(labels)
+        self._codes: dict[Label, int] = {
+            label: code for code, label in enumerate(self.labels, start=n_virtual)
+        }
+        self._sorted: list[int] = []
+        self._by_code: npt.NDArray[Any] = np.empty(0, dtype=object)
+
+    def __len__(self) -> int:
+        return self.n_virtual + len(self.labels)
+
+    def encode(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
+        """Return the number of each label; new ones join, or none does if one is refused."""
+        for label in self._new(labels):
+            self._codes[label] = len(self)
+            self.labels.append(label)
+        return np.fromiter(map(self._codes.__getitem__, labels), np.int32, len(labels))
+
+    def known(self, labels: Sequence[Label]) -> npt.NDArray[np.int32] | None:
+        """Return the number of each label, or None if one has not been seen."""
+        try:
+            return np.array([self._codes[label] for label in labels], dtype=np.int32)
+        except (KeyError, TypeError):  # new, or not hashable
+            return None
+
+    def __contains__(self, label: object) -> bool:
+        return _is_hashable(label) and label in self._codes
+
+    def count_with(self, labels: Sequence[Label]) -> int:
+        """Return how many classes there would be with these labels; change nothing."""
+        return len(self) + len(self._new(labels))
+
+    def require_admissible(self, labels: Sequence[Label]) -> None:
+        """Raise the sentence that `encode` would raise; change nothing."""
+        self._new(labels)
+
+    def code(self, label: Label) -> int | None:
+        """Return the number of a label, or None if it has not been seen."""
+        try:
+            return self._codes.get(label)
+        except TypeError:  # not hashable
+            return None
+
+    @property
+    def order(self) -> list[int]:
+        """The numbers of the labels, in their order: that of `classes_`."""
+        if len(self._sorted) != len(self.labels):
+            labels: list[Any] = self.labels
+            key = None if self.declared is None else self.declared.index
+            self._sorted = [self._codes[label] for label in sorted(labels, key=key)]
+        return self._sorted
+
+    @property
+    def in_order(self) -> npt.NDArray[Any]:
+        """The labels, in their order, as an array of their common type: `classes_`."""
+        found: npt.NDArray[Any] = self.by_code[[code - self.n_virtual for code in self.order]]
+        return found
+
+    @property
+    def by_code(self) -> npt.NDArray[Any]:
+        """The labels by number, without the virtual ones, as an array of their common type."""
+        if len(self._by_code) != len(self.labels):
+            self._by_code = label_array(self.labels)
+        return self._by_code
+
+    def since(self, code: int) -> list[Label]:
+        """Return the labels from a number on."""
+        return self.labels[max(0, code - self.n_virtual) :]
+
+    def forget_from(self, code: int) -> None:
+        """Take back the labels from a number on."""
+        for label in self.since(code):
+            del self._codes[label]
+            self.labels.pop()
+
+    def _new(self, labels: Sequence[Label]) -> list[Label]:
+        """Return the labels that are not known, each once, after checking that they fit in."""
+        try:
+            new = [plain(label) for label in dict.fromkeys(labels) if label not in self._codes]
+        except TypeError:
+            unhashable = next(label for label in labels if not _is_hashable(label))
+            raise KeslerError(
+                f"label {unhashable!r} ({type(unhashable).__name__}) is not hashable: use numbers, "
+                "text or tuples"
+            ) from None
+        if self.declared is not None:
+            self._require_declared(new)
+            return new
+        for label in new:
+            _require_class(label)
+            _require_order(label, self.labels[0] if self.labels else new[0])
+        if not all(isinstance(label, SIMPLE) for label in new):
+            self._require_sortable(new)
+        return new
+
+    def _require_declared(self, new: list[Label]) -> None:
+        for label in new:
+            if label not in (self.declared or ()):
+                raise KeslerError(
+                    f"label {label!r} is not in the order that was declared, {self.declared}: "
+                    "name every label there, from the lowest to the highest"
+                )
+
+    def _require_sortable(self, new: list[Label]) -> None:
+        """Raise if labels that can each be ordered with the first can't with one another."""
+        labels: list[Any] = [*self.labels, *new]
+        try:
+            sorted(labels)
+        except TypeError as error:
+            raise KeslerError(
+                f"labels like {new[0]!r} cannot be ordered among each other ({error}): use labels "
+                "of one type"
+            ) from None
+
+
+def label_array(labels: Sequence[Label]) -> npt.NDArray[Any]:
+    """Return labels as an array of numbers or text, of objects where that would change one."""
+    if all(isinstance(label, SIMPLE) for label in labels):
+        array = np.array(labels)
+        if array.tolist() == list(labels):
+            return array
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _is_hashable(label: object) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
+def _require_class(label: Any) -> None:
+    if label is None or not _holds(lambda: label == label):  # NaN is not
+        raise KeslerError(f"label {label!r} is no class: leave out rows without a label")
+    if isinstance(label, float) and label % 1 != 0:
+        raise KeslerError(
+            f"Unknown label type: label {label!r} is a continuous number, and a class needs a "
+            "name: round or bin such numbers, make them text, or use a regressor"
+        )
+
+
+def _require_order(label: Any, reference: Any) -> None:
+    if not _holds(lambda: label < reference or reference < label or label == reference):
+        raise KeslerError(
+            f"label {label!r} ({type(label).__name__}) cannot be ordered among labels like "
+            f"{reference!r} ({type(reference).__name__}): use labels of one type"
+        )
+
+
+def _holds(comparison: Callable[[], Any]) -> bool:
+    """Whether a comparison can be made, and is true."""
+    try:
+        return bool(comparison())
+    except (TypeError, ValueError, ArithmeticError):
+        return False

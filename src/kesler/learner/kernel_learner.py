@@ -1,0 +1,217 @@
+"""The learner over a Mercer kernel: its hypotheses are sums of support vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+from kesler.learner.events import task_of_rows
+from kesler.learner.learner import Learner
+from kesler.learner.state import LINEAR
+from kesler.learner.support_vectors import SupportVectors
+from kesler.parts.hypotheses import Part, Shared, takes_ratings
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.preprocessing import Ranges
+from kesler.state.fields import Arrays
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROWS_AHEAD = 64
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelLearner(Learner):
+    """One learner over a Mercer kernel, in all else as :class:`~kesler.learner.learner.Learner`.
+
+    Parameters
+    ----------
+    parts, rule, classes, constant, answer, costs, preprocessing, half_life : as in `Learner`.
+    link, averaged, preconditioner, on_new_class : refused unless linear, False, Euclidean and
+        other than "inherit", since there are no weights.
+    kernel : the inner product of views.
+    dense : whether rows list every feature.
+    budget : the most support vectors that a part keeps, None for any number.
+
+    Notes
+    -----
+    A trial that moves adds its row to each part without a map, and to each part with one the view
+    of every class that moves: 4 bytes a feature if rows are dense, else 12 a non-zero, and 12 for
+    each hypothesis that moves.
+    """
+
+    has_weights = False
+
+    supports: SupportVectors = field(init=False)
+    kernel: MercerKernel
+    dense: bool
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        self._require_no_weights()
+        self.budget = require_budget(self.budget)
+        super().__post_init__()
+
+    def _require_no_weights(self) -> None:
+        """Raise if something is asked for that only weights have."""
+        rule, link, preconditioner = self.rule, self.link, self.preconditioner
+        if self.averaged or link != LINEAR or rule.update is not None:
+            asked = f"link={link!r}" if link != LINEAR else "averaged=True"
+            raise KeslerError(
+                f"{asked if rule.update is None else repr(rule)} is of weights, and over a kernel "
+                "there are none: leave it out, or the kernel"
+            )
+        if not preconditioner.is_euclidean or rule.preconditioner is not None:
+            raise KeslerError(
+                f"{rule.preconditioner or preconditioner!r} gives each weight a step size, and "
+                "over a kernel there "
+                'are no weights: choose preconditioner="euclidean" and a rule that goes with it, '
+                "or leave "
+                "the kernel out"
+            )
+        if self.on_new_class == "inherit":
+            raise KeslerError(
+                'on_new_class="inherit" gives a class the weights of a virtual one, and over a '
+                "kernel "
+                'there are none: choose on_new_class="learn" or "register"'
+            )
+        if takes_ratings(self.parts):
+            raise KeslerError(
+                "ratings by sub-experts are combined by weights, and with a kernel there are none: "
+                "leave the kernel out, or the sub-experts"
+            )
+        if any(isinstance(part, Shared) and part.begins_at for part in self.parts):
+            raise KeslerError(
+                "begins_at is of weights, and over a kernel there are none: leave it out, or the "
+                "kernel"
+            )
+        by_distance = goes_by_distance(self.kernel, self.parts)
+        if isinstance(self.preprocessing, Ranges) and not by_distance:
+            raise KeslerError(
+                f"{self.preprocessing!r} changes the units of rows that were learnt from, and "
+                "neither a kernel that is given whole vectors nor a feature map can follow: choose "
+                'preprocessing="z-scores", or the kernel "rbf" and hypotheses without a map, '
+                '"multi" for instance'
+            )
+
+    @property
+    def sigma(self) -> float | None:
+        """The sigma that distances have led to, None if they have none to lead to."""
+        return self.kernel.share * self.supports.median or None
+
+    @property
+    def n_support_vectors(self) -> list[int]:
+        """How many support vectors each part has."""
+        return self.supports.in_use()
+
+    def _run(self, task: Any) -> None:
+        """Run the trials, some rows at a time, after making room for all that they may add."""
+        indptr = task.arrays.rows.indptr
+        n_rows, start = len(indptr) - 1, 0
+        while start < n_rows:
+            stop = min(n_rows, start + self._reserve_ahead(indptr, start))
+            whole = stop - start == n_rows
+            super()._run(task if whole else task_of_rows(task, slice(start, stop)))
+            start = stop
+
+    def _reserve_ahead(self, indptr: npt.NDArray[np.int64], start: int) -> int:
+        """Make room for the support vectors of some rows from `start` on; return how many rows."""
+        n_moved, n_groups = self._most_moved(), self._most_groups()
+        per_trial = n_moved if self._maps else 1
+        n_ahead = max(ROWS_AHEAD, max(self.supports.in_use()) // (4 * per_trial))
+        lengths = np.diff(indptr[start : start + n_ahead + 1])
+        n_supports = per_trial * len(lengths)
+        n_values = per_trial * int(lengths.sum())
+        entries = n_moved * n_groups * len(lengths)
+        if self.supports.reserve(n_supports, entries, n_values, int(lengths.max())):
+            self._bind()
+        return len(lengths)
+
+    def _most_moved(self) -> int:
+        """Return how many classes a trial may move: those of one constraint, or all."""
+        one_constraint = self.rule.constraints in ("predicted", "worst")
+        return 2 if one_constraint else len(self.classes)
+
+    def _most_groups(self) -> int:
+        """Return how many hypotheses of one part a class may have."""
+        counts = [len(groups) for classes in self.memberships for groups in classes]
+        return max(1, max(counts, default=1))
+
+    def _why_dense(self) -> tuple[str, str] | None:
+        """Return what looks at zeros, and what would not; None if nothing does."""
+        if self.kernel.of == "vectors":
+            return (
+                f"the kernel {self.kernel!r} is given whole vectors",
+                "one made by mercer_kernel(of='products')",
+            )
+        return super()._why_dense()
+
+    # ---- room, binding and saving -----------------------------------------------------------
+
+    def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
+        """Begin without support vectors, then make room for their features."""
+        if "supports" in vars(self):
+            self.supports.make_room_for_features(feature_capacity)
+        else:
+            share, dense = self.kernel.share, self.dense
+            self.supports = SupportVectors(
+                len(self.parts), feature_capacity, in_panels=dense, share=share
+            )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the arrays as our own, those of support vectors too."""
+        super().__setstate__(state)
+        self.supports.own()
+
+    def _other_arrays(self) -> Arrays:
+        return self.supports.arrays(self.n_features)
+
+    def _restore_others(self, arrays: Arrays) -> None:
+        n_hypotheses = [self._width(i) for i in range(len(self.parts))]
+        self.supports.restore(arrays, self.n_features, n_hypotheses)
+
+    @cached_property
+    def _kernels(self) -> ModuleType:
+        from kesler.compiled.kernels import kernel_trial
+
+        return kernel_trial
+
+    def _bound_weights(self) -> Any:
+        from kesler.compiled.kernels.supports import kernel_addresses
+
+        single, double = kernel_addresses(self.kernel.k, self.kernel.of)
+        return self.supports.bound(
+            single=single,
+            double=double,
+            budget=self.budget or 0,
+            in_panels=self.dense,
+            parameters=[*self.kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4],
+        )
+
+
+def goes_by_distance(kernel: MercerKernel | None, parts: Sequence[Part]) -> bool:
+    """Whether rows are only compared with rows, so that units of features may change at any time.
+
+    What "auto" stands for in the preprocessing of dense rows hangs on it.
+    """
+    mapped = any(part.feature_map is not None for part in parts)
+    return kernel is not None and kernel.of == "products" and not mapped
+
+
+def require_budget(budget: Any) -> int | None:
+    """Return a budget; raises KeslerError unless it is None or a whole number above 0."""
+    if budget is None:
+        return None
+    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+        raise KeslerError(
+            f"budget={budget!r} must be a whole number from 1 on, or None: it is the most support "
+            "vectors that are kept"
+        )
+    return int(budget)

@@ -1,0 +1,582 @@
+"""The learner: where hypotheses, maps, rule and classes meet in one compiled trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label
+from kesler.data.rows import MAX_FEATURES, Rows
+from kesler.errors import KeslerError
+from kesler.learner.calibration import probabilities
+from kesler.learner.classes import OnNewClass
+from kesler.learner.combinations import (
+    require_conceivable,
+    require_forgettable,
+    require_measurable,
+    require_priceable,
+    require_rest,
+)
+from kesler.learner.events import (
+    NO_PROBABILITIES,
+    NO_SCORES,
+    Event,
+    RowBuffer,
+    encoded_targets_of,
+    no_ratings,
+    no_targets,
+    task_of,
+    task_of_rows,
+)
+from kesler.learner.state import STATISTICS, LearnerState, layers_of
+from kesler.learner.targets import Answers
+from kesler.parts.constraints import requirement_code, selection_code
+from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
+from kesler.parts.links import require_compatible
+from kesler.parts.links.link import CustomLink, Linear
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.state.capacity import aligned_zeros
+from kesler.state.fields import bind
+from kesler.state.records import LearnerRecord, TableWeights
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+@dataclass(eq=False, repr=False)
+class Learner(LearnerState):
+    """One learner: its trials, and the memory that they move.
+
+    Parameters
+    ----------
+    parts, rule, classes, constant, answer, link, averaged, costs, preconditioner, new classes, \
+preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
+
+    Raises
+    ------
+    KeslerError
+        If rule, link, preconditioner, average, costs, new classes and ordered hypotheses do not go
+        together; the sentence says why.
+
+    Notes
+    -----
+    Threads: kernels run without Python's lock, and each learns or predicts alone, so that one
+    thread may predict while another learns.
+    """
+
+    def __post_init__(self) -> None:
+        require_compatible(self.link, self.rule, averaged=self.averaged)
+        require_measurable(self.preconditioner, self.rule, self.link, self.parts)
+        require_priceable(self.costs, self.rule)
+        require_rest(self.rule, self.link, self.answer)
+        require_conceivable(self.on_new_class, self.rule, self.link, self.costs, self.answer)
+        require_forgettable(self.half_life, self.rule, self.link, averaged=self.averaged)
+        super().__post_init__()
+        self._require_thresholds()
+
+    # ---- trials -----------------------------------------------------------------------------
+
+    def learn(
+        self,
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
+        scores: npt.NDArray[np.float32] = NO_SCORES,
+        probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Run one trial a row; return the class number predicted in each, and those of the labels.
+
+        Either every row is learnt or, if a row or a label is refused, none.
+
+        Parameters
+        ----------
+        rows : the instances; of an event, the one, that of this learner.
+        labels : the labels that the answers name, one answer after the other.
+        weights : of the rows, above 0; None for 1.
+        answers : makes the answers of the numbers of these labels.
+        scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
+            was given before its answer was given, of the classes known by then.
+        probabilities : of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2); is filled with the
+            probabilities, before the answer was given, of the class predicted and of the answer,
+            NaN if it was not known, and of each class known by then.
+
+        Returns
+        -------
+        Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
+        """
+        self._require_weighable(weights)
+        with self.lock:
+            found = self._learn(
+                self._prepare(rows), labels, weights, answers, scores, probabilities
+            )
+            self._require_finite_steps()
+        return found
+
+    def _learn(
+        self,
+        rows: Rows | RowBuffer,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float64],
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        codes, blocks = self._meet(rows, labels)
+        if self.averaged:
+            self._forget_mean()
+        encoded = encoded_targets_of(answers(codes), weights, self._class_capacity)
+        task = task_of(blocks, encoded, len(rows), scores, probabilities)
+        self._run(task)
+        return task.arrays.predictions, codes
+
+    def learn_event(self, label: Label) -> int | None:
+        """Learn this learner's event, under its lock, if that asks for nothing new.
+
+        The short way of an answer that names one class: what `learn` does, without the steps of
+        Python that only classes not seen, and features for which there is no room, ask for.
+
+        Returns
+        -------
+        The class number predicted, or None if nothing was learnt, since they do.
+        """
+        code, row_buffer = self.classes.code(label), self._lay_out(self.event)
+        if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
+            return None
+        self._count(row_buffer.n_features, 0)
+        if self.averaged:
+            self._forget_mean()
+        task = row_buffer.trial(code, self._class_capacity)
+        self._run(task)
+        self._require_finite_steps()
+        return int(task.arrays.predictions[0])
+
+    def _run(self, task: Any) -> None:
+        """Run the trials, for whose classes, groups and features there is room."""
+        self._kernels.learn(self._kernel_arguments.address, task.address)
+        # Trials stop where there is no room for entries.
+        while self.sparse is not None and self.sparse.n_done < len(task.arrays.predictions):
+            task = task_of_rows(task, slice(self.sparse.n_done, None))
+            self.sparse.reserve_as_asked()
+            self._bind()
+            self._kernels.learn(self._kernel_arguments.address, task.address)
+
+    def _meet(
+        self, rows: Rows | RowBuffer, labels: Sequence[Label]
+    ) -> tuple[npt.NDArray[np.int32], Any]:
+        """Make room for rows and labels; return the labels' numbers, and rows as kernels take them.
+
+        Labels are not kept if they, or what the rows say of classes, are refused.
+        """
+        n_before = len(self.classes)
+        codes = self.classes.known(labels)
+        if (
+            codes is not None
+            and rows.ratings is None
+            and self._has_capacity(n_before, rows.n_features)
+        ):
+            self._count(rows.n_features, 0)
+            return codes, self._blocks(rows)
+        try:
+            codes = self.classes.encode(labels)
+            blocks = self._blocks(rows)
+            joined = self._groups_of_new(n_before)
+            self.reserve(len(self.classes), rows.n_features, rows.n_sub_experts)
+            self._price(n_before)
+            self._join(joined)
+        except BaseException:
+            self.classes.forget_from(n_before)
+            raise
+        if len(self.classes) > n_before:
+            self._place_ranks()
+        return codes, blocks
+
+    def _blocks(self, rows: Rows | RowBuffer) -> Any:
+        """Return rows as the kernels take them, with ratings for the classes seen by now."""
+        if isinstance(rows, RowBuffer):
+            return rows.rows
+        ratings = rows.ratings
+        if ratings is None:
+            return self._kernels.Blocks(rows.indptr, rows.indices, rows.values, no_ratings())
+        self.classes.require_admissible(ratings.labels)
+        vectors = ratings.vectors
+        given = self._kernels.Ratings(
+            ratings.starts,
+            ratings.numbers_of_rated(self.classes.code),
+            vectors.indptr,
+            vectors.indices,
+            vectors.values,
+        )
+        return self._kernels.Blocks(rows.indptr, rows.indices, rows.values, given)
+
+    def measure(
+        self,
+        rows: Rows,
+        labels: Sequence[Label],
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        squared_lengths: npt.NDArray[np.float64],
+        exponent: float = 2.0,
+    ) -> npt.NDArray[np.float64]:
+        """Go through trials of classes that have been seen without moving; return their margins.
+
+        Parameters
+        ----------
+        rows, labels, answers : as in `learn`.
+        squared_lengths : of shape (2,); is raised to the largest squared length of a view, and of
+            the difference of two views that an answer compares.
+        exponent : of the norm in which such differences are measured.
+
+        Returns
+        -------
+        How far the scores of the worst pair of classes in each row are apart the right way,
+        infinite where the answer compares none; shape (n_rows,).
+        """
+        from kesler.compiled.trial.measures import measure
+
+        margins = np.empty(len(rows))
+        bound = self._record
+        learner = bound._replace(
+            rule=bound.rule._replace(
+                selection=np.int64(selection_code("all")),
+                requires=np.int64(requirement_code("norms")),
+            ),
+            link=bound.link._replace(exponent=np.float64(exponent), factor=np.float64(1.0)),
+            preconditioner=bound.preconditioner._replace(kind=np.int64(0), unit=np.int64(0)),
+        )
+        blocks = self._blocks(self._prepare(rows))
+        encoded = encoded_targets_of(
+            answers(self.classes.encode(labels)), None, self._class_capacity
+        )
+        measure(learner, blocks, encoded, margins, squared_lengths)
+        return margins
+
+    def recompute(self) -> None:
+        """Compute anew what maps read of statistics that were put together from parts."""
+        if self.n_pooled:
+            from kesler.compiled.trial.recompute import recompute
+
+            recompute(self._record)
+
+    def rewind(self) -> None:
+        """Forget what was seen, but not what was learnt: the same rows are then new once more."""
+        for name, array in self.stored.items():
+            if name == "counts" or name.startswith(("statistics.", "preprocessing.")):
+                array[:] = np.zeros(1, array.dtype)[0]
+
+    def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
+        """Return the class number of highest score of each row, changing nothing."""
+        return self._predict(rows, NO_SCORES)
+
+    def scores(self, rows: Rows | Event) -> npt.NDArray[np.float32]:
+        """Return the score of each known class, by number, shape (n_rows, n_classes)."""
+        with self.lock:
+            scores = np.empty((len(rows), self.n_known), dtype=np.float32)
+            self._predict(rows, scores)
+        return scores
+
+    def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
+        """Return the probability of each known class, by number, shape (n_rows, n_classes)."""
+        with self.lock:
+            return probabilities(self.scores(rows), self.stored["calibration"])
+
+    def _predict(
+        self, rows: Rows | Event, scores: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.int32]:
+        with self.lock:
+            known = self._prepare(rows, unseen=self.n_features)
+            if isinstance(known, RowBuffer):
+                task = known.scoring(scores)
+            else:
+                task = task_of(self._blocks(known), no_targets(), len(rows), scores)
+            self._kernels.predict(self._reader_arguments.address, task.address)
+            found: npt.NDArray[np.int32] = task.arrays.predictions
+        return found
+
+    @cached_property
+    def _row_buffer(self) -> RowBuffer:
+        return RowBuffer(self.constant, keeps_zeros=self._looks_at_zeros is not None)
+
+    @cached_property
+    def _looks_at_zeros(self) -> tuple[str, str] | None:
+        return self._why_dense()
+
+    def _prepare(self, rows: Rows | Event, *, unseen: int = MAX_FEATURES) -> Rows | RowBuffer:
+        """Return the rows as the kernels read them: zeros listed only where a map looks at them.
+
+        Features from number `unseen` on become that one, and sub-experts not seen likewise.
+        """
+        if isinstance(rows, Event):
+            return self._lay_out(rows, unseen)
+        self._require_ratings(rows)
+        self._require_dense(rows)
+        if self.constant:
+            rows = rows.with_constant(self.constant)
+        rows = rows.with_unseen_as(unseen)
+        if rows.ratings is not None:
+            ratings = rows.ratings.without_zeros()
+            if unseen < MAX_FEATURES:
+                ratings = ratings.with_unseen_as(self.n_sub_experts)
+            rows = replace(rows, ratings=ratings)
+        return rows.without_zeros() if self._looks_at_zeros is None else rows
+
+    def _lay_out(self, event: Event, unseen: int = MAX_FEATURES) -> RowBuffer:
+        """Return an event as the kernels read it, as `_prepare` returns rows."""
+        self._require_ratings(event)
+        self._require_dense(event)
+        self._row_buffer.put(event, unseen)
+        return self._row_buffer
+
+    def _require_dense(self, rows: Rows | Event) -> None:
+        """Raise if rows leave out zeros, and something looks at them."""
+        if self._looks_at_zeros is not None and not rows.dense:
+            looking, other = self._looks_at_zeros
+            raise KeslerError(
+                f"{looking}, so it cannot be used with sparse rows, whose zeros are not listed: "
+                f"give dense rows or choose another, {other} for instance"
+            )
+
+    def _require_weighable(self, weights: npt.NDArray[np.float64] | None) -> None:
+        """Raise if rows have weights that the rule would not notice."""
+        if self.rule.update is not None and weights is not None and not (weights == 1).all():
+            raise KeslerError(
+                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
+                "sample_weight out, or choose a quasi-additive algorithm"
+            )
+
+    def _require_ratings(self, rows: Rows | Event) -> None:
+        """Raise unless rows bring ratings if, and only if, a part looks at them."""
+        if rows.ratings is None and self.takes_ratings:
+            raise KeslerError(
+                "this learner has sub-experts, but the rows bring no ratings: give "
+                "kesler.Ratings, or mappings {label: ratings}, or choose other hypotheses"
+            )
+        if rows.ratings is not None and not self.takes_ratings:
+            raise KeslerError(
+                "the rows bring ratings by sub-experts, but no part of this learner looks at them: "
+                "choose hypotheses='sub-experts', or add Shared(SubExperts()) to the list"
+            )
+
+    def _why_dense(self) -> tuple[str, str] | None:
+        """Return what looks at zeros, and what would not; None if nothing does."""
+        looking = next((m for m in self._maps if not m.zero_at_zero), None)
+        if looking is not None:
+            return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if self.preprocessing is not None and not self.preprocessing.zero_at_zero:
+            return f"the preprocessing {self.preprocessing!r} is not zero at zero", "'counts'"
+        return None
+
+    @cached_property
+    def _not_finite(self) -> npt.NDArray[np.int64]:
+        """The count of steps that were not taken: a view, since every event looks at it."""
+        return self.stored["counts"]["n_not_finite"]
+
+    def _require_finite_steps(self) -> None:
+        if self._not_finite[0]:
+            self._not_finite[0] = 0
+            raise KeslerError(
+                f"a step of the rule {self.rule!r}, a score, or what a feature map made of a row "
+                "was no number that float32 can hold; such steps were not taken: use a capped rule "
+                "such as pa1, rescale the features, or mend the map"
+            )
+
+    # ---- ranks ------------------------------------------------------------------------------
+
+    @property
+    def thresholds(self) -> npt.NDArray[np.float32] | None:
+        """Where one known rank ends and the next begins, in order; None without ordered parts."""
+        ordered = [i for i, part in enumerate(self.parts) if isinstance(part, Ordered)]
+        if not ordered:
+            return None
+        with self.lock:
+            above_first = 1 + self.stored["ranks.order"][1 : self.n_known]
+            weights = self._reader.weights.values[0]
+            total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
+        factor = np.float32(self.constant * self.scale)
+        thresholds: npt.NDArray[np.float32] = -factor * total
+        return thresholds
+
+    def _require_thresholds(self) -> None:
+        if not any(isinstance(part, Ordered) for part in self.parts):
+            return
+        if self.answer != "rank":
+            raise KeslerError(
+                "Ordered hypotheses need classes that have an order: use OnlineOrdinalClassifier, "
+                "or PerClass, Shared and Grouped hypotheses"
+            )
+        if not isinstance(self.link, Linear):
+            raise KeslerError(
+                f"Ordered hypotheses have no {self.link!r}: use the linear link, or PerClass, "
+                "Shared and Grouped hypotheses"
+            )
+        if not self.constant:
+            raise KeslerError(
+                "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
+                "of the constant feature: give an intercept above 0"
+            )
+
+    # ---- binding to the kernels -------------------------------------------------------------
+
+    @cached_property
+    def _kernels(self) -> ModuleType:
+        # Imported on first use: Numba takes longer to import than the rest of Kesler.
+        if self.sparse is not None:
+            from kesler.compiled.weights import sparse_trial
+
+            return sparse_trial
+        from kesler.compiled.trial import weight_trial
+
+        return weight_trial
+
+    @cached_property
+    def _record(self) -> Any:
+        """All that trials read and move, as the kernels take it."""
+        values = self.stored | self._settings | self._described_parts()
+        return bind(LearnerRecord, values, weights=self._bound_weights())
+
+    def _bound_weights(self) -> Any:
+        """Return the weights, as the kernels take them."""
+        if self.sparse is not None:
+            return self.sparse.bound()
+        weights, states = self.stored["weights.values"], self.stored["weights.states"]
+        given = {
+            "flat": weights.reshape(-1),
+            "flat_states": states.reshape(len(states), weights.size),
+            "initial": [getattr(part, "begins_at", 0.0) for part in self.parts],
+            "given_sums": np.zeros(self._feature_capacity if self.takes_ratings else 0),
+        }
+        stored = {n.removeprefix("weights."): a for n, a in self.stored.items()}
+        return bind(TableWeights, stored | given)
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        """What follows from what the learner is made of alone, by the names of its record."""
+        shrinkage, floor, pseudo_rows = self._smoothing
+        half_life = self.half_life
+        return {
+            "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
+            "settings.is_calibrated": self.answer != "levels",
+            "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
+            "statistics.shrinkage": shrinkage,
+            "statistics.floor": floor,
+            "statistics.pseudo_rows": pseudo_rows,
+            "statistics.prior": self.constant,
+            "decay.growth": 1.0 if half_life is None else 2.0 ** (1 / half_life),
+            **self._described_rule(),
+            **self._described_geometry(),
+        }
+
+    def _described_parts(self) -> dict[str, Any]:
+        starts, members = self._member_lists()
+        columns = zip(*map(self._describe_part, range(len(self.parts))), strict=True)
+        names = ("kind", "map", "statistic", "offset", "width")
+        return {
+            **{f"parts.{name}": column for name, column in zip(names, columns, strict=True)},
+            "parts.map_parameters": [_map_parameters(part) for part in self.parts],
+            "parts.member_starts": starts,
+            "parts.members": members,
+        }
+
+    def _described_rule(self) -> dict[str, Any]:
+        from kesler.compiled.trial.rules import algorithm_address, gradient_address, rule_address
+
+        one_per_class = self.answer == "class" and self.parts == [PerClass()]
+        rule = self.rule.for_hypotheses(one_per_class=one_per_class)
+        update = self.rule.update
+        return {
+            "rule.address": rule_address(rule.steps),
+            "rule.selection": selection_code(rule.constraints),
+            "rule.requires": requirement_code(rule.requires),
+            "rule.gradient": gradient_address(rule.gradient),
+            "rule.parameters": rule.parameters,
+            "algorithm.address": 0 if update is None else algorithm_address(update),
+        }
+
+    def _described_geometry(self) -> dict[str, Any]:
+        """Return how weights follow from what is learnt, and rows from what is given."""
+        from kesler.compiled.weights.preconditioners import rate_address
+
+        kind, unit, evidence_rule = self.preconditioner.codes
+        part = self.preprocessing
+        return {
+            "link.address": self._link_address(),
+            "link.scale_source": self._scale_code,
+            "link.parameters": self.link.parameters,
+            "link.exponent": self.link.exponent or 2.0,
+            "link.factor": self.link.factor,
+            "preconditioner.kind": kind,
+            "preconditioner.unit": unit,
+            "preconditioner.evidence_rule": evidence_rule,
+            "preconditioner.parameter": next(iter(self.preconditioner.parameters), 0.0),
+            "preconditioner.address": rate_address(self.preconditioner.function),
+            "preconditioner.parameters": self.preconditioner.parameters,
+            "preprocessing.method": 0 if part is None else part.method,
+            "preprocessing.n_constant": bool(self.constant),
+            "preprocessing.parameters": () if part is None else part.parameters,
+        }
+
+    @cached_property
+    def _reader(self) -> Any:
+        """What predicts: the learner itself or, with an average, the mean of its weights."""
+        if not self.averaged:
+            return self._record
+        values, states = self.weights, self.stored["weights.states"]
+        weights = aligned_zeros(*values.shape)
+        weights[:] = values - states[0] / max(1, self.n_trials)
+        return self._record._replace(weights=self._record.weights._replace(values=weights))
+
+    @cached_property
+    def _kernel_arguments(self) -> Any:
+        return self._write_arguments(self._record)
+
+    @cached_property
+    def _reader_arguments(self) -> Any:
+        return self._write_arguments(self._reader) if self.averaged else self._kernel_arguments
+
+    def _write_arguments(self, learner: Any) -> Any:
+        from kesler.compiled.jit.pointers import KernelArguments
+
+        return KernelArguments(self._kernels.write_arguments, learner)
+
+    def _link_address(self) -> int:
+        from kesler.compiled.weights.links import link_address
+
+        if isinstance(self.link, Linear):
+            return 0
+        if isinstance(self.link, CustomLink):
+            return link_address(self.link.function, custom=True)
+        return link_address(self.link.geometry, custom=False)
+
+    def _describe_part(self, i: int) -> list[int]:
+        """Return kind, map (its address or what stands for none), statistic, column and columns."""
+        from kesler.compiled.trial.records import GIVEN, ITSELF
+        from kesler.compiled.views.maps import map_address
+
+        part, columns = self.parts[i], [self._offsets[i], self._width(i)]
+        kind = [PerClass, Shared, Grouped, Ordered].index(type(part))
+        if isinstance(part.feature_map, FeatureMap):
+            view = part.feature_map
+            layer = self.statistics.index(layers_of(view.statistic)[0])
+            return [kind, map_address(view.g, view.looks_at), layer, *columns]
+        return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
+
+    def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return where each class's groups begin in one list, for each part, and that list."""
+        starts = np.zeros((len(self.parts), self._class_capacity + 1), dtype=np.int64)
+        members: list[int] = []
+        for i, classes in enumerate(self.memberships):
+            starts[i, 0] = len(members)
+            for code, columns in enumerate(classes):
+                members.extend(columns)
+                starts[i, code + 1] = len(members)
+            starts[i, len(classes) + 1 :] = len(members)
+        return starts, np.array(members, dtype=np.int64)
+
+
+def _map_parameters(part: Part) -> list[float]:
+    parameters = part.feature_map.parameters if part.feature_map is not None else ()
+    return [*parameters, 0.0, 0.0, 0.0, 0.0][:4]

@@ -1,0 +1,656 @@
+"""The state: all that a learner stores, its capacity, and what of it a model file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from threading import RLock
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label, plain
+from kesler.errors import KeslerError
+from kesler.learner.classes import ClassTable, OnNewClass
+from kesler.learner.events import Counted
+from kesler.learner.targets import Kind
+from kesler.learner.weights import SparseWeights, columns_of, is_sparse, n_beside, n_columns
+from kesler.parts.costs import Costs
+from kesler.parts.hypotheses import Grouped, Part, PerClass, Shared, require_hashable, takes_ratings
+from kesler.parts.links.link import SCALE, WEIGHT, CustomLink, Linear, Link
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.maps.gaussian import GaussianRatio
+from kesler.parts.maps.view import SubExperts
+from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.rule import UpdateRule
+from kesler.state.capacity import enlarged, whole_lines
+from kesler.state.fields import (
+    Arrays,
+    Field,
+    allocated,
+    array_of,
+    damaged,
+    fields_of,
+    require_valid,
+)
+from kesler.state.records import LearnerRecord
+
+LINEAR = Linear()
+# What is kept of each class, as in `kesler.compiled.trial.records`; the last is what float32 rounds
+# off the sums of the means.
+_GAUSSIAN = ("centre", "sharpness", "height")
+STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
+# Tables of weights are kept whole up to so many bytes, or if so large a part is not 0.
+LARGEST_TABLE = 1 << 29
+FULL_TABLE = 1 / 8
+# Constraints of two classes each: those that rules with sparse rows are handed.
+TWO_CLASSES = ("predicted", "worst", "rival")
+# Modules, addresses, what is lent, and the lock.
+_OF_THIS_PROCESS = (
+    *("_kernels", "_record", "_kernel_arguments", "_reader", "_reader_arguments", "_row_buffer"),
+    *("event", "lock", "_not_finite", "_settings"),
+)
+
+
+@dataclass(eq=False, repr=False)
+class LearnerState(Counted):
+    """The arrays of one learner, by the names of :mod:`kesler.state.records`.
+
+    Parameters
+    ----------
+    parts : the hypotheses, whose scores add up.
+    rule : how far to move.
+    classes : the classes known from the start.
+    constant : the value of a feature that every row is given before its own, 0 for none; its
+        weights are the intercepts.
+    answer : what an answer is, and so what it compares.
+    link : the geometry in which the rule moves.
+    averaged : whether predictions are made by the mean of the weights after each trial.
+    costs : what confusions cost, None for 1 each.
+    preconditioner : one step size for each weight.
+    on_new_class : what the first instance of a class does; see
+    :data:`kesler.learner.classes.OnNewClass`.
+    preprocessing : what is done to rows before their trials, None for nothing.
+    half_life : after how many rows what was learnt counts half, None for never.
+
+    Notes
+    -----
+    4 bytes for each feature and hypothesis, or some 12 for each weight that is not 0 where that is
+    far less (:mod:`kesler.learner.weights`); 8 more with a link or an average, 4 more with a
+    preconditioner that is not Euclidean, and 4 for each feature, class and statistic kept (one for
+    every kind that a map asks for; 28 for moments), and up to 16 for each feature if rows are
+    conditioned. Room for classes and features doubles when it is full, so that growing costs O(1)
+    amortised.
+    """
+
+    has_weights: ClassVar[bool] = True
+
+    parts: list[Part]
+    rule: UpdateRule
+    classes: ClassTable
+    constant: float = 0.0
+    _: KW_ONLY
+    answer: Kind = "class"
+    link: Link = LINEAR
+    averaged: bool = False
+    costs: Costs | None = None
+    preconditioner: Preconditioner = EUCLIDEAN
+    on_new_class: OnNewClass = "register"
+    preprocessing: Preprocessing | None = None
+    half_life: float | None = None
+
+    def __post_init__(self) -> None:
+        self.parts = list(self.parts)
+        self._n_beside = n_beside(self.parts)
+        self.takes_ratings = takes_ratings(self.parts)
+        self.n_features = 0
+        self.n_sub_experts = 0
+        asked = {m.statistic for m in self._maps}
+        stored = {layer for statistic in asked for layer in layers_of(statistic)}
+        self.statistics = [name for name in STATISTICS if name in stored]
+        self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
+        self.memberships: list[list[list[int]]] = [
+            [[] for _ in range(self.classes.n_virtual)] for _ in self.parts
+        ]
+        self._smoothing = _smoothing(self._maps)
+        self._require_linear_beginning()
+        self.lock = RLock()
+        self.stays_dense = False  # whether weights are never stored in sparse rows
+        self.sparse: SparseWeights | None = None
+        self.stored: Arrays = {}
+        self._allocate(whole_lines(1 + self._n_beside), 0, [0] * len(self.parts))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Write the initial numbers that follow from the link and from memory of its own."""
+        if self._scale_code:
+            self._scale_number[:] = self._ask_link(SCALE)
+        self.stored["link.n_hypotheses"][:] = [
+            isinstance(part, Shared) for part in self.parts[: len(self.stored["link.n_hypotheses"])]
+        ]
+
+    # ---- what has been seen -----------------------------------------------------------------
+
+    @property
+    def counts(self) -> npt.NDArray[Any]:
+        """What has been counted, as one record; see :data:`kesler.state.records.COUNTS`."""
+        return self.stored["counts"]
+
+    @property
+    def weights(self) -> npt.NDArray[np.float32]:
+        """The table of weights, with the room that it has."""
+        return self.stored["weights.values"]
+
+    @property
+    def n_named_features(self) -> int:
+        """Features but the constant one."""
+        return max(0, self.n_features - bool(self.constant))
+
+    @property
+    def _maps(self) -> list[FeatureMap]:
+        return [p.feature_map for p in self.parts if isinstance(p.feature_map, FeatureMap)]
+
+    @property
+    def scale(self) -> float:
+        """What weights are to be multiplied by: 1 unless they fade, or link or algorithm say so."""
+        if self._scale_code:
+            return float(self._scale_number[0])
+        return 1.0 / float(self.stored["decay.row"]["weight"][0])
+
+    @property
+    def _scale_number(self) -> npt.NDArray[np.float64]:
+        """The scale of the weights, an array of one, of a link or of the rule itself."""
+        if self.rule.update is not None:
+            return self.stored["algorithm.numbers"][:1]
+        return self.stored["link.scale"]["value"]
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights the features, sub-experts and classes seen so far have."""
+        return sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
+
+    def hypothesis_weights(self) -> list[Any]:
+        """Return the weights of each part, of shape (n_features, n_hypotheses).
+
+        As views, or as a sparse matrix where they stand in sparse rows.
+        """
+        if self.sparse is not None:
+            return [self.sparse.matrix(self.n_features, self._width(0))]
+        return [self.weights[: self._height(i), c] for i, c in enumerate(self._columns)]
+
+    @property
+    def _scale_code(self) -> int:
+        """Where the scale of the weights comes from: nowhere, the link, or the rule itself."""
+        return 2 if self.rule.update is not None else int(self.link.normalised)
+
+    # ---- groups -----------------------------------------------------------------------------
+
+    def join_group(self, label: Label, group: Hashable) -> None:
+        """Let a class that has been seen take part in one more group of every grouped part."""
+        code = self.classes.code(label) if label in self.classes else None
+        if code is None:
+            raise KeslerError(
+                f"label {label!r} has not been seen: name it in the groups, or let it join later"
+            )
+        require_hashable([group], "the groups to join")
+        grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
+        if not grouped:
+            raise KeslerError("no part of this learner is Grouped, so there is no group to join")
+        with self.lock:
+            for i in grouped:
+                columns = self.memberships[i][code]
+                column = self.groups[i].setdefault(group, len(self.groups[i]))
+                if column not in columns:
+                    self.memberships[i][code] = sorted([*columns, column])
+                if self.link.normalised:
+                    seen = self.stored["link.n_hypotheses"]
+                    seen[i] = max(seen[i], column + 1)
+            if self.link.normalised:
+                self.stored["link.scale"]["is_stale"] = 1  # the next trial computes its sum anew
+            self.reserve(len(self.classes), self.n_features)
+            self._bind()
+
+    def require_admissible(self, labels: Sequence[Label]) -> None:
+        """Raise what learning these labels would raise, a group function's errors too."""
+        self.classes.require_admissible(labels)
+        grouped = [part for part in self.parts if isinstance(part, Grouped)]
+        new = [plain(label) for label in dict.fromkeys(labels) if label not in self.classes]
+        for label in new if grouped else ():
+            for part in grouped:
+                part.groups_of(label)
+        if self.costs is not None and new:
+            self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
+
+    def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
+        """Return for each grouped part the groups of the classes from number `n_before` on."""
+        new = self.classes.since(n_before)
+        return [
+            (i, [part.groups_of(label) for label in new])
+            for i, part in enumerate(self.parts)
+            if new and isinstance(part, Grouped)
+        ]
+
+    def _join(self, joined: list[tuple[int, list[list[Hashable]]]]) -> None:
+        """Give new classes their groups."""
+        for i, groups_by_class in joined:
+            columns, members = self.groups[i], self.memberships[i]
+            for groups in groups_by_class:
+                members.append(sorted(columns.setdefault(g, len(columns)) for g in groups))
+        if joined:
+            self.reserve(len(self.classes), self.n_features)
+            self._bind()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what holds only in this process."""
+        return {k: v for k, v in vars(self).items() if k not in _OF_THIS_PROCESS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the arrays as our own: they may come as a read-only memory map."""
+        vars(self).update(state, lock=RLock())
+        self.stored = {name: array.copy() for name, array in self.stored.items()}
+        if self.sparse is not None:
+            self.sparse.own()
+
+    def _place_ranks(self) -> None:
+        """Tell the kernels how all labels are ordered, and which of them are known."""
+        if self.answer != "rank":
+            return
+        places, order, positions = (
+            self.stored[f"ranks.{name}"] for name in ("places", "order", "positions")
+        )
+        codes = np.array(self.classes.order, dtype=np.int64)
+        known = codes[codes < self.n_known]
+        places[codes] = np.arange(len(codes))
+        order[: len(known)] = known
+        positions[known] = np.arange(len(known))
+
+    # ---- room -------------------------------------------------------------------------------
+
+    def reserve(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
+        """Make room for so many classes, features, sub-experts and the groups there are.
+
+        Features and sub-experts are rows of one table, since each part has columns of its own. One
+        row of either kind stays unused: it stands for all that have not been seen, whose weight is
+        the one that all begin with (Mesterharm 2001, Section 6.1).
+        """
+        times = 2.0 if self.sparse is None else 1.25  # rows of the table take most of the memory
+        n_places = n_classes + self.n_virtual + self._n_beside
+        class_capacity = enlarged(self._class_capacity, n_places, times)
+        feature_capacity = enlarged(
+            self._feature_capacity, max(n_features + 1, n_sub_experts + self.takes_ratings)
+        )
+        group_capacity = [
+            enlarged(capacity, len(groups))
+            for capacity, groups in zip(self._group_capacity, self.groups, strict=True)
+        ]
+        if (class_capacity, feature_capacity, group_capacity) == (
+            self._class_capacity,
+            self._feature_capacity,
+            self._group_capacity,
+        ):
+            self._count(n_features, n_sub_experts)
+            return
+        self._choose_rows(feature_capacity, class_capacity)
+        before = self._views(whole=True)
+        self._allocate(class_capacity, feature_capacity, group_capacity)
+        self._count(n_features, n_sub_experts)
+        self._put(before)
+        self._bind()
+
+    def _has_capacity(self, n_classes: int, n_features: int) -> bool:
+        """Whether there is room for so many classes and features, and for one that is not seen."""
+        n_places = n_classes + self.n_virtual + self._n_beside
+        return n_places <= self._class_capacity and n_features < self._feature_capacity
+
+    def _count(self, n_features: int, n_sub_experts: int) -> None:
+        if n_features > self.n_features:
+            self.n_features = n_features
+        if n_sub_experts > self.n_sub_experts:
+            self.n_sub_experts = n_sub_experts
+
+    def _allocate(
+        self, class_capacity: int, feature_capacity: int, group_capacity: list[int]
+    ) -> None:
+        """Make empty arrays, all or none; zeros take no memory before they are written."""
+        offsets, width = columns_of(self.parts, class_capacity, group_capacity)
+        lengths = self._lengths(class_capacity, feature_capacity, whole_lines(width))
+        fields = {n: f for n, f in self._fields.items() if f.axes or n not in self.stored}
+        arrays = allocated(fields, self, lengths)
+        self._allocate_others(class_capacity, feature_capacity)
+        self._class_capacity, self._feature_capacity, self._group_capacity = (
+            class_capacity,
+            feature_capacity,
+            group_capacity,
+        )
+        self._offsets = offsets
+        self.stored |= arrays
+        for name, field in fields.items():
+            if field.fill is not None:
+                field.fill(self, self.stored[name])
+        self._bind()
+
+    def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
+        """Make room for hypotheses that do not stand in the table of weights."""
+        if self.sparse is not None:
+            self.sparse.reserve(feature_capacity, class_capacity)
+
+    @property
+    def _fields(self) -> dict[str, Field]:
+        """What is stored, by name: without weights, where these do not stand in a table."""
+        fields = fields_of(LearnerRecord)
+        if self.has_table:
+            return dict(fields)
+        return {n: f for n, f in fields.items() if not n.startswith("weights.")}
+
+    @property
+    def has_table(self) -> bool:
+        """Whether weights stand in a table."""
+        return self.has_weights and self.sparse is None
+
+    def _lengths(self, n_classes: int, n_features: int, width: int) -> dict[str, int]:
+        """Return the length of each axis for so many classes, features and columns."""
+        return {
+            **{"class": n_classes, "feature": n_features, "row": n_features, "hypothesis": width},
+            "margin": n_classes if self.costs else 1,
+            "state": self.n_states,
+            "statistic": len(self.statistics),
+            "pooled": self.n_pooled,
+            "part": len(self.parts),
+            "number": self.preprocessing.n_statistics if self.preprocessing else 0,
+        }
+
+    @property
+    def _in_use(self) -> dict[str, int]:
+        """The part of each axis that is in use."""
+        width = self.weights.shape[1] if self.has_table else 0
+        lengths = self._lengths(self.n_known, self.n_features, width)
+        return {**lengths, "row": self._n_used}
+
+    def _views(self, *, whole: bool) -> Arrays:
+        """Return what is stored, by name: all, or what a model file holds, cut to what is in use.
+
+        Columns of the table of weights come part by part: where each begins hangs on the room.
+        """
+        found: Arrays = {}
+        in_use = {} if whole else self._in_use
+        for name, field in self._fields.items():
+            array = self.stored[name]
+            if not field.when(self) or not (field.axes if whole else field.saved):
+                continue
+            if "hypothesis" in field.axes:
+                for i, columns in enumerate(self._columns):
+                    n_rows = None if whole else self._height(i)
+                    found[f"{name}.{i}"] = array[..., :n_rows, columns]
+            else:
+                lengths = (in_use.get(str(axis)) for axis in field.axes)
+                found[name] = array[tuple(map(slice, lengths))] if field.axes else array
+        return found
+
+    def _put(self, arrays: Arrays) -> None:
+        """Copy what `_views` returned to where it belongs by now."""
+        for name, array in arrays.items():
+            field, target = self._field_of(name), self._target_of(name)
+            if field.axes:
+                begun = field.fill is not None and not self._begins_at_zero(field)
+                copy(array, target, starts_at_zero=not begun)
+            else:
+                target[0] = tuple(array.tolist())
+
+    def _field_of(self, name: str) -> Field:
+        fields = self._fields
+        return fields[name] if name in fields else fields[name.rpartition(".")[0]]
+
+    def _target_of(self, name: str) -> npt.NDArray[Any]:
+        """Return the array that a name stands for, columns of the table from those of its part."""
+        if name in self.stored:
+            return self.stored[name]
+        table, _, part = name.rpartition(".")
+        return self.stored[table][..., self._offsets[int(part)] :]
+
+    def fill_weights(self, weights: npt.NDArray[np.float32]) -> None:
+        """Write the weights that there are before the first trial."""
+        begin_at = self._ask_link(WEIGHT)
+        if begin_at:
+            weights[:] = begin_at
+        for part, offset in zip(self.parts, self._offsets, strict=True):
+            if isinstance(part, Shared) and part.begins_at:
+                weights[:, offset] = part.begins_at
+
+    def _begins_at_zero(self, field: Field) -> bool:
+        """Whether an array that is filled is filled with zeros."""
+        begun = any(isinstance(part, Shared) and part.begins_at for part in self.parts)
+        return "hypothesis" in field.axes and not begun and self._ask_link(WEIGHT) == 0
+
+    @property
+    def may_be_sparse(self) -> bool:
+        """Whether weights may stand in sparse rows: trials move two classes, over x itself."""
+        rule = self.rule.for_hypotheses(one_per_class=True)
+        return (
+            self.has_weights
+            and not self.stays_dense
+            and self.parts == [PerClass()]
+            and self.answer == "class"
+            and rule.constraints in TWO_CLASSES
+            and rule.requires != "gram"
+            and rule.update is None
+            and self.preconditioner.is_euclidean
+            and isinstance(self.link, Linear)
+            and not self.averaged
+            and self.costs is None
+            and self.on_new_class != "inherit"
+        )
+
+    def _choose_rows(self, feature_capacity: int, class_capacity: int) -> None:
+        """Keep weights in sparse rows from here on if a table for all would waste memory."""
+        wide = 4 * feature_capacity * class_capacity > LARGEST_TABLE
+        if self.sparse is None and wide and self.may_be_sparse:
+            table = self.weights[:, : self._width(0)]
+            if np.count_nonzero(table) <= FULL_TABLE * feature_capacity * class_capacity:
+                self._keep_sparsely(table, feature_capacity, class_capacity)
+
+    def _keep_sparsely(
+        self, table: npt.NDArray[np.float32], n_features: int, n_classes: int
+    ) -> None:
+        """Move weights to sparse rows."""
+        self.sparse = SparseWeights(n_features, n_classes)
+        self.sparse.put(table)
+        for name in fields_of(LearnerRecord):
+            if name.startswith("weights."):
+                self.stored[name] = self.stored[name][..., :0]
+        self.__dict__.pop("_kernels", None)
+
+    def _require_linear_beginning(self) -> None:
+        """Raise if weights begin at a value where there are none, or a link or algorithm says."""
+        begun = [part for part in self.parts if isinstance(part, Shared) and part.begins_at]
+        if not begun:
+            return
+        if not isinstance(self.link, Linear):
+            raise KeslerError(
+                f"{begun[0]!r}: under {self.link!r} all weights begin where the link says; leave "
+                "begins_at out, or choose the linear link"
+            )
+        if self.rule.update is not None:
+            raise KeslerError(
+                f"{begun[0]!r}: the weights of {self.rule!r} begin where the algorithm says; leave "
+                "begins_at out, or choose an update rule"
+            )
+
+    def _price(self, n_known: int) -> None:
+        """Write the margins of the classes from number `n_known` on."""
+        n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
+        if self.costs is None or n_known == n_classes:
+            return
+        among = self.stored["rule.margins"][n_virtual:n_classes, n_virtual:n_classes]
+        self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
+
+    @property
+    def n_pooled(self) -> int:
+        """How many numbers are kept of each feature over all rows, as far as a map looks at it."""
+        return 6 if "centre" in self.statistics else int("contrast" in self.statistics)
+
+    @property
+    def n_virtual(self) -> int:
+        """How many classes have weights, but no instance yet."""
+        return int(self.on_new_class == "inherit")
+
+    @property
+    def n_states(self) -> int:
+        """How many numbers are kept beside each weight."""
+        return max(self.rule.n_states, int(self.averaged or not isinstance(self.link, Linear)))
+
+    def _ask_link(self, task: int) -> float:
+        """Return the weight or the scale of a sum of 0."""
+        if isinstance(self.link, Linear):
+            return 1.0 if task == SCALE else self.rule.begins_at
+        if isinstance(self.link, CustomLink):
+            return self.link.at_zero if task == WEIGHT else 1.0
+        reference = float(self.stored["link.scale"]["reference"][0])
+        return float(self.link.geometry(task, 0.0, reference, self.link.parameters))
+
+    @property
+    def _columns(self) -> list[slice]:
+        """Where the hypotheses of each part are."""
+        return [slice(start, start + self._width(i)) for i, start in enumerate(self._offsets)]
+
+    def _width(self, i: int) -> int:
+        """Return how many hypotheses part i has by now."""
+        n_classes = min(len(self.classes) + self.n_virtual, self._class_capacity - self._n_beside)
+        n_groups = min(len(self.groups[i]), self._group_capacity[i])
+        return n_columns(self.parts[i], n_classes, n_groups)
+
+    @property
+    def _n_used(self) -> int:
+        """How many rows of the table of weights are in use."""
+        return max(self.n_features, self.n_sub_experts)
+
+    def _height(self, i: int) -> int:
+        """Return how many weights each hypothesis of part i has by now."""
+        given = isinstance(self.parts[i].feature_map, SubExperts)
+        return self.n_sub_experts if given else self.n_features
+
+    def _bind(self) -> None:
+        """Forget the tuple that the kernels were given: arrays have changed."""
+        self.__dict__.pop("_record", None)
+        self.__dict__.pop("_kernel_arguments", None)
+        self._forget_mean()
+
+    def _forget_mean(self) -> None:
+        self.__dict__.pop("_reader", None)
+        self.__dict__.pop("_reader_arguments", None)
+
+    # ---- saving -----------------------------------------------------------------------------
+
+    def arrays(self) -> Arrays:
+        """Return all that was learnt, cut to what is in use, as a model file keeps it."""
+        found = {name: array_of(array) for name, array in self._views(whole=False).items()}
+        found |= self._other_arrays()
+        return {name: np.ascontiguousarray(array) for name, array in found.items()}
+
+    def _other_arrays(self) -> Arrays:
+        """Return the hypotheses that do not stand in the table of weights."""
+        return {} if self.sparse is None else self.sparse.arrays(self.n_features, self._width(0))
+
+    def restore(
+        self,
+        arrays: Arrays,
+        n_features: int,
+        n_sub_experts: int,
+        groups: list[dict[Hashable, int]],
+        memberships: list[list[list[int]]],
+    ) -> None:
+        """Take over what `arrays` returned, with the groups; the classes must be there already.
+
+        Raises
+        ------
+        KeslerError
+            If an array is missing, of another type or shape, or holds what it must not.
+        """
+        self.groups, self.memberships = groups, memberships
+        if self._put_record("link.scale", arrays):  # weights begin where it says
+            self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
+        if is_sparse(arrays):
+            self._keep_sparsely(self.weights, self._feature_capacity, self._class_capacity)
+        self.reserve(len(self.classes), n_features, n_sub_experts)
+        self._price(0)
+        self._put_record("counts", arrays)
+        self._put(self._checked(arrays))
+        self._restore_others(arrays)
+        self._list_features()
+        self._place_ranks()
+        self._bind()
+
+    def _put_record(self, name: str, arrays: Arrays) -> bool:
+        """Take over one record of a file, if it is there and belongs to this learner."""
+        field = self._fields[name]
+        if name not in arrays or not field.when(self):
+            return False
+        require_valid(name, arrays[name], field, (), None)
+        self._put({name: arrays[name]})
+        return True
+
+    def _checked(self, arrays: Arrays) -> Arrays:
+        """Return the arrays of a file that are stored here, each as its field has it."""
+        if not 0 <= self.n_known <= len(self.classes):
+            raise damaged(f"counts name {self.n_known} classes, of {len(self.classes)} labels")
+        found, in_use = {}, self._in_use
+        for name, view in self._views(whole=False).items():
+            field = self._field_of(name)
+            if name not in arrays:
+                raise damaged(f"{name} is missing")
+            most = None if field.at_most is None else in_use[field.at_most]
+            require_valid(name, arrays[name], field, view.shape, most)
+            found[name] = np.ascontiguousarray(arrays[name])
+        return found
+
+    def _restore_others(self, arrays: Arrays) -> None:
+        """Take over the hypotheses that do not stand in the table of weights."""
+        if self.sparse is not None:
+            self.sparse.restore(arrays, self.n_features, self._width(0))
+
+    def _list_features(self) -> None:
+        """List the features that new classes inherit weights of: all, in whatever order."""
+        n = self._n_used if self.n_virtual else 0
+        if n:
+            self.stored["weights.lists"]["n_listed"] = n
+            self.stored["weights.listed"][:n] = np.arange(n)
+            self.stored["weights.is_listed"][:n] = True
+
+
+def copy(source: npt.NDArray[Any], target: npt.NDArray[Any], *, starts_at_zero: bool) -> None:
+    """Copy an array to the beginning of a larger one.
+
+    Where that holds 0, memory that only rows of zeros would fill stays untouched.
+    """
+    if starts_at_zero and source.ndim > 1 and target.itemsize in (4, 8):
+        from kesler.compiled.weights.copies import copy_filled
+
+        for place in np.ndindex(source.shape[:-2]):
+            copy_filled(source[place], target[place])
+    else:
+        target[tuple(map(slice, source.shape))] = source
+
+
+def layers_of(statistic: str) -> tuple[str, ...]:
+    """Return the statistics that are kept where a map asks for one, its own first."""
+    if statistic == "moments":
+        return _GAUSSIAN
+    return ("mean", "rounded off") if statistic == "mean" else (statistic,)
+
+
+def _smoothing(maps: Sequence[FeatureMap]) -> list[float]:
+    """Return how variances and counts of classes are smoothed: what is read of them is kept once.
+
+    In the order of the numbers of `kesler.compiled.trial.records`.
+    """
+    variances = {(m.shrinkage, m.floor) for m in maps if isinstance(m, GaussianRatio)}
+    pseudo = {getattr(m, "smoothing", 0.0) for m in maps if m.statistic == "contrast"}
+    if len(variances) > 1 or len(pseudo) > 1:
+        raise KeslerError(
+            "the hypotheses have maps of different shrinkage, floor or smoothing, but what is kept "
+            "of classes is smoothed in one way: give all GaussianRatio, and all maps of contrasts, "
+            "the same"
+        )
+    shrinkage, floor = variances.pop() if variances else (0.0, 0.0)
+    return [shrinkage, floor, pseudo.pop() if pseudo else 0.0]

@@ -1,0 +1,182 @@
+"""Targets: what is given after a prediction, as users write it and encoded as levels of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label
+
+NOTHING_SAID = -1
+"""The level of classes that an answer does not compare with any other."""
+
+Kind = Literal["class", "levels", "rank"]
+"""What an answer is, and which pairs of classes it compares.
+
+class : one right class, with every other.
+levels : any levels, each class with those of another level.
+rank : one right rank. Of known ranks in order, each is compared with its neighbours only: the one
+    nearer to the right rank must outscore the other (Amit et al. 2006, Section 3).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """For each row, the classes that it names and the level of each: lower must outscore higher.
+
+    One class at level 0 and the rest at level 1 is the multiclass answer; the relevant labels at 0
+    and the rest at 1 the multilabel one; the places of a ranking are levels themselves.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_rows + 1,)
+        Where the classes of each row begin and end.
+    codes : int32 array of shape (n_named,)
+        The numbers of the classes named; a new class has the next number.
+    levels : int32 array of shape (n_named,)
+        Their levels, 0 or more; NOTHING_SAID for classes that are only seen.
+    rest : int
+        The level of known classes that an answer leaves out; it may be NOTHING_SAID.
+
+    Examples
+    --------
+    >>> Answers.of_classes(np.array([0, 1, 0], dtype=np.int32)).n_levels
+    2
+    """
+
+    indptr: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    levels: npt.NDArray[np.int32]
+    rest: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @staticmethod
+    def of_classes(codes: npt.NDArray[np.int32]) -> Answers:
+        """One right class a row."""
+        indptr = np.arange(len(codes) + 1, dtype=np.int64)
+        return Answers(indptr, codes, np.zeros(len(codes), dtype=np.int32), rest=1)
+
+    @property
+    def n_levels(self) -> int:
+        """One more than the highest level."""
+        return int(max(self.levels.max(initial=0), self.rest)) + 1
+
+    def most_pairs(self, n_classes: int) -> int:
+        """Return a bound on the pairs that one answer can demand among so many classes."""
+        if self.n_levels == 2 and self.rest == 1:
+            named = int(np.diff(self.indptr).max(initial=1))
+            return max(1, min(named * n_classes, n_classes * n_classes // 4 + 1))
+        return max(1, n_classes * (n_classes - 1) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """For each row, the labels that were named and their levels: lower must outscore higher.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_rows + 1,)
+        Where the labels of each row begin and end.
+    labels : list of n_named labels
+    levels : int32 array of shape (n_named,)
+    rest : int
+        The level of known labels that a row leaves out; it may be `NOTHING_SAID`.
+    columns : tuple of labels
+        Labels that are there whatever the rows say: the columns of a table.
+    threshold : int or None
+        The level of the virtual class number 0 in every row; None if there is none.
+
+    Examples
+    --------
+    >>> targets = Targets.of_lists([["b"], ["a", "b"]], [[0], [0, 0]], rest=2, threshold=1)
+    >>> answers = targets.answers(np.array([1, 2, 1], dtype=np.int32))
+    >>> answers.codes.tolist(), answers.levels.tolist()
+    ([0, 1, 0, 2, 1], [1, 0, 1, 0, 0])
+    """
+
+    indptr: npt.NDArray[np.int64]
+    labels: list[Label]
+    levels: npt.NDArray[np.int32]
+    rest: int
+    columns: tuple[Label, ...] = ()
+    threshold: int | None = None
+
+    @staticmethod
+    def of_classes(labels: list[Label]) -> Targets:
+        """One right class a row."""
+        answers = Answers.of_classes(np.empty(len(labels), dtype=np.int32))
+        return Targets(answers.indptr, labels, answers.levels, answers.rest)
+
+    @staticmethod
+    def of_lists(
+        labels: list[list[Label]], levels: list[list[int]], rest: int, threshold: int | None = None
+    ) -> Targets:
+        """Return a list of labels a row, and one of their levels."""
+        indptr = np.cumsum([0, *map(len, labels)], dtype=np.int64)
+        flat = [label for row in labels for label in row]
+        places = np.array([level for row in levels for level in row], dtype=np.int32)
+        return Targets(indptr, flat, places, rest, threshold=threshold)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, rows: slice) -> Targets:
+        """Return a run of consecutive rows."""
+        start, stop, _ = rows.indices(len(self))
+        indptr = self.indptr[start : max(start, stop) + 1]
+        named = slice(int(indptr[0]), int(indptr[-1]))
+        levels = self.levels[named]
+        return replace(self, indptr=indptr - indptr[0], labels=self.labels[named], levels=levels)
+
+    def take(self, numbers: npt.NDArray[np.int64]) -> Targets:
+        """Return the rows of these numbers, in this order."""
+        lengths = np.diff(self.indptr)[numbers]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        stored = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        labels = [self.labels[i] for i in stored.tolist()]
+        return replace(self, indptr=indptr, labels=labels, levels=self.levels[stored])
+
+    @property
+    def names(self) -> list[Any]:
+        """Every label named, those of the columns first."""
+        return [*self.columns, *self.labels]
+
+    @property
+    def distinct(self) -> list[Any]:
+        """The same, each once; all of them if one cannot be hashed, for others to say so."""
+        try:
+            return list(dict.fromkeys(self.names))
+        except TypeError:
+            return self.names
+
+    def table(self, labels: list[Any]) -> npt.NDArray[np.int32]:
+        """Return the level of each of these labels in each row, (n_rows, n_labels)."""
+        table = np.full((len(self), len(labels)), self.rest, dtype=np.int32)
+        places = {label: column for column, label in enumerate(labels)}
+        columns = np.array([places.get(label, -1) for label in self.labels], dtype=np.int64)
+        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        known = columns >= 0
+        table[rows[known], columns[known]] = self.levels[known]
+        return table
+
+    def answers(self, codes: npt.NDArray[np.int32]) -> Answers:
+        """Return the answers, given the numbers of `names`.
+
+        The first row also names every column, at the level of what is left out: so they are seen.
+        """
+        n = len(self.columns)
+        first = np.zeros(n, dtype=np.int64)
+        named = np.insert(codes[n:], first, codes[:n])
+        levels = np.insert(self.levels, first, self.rest)
+        indptr = self.indptr + n
+        indptr[0] = 0
+        if self.threshold is not None:
+            named = np.insert(named, indptr[:-1], 0)
+            levels = np.insert(levels, indptr[:-1], self.threshold)
+            indptr = indptr + np.arange(len(indptr))
+        return Answers(indptr, named, levels, self.rest)

@@ -1,0 +1,305 @@
+"""Where the hypotheses of each part stand in the table of weights, and sparse rows of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.parts.hypotheses import Ordered, Part, PerClass, Shared
+from kesler.state.fields import Arrays, allocated, bind, damaged, fields_of
+from kesler.state.records import Reached, SparseRows
+from kesler.state.records import SparseWeights as Record
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+
+def n_columns(part: Part, n_classes: int, n_groups: int) -> int:
+    """Return how many hypotheses a part has for so many classes and groups."""
+    if isinstance(part, PerClass):
+        return n_classes
+    if isinstance(part, Ordered):
+        return 1 + n_classes
+    return 1 if isinstance(part, Shared) else n_groups
+
+
+def n_beside(parts: Sequence[Part]) -> int:
+    """Return how many columns stand at the end of the room that there is for classes.
+
+    Those of hypotheses that all classes share: in cache lines of their own they would make a row
+    of 20 classes half as long again.
+    """
+    has_classes = any(isinstance(part, PerClass) for part in parts)
+    return sum(isinstance(part, Shared) for part in parts) if has_classes else 0
+
+
+def columns_of(
+    parts: Sequence[Part], class_capacity: int, group_capacity: Sequence[int]
+) -> tuple[list[int], int]:
+    """Return the first column of each part, and how many there are of all.
+
+    The first part with a hypothesis a class has whole cache lines, but for the single columns at
+    their end; the others follow.
+
+    Examples
+    --------
+    >>> from kesler.maps import Frequency
+    >>> columns_of([Shared(Frequency()), PerClass()], 16, [0, 0])
+    ([15, 0], 16)
+    """
+    capacities = [
+        n_columns(part, class_capacity, n) for part, n in zip(parts, group_capacity, strict=True)
+    ]
+    of_classes = [i for i, part in enumerate(parts) if isinstance(part, PerClass)][:1]
+    single = [i for i, part in enumerate(parts) if isinstance(part, Shared)]
+    for i in of_classes:
+        capacities[i] -= len(single)
+    first = [*of_classes, *single]
+    offsets, width = [0] * len(parts), 0
+    for i in [*first, *(i for i in range(len(parts)) if i not in first)]:
+        offsets[i], width = width, width + capacities[i]
+    return offsets, width
+
+
+# As in `kesler.compiled.weights.sparse_rows`, which is not imported before the first trial.
+SIMD_WIDTH = 16
+SHARE = 8
+IN_TABLE = -1
+
+ROWS_AT_ONCE = 16  # of the table, when what stands there is listed
+GROWTH = 4  # room grows by a quarter
+# Arrays that grow begin with room for so many bytes, which take no memory before they are written:
+# smaller ones would lie among others, and leave holes there when they move.
+FIRST_ROOM = 33 << 20
+# What a model file holds: rows of weights that are not 0.
+STARTS, CLASSES, WEIGHTS = "sparse.starts", "sparse.classes", "sparse.weights"
+
+
+class SparseWeights:
+    """One weight for each feature and class that has one, in arrays that grow.
+
+    The arrays are those of :class:`kesler.state.records.SparseWeights`.
+
+    Parameters
+    ----------
+    n_features, n_classes : how many of them there is room for.
+
+    Notes
+    -----
+    8 to 16 bytes for each weight, or 4 for each class where a feature has weights for a quarter of
+    the classes or more; beside these 8 bytes for each feature and 42 for each class.
+    """
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        n_units = FIRST_ROOM // (4 * SIMD_WIDTH)
+        lengths = {
+            "feature": n_features,
+            "class": n_classes,
+            "unit": n_units,
+            "entry": n_units * SIMD_WIDTH,
+            "table row": _first_rows(n_classes),
+        }
+        self.stored = allocated(fields_of(SparseRows), self, lengths)
+        self.stored["spare"][:] = -1
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        """Make room for what a trial needs for each class."""
+        n_classes = self.stored["table"].shape[1]
+        lengths = {"class": n_classes, "class in words": -(-n_classes // 8) * 8}
+        self._scratch = allocated(fields_of(Reached), self, lengths)
+
+    def bound(self) -> Any:
+        """Return the weights as the kernels take them."""
+        given = {"mark_words": self._scratch["marks"].view(np.uint64)}
+        return bind(Record, {}, rows=self._rows(), trial=bind(Reached, self._scratch | given))
+
+    def _rows(self) -> Any:
+        return bind(SparseRows, self.stored)
+
+    # ---- room -------------------------------------------------------------------------------
+
+    @property
+    def most_entries(self) -> int:
+        """How many entries a feature has at most before it moves to the table."""
+        most = SIMD_WIDTH
+        while 2 * most * SHARE <= self.stored["table"].shape[1]:
+            most *= 2
+        return most
+
+    @property
+    def n_done(self) -> int:
+        """How many rows of the last task there was room for."""
+        return int(self._scratch["reach"]["n_done"][0])
+
+    def reserve_as_asked(self) -> None:
+        """Make the room that the last trial did not find, and a quarter more."""
+        pool = self.stored["pool"][0]
+        self._reserve(int(pool["more_units"]), int(pool["more_rows"]))
+
+    def _reserve(self, more_units: int, more_rows: int) -> None:
+        """Make room for so many more units of entries, and rows of the table."""
+        stored, pool = self.stored, self.stored["pool"][0]
+        n_units, n_rows = len(stored["links"]), len(stored["table"])
+        if (units := int(pool["n_units"]) + more_units) > n_units:
+            capacity = max(units, n_units + n_units // GROWTH)
+            # In place where the learner can, which halves what it takes at the most.
+            stored["links"].resize(capacity, refcheck=False)
+            stored["owners"].resize(capacity * SIMD_WIDTH, refcheck=False)
+            stored["values"].resize(capacity * SIMD_WIDTH, refcheck=False)
+        if (rows := int(pool["n_rows"]) + more_rows) > n_rows:
+            capacity = max(rows, n_rows + n_rows // GROWTH)
+            stored["table"].resize((capacity, stored["table"].shape[1]), refcheck=False)
+
+    def reserve(self, n_features: int, n_classes: int) -> None:
+        """Make room for so many features and classes."""
+        for name in ("heads", "counts"):
+            self.stored[name] = _with_rows(self.stored[name], n_features)
+        if n_classes > self.stored["table"].shape[1]:
+            self._widen(n_classes)
+
+    def _widen(self, n_classes: int) -> None:
+        """Make a wider table, for the features that have weights for most classes even then."""
+        from scipy import sparse
+
+        features = np.flatnonzero(self.stored["counts"] == IN_TABLE).astype(np.int32)
+        rows, old = self.stored["heads"][features], self.stored["table"]
+        self.stored["counts"][features] = 0
+        self.stored["table"] = _empty_table(n_classes)
+        self.stored["pool"]["n_rows"] = 1
+        self._make_scratch()
+        for start in range(0, len(features), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            self._put(features[some], sparse.csr_array(old[rows[some]]))
+
+    # ---- in and out -------------------------------------------------------------------------
+
+    def put(self, weights: npt.NDArray[np.float32] | sparse.csr_array) -> None:
+        """Take weights (n_features, n_classes), having none yet, but room for the features."""
+        from scipy import sparse
+
+        self._put(np.arange(weights.shape[0], dtype=np.int32), sparse.csr_array(weights))
+
+    def _put(self, features: npt.NDArray[np.int32], weights: sparse.csr_array) -> None:
+        """Take the weights of features that have none, one row each."""
+        from kesler.compiled.weights import sparse_trial
+
+        lengths = np.diff(weights.indptr)
+        in_table = lengths > self.most_entries
+        runs = np.maximum(1, 2.0 ** np.ceil(np.log2(np.maximum(1, lengths) / SIMD_WIDTH)))
+        runs = runs[~in_table & (lengths > 0)]
+        self._reserve(int(runs.sum()), int(in_table.sum()))
+        sparse_trial.take(
+            self._rows(),
+            weights.indptr.astype(np.int64),
+            features,
+            weights.indices.astype(np.int32),
+            weights.data.astype(np.float32),
+        )
+
+    def matrix(self, n_features: int, n_classes: int) -> sparse.csr_array:
+        """Return the weights of the first features and classes, a row a feature, without zeros."""
+        from scipy import sparse
+
+        from kesler.compiled.weights import sparse_trial
+
+        features = np.arange(n_features, dtype=np.int32)
+        starts = np.zeros(n_features + 1, dtype=np.int64)
+        rows = self._rows()
+        total = sparse_trial.count(rows, features, starts)
+        owners = np.empty(total, dtype=np.int32)
+        weights = np.empty(total, dtype=np.float32)
+        sparse_trial.get(rows, features, owners, weights)
+        matrix = sparse.csr_array((weights, owners, starts), shape=(n_features, n_classes))
+        matrix.sort_indices()
+        return matrix
+
+    # ---- saving -----------------------------------------------------------------------------
+
+    def arrays(self, n_features: int, n_classes: int) -> Arrays:
+        """Return all weights, cut to what is in use, as a model file keeps them."""
+        matrix = self.matrix(n_features, n_classes)
+        return {
+            STARTS: matrix.indptr.astype(np.int64),
+            CLASSES: matrix.indices.astype(np.int32),
+            WEIGHTS: matrix.data,
+        }
+
+    def restore(self, arrays: Arrays, n_features: int, n_classes: int) -> None:
+        """Take over what `arrays` returned, or a whole table, if there is anything to take.
+
+        Raises
+        ------
+        KeslerError
+            If the rows are not those of so many features and classes.
+        """
+        from scipy import sparse
+
+        if "weights.values.0" in arrays:
+            self.put(arrays["weights.values.0"])
+        if not is_sparse(arrays):
+            return
+        _require_rows(arrays, n_features, n_classes)
+        shape = n_features, self.stored["table"].shape[1]
+        stored = arrays[WEIGHTS], arrays[CLASSES], arrays[STARTS]
+        self.put(sparse.csr_array(stored, shape=shape))
+
+    def own(self) -> None:
+        """Copy arrays that may be a read-only memory map."""
+        self.stored = {name: array.copy() for name, array in self.stored.items()}
+        self._make_scratch()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out room that is not in use, and what holds nothing between trials."""
+        pool, stored = self.stored["pool"][0], self.stored
+        units, rows = int(pool["n_units"]), int(pool["n_rows"])
+        ends = {
+            "owners": units * SIMD_WIDTH,
+            "values": units * SIMD_WIDTH,
+            "links": units,
+            "table": rows,
+        }
+        return {"stored": stored | {name: stored[name][:end] for name, end in ends.items()}}
+
+
+def _require_rows(arrays: Arrays, n_features: int, n_classes: int) -> None:
+    """Raise unless the arrays of a file are sparse rows of so many features and classes."""
+    missing = [name for name in (STARTS, CLASSES, WEIGHTS) if name not in arrays]
+    if missing:
+        raise damaged(f"{missing[0]} is missing")
+    starts, classes, weights = arrays[STARTS], arrays[CLASSES], arrays[WEIGHTS]
+    kinds = [str(array.dtype) for array in (starts, classes, weights)]
+    if kinds != ["int64", "int32", "float32"] or len(starts) != n_features + 1:
+        raise damaged(f"sparse rows are {', '.join(kinds)}, of {len(starts) - 1} features")
+    ends = [starts[0] == 0, starts[-1] == len(classes) == len(weights)]
+    if not all(ends) or (np.diff(starts) < 0).any():
+        raise damaged("sparse rows of weights do not follow each other")
+    if len(classes) and not (classes.min() >= 0 and classes.max() < n_classes):
+        raise damaged(f"sparse rows name classes from {classes.min()} to {classes.max()}")
+    if not np.isfinite(weights).all():
+        raise damaged("sparse rows hold weights that are not finite")
+
+
+def is_sparse(arrays: Arrays) -> bool:
+    """Whether weights were kept in sparse rows."""
+    return STARTS in arrays
+
+
+def _first_rows(n_classes: int) -> int:
+    return 1 + FIRST_ROOM // (4 * n_classes)
+
+
+def _empty_table(n_classes: int) -> npt.NDArray[np.float32]:
+    return np.zeros((_first_rows(n_classes), n_classes), dtype=np.float32)
+
+
+def _with_rows(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """Return the array with zeros behind it, itself if it has so many rows."""
+    if len(array) >= n:
+        return array
+    enlarged = np.zeros((n, *array.shape[1:]), dtype=array.dtype)
+    enlarged[: len(array)] = array
+    return enlarged

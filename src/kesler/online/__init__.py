@@ -1,0 +1,1 @@
+"""Estimators that learn online, one row after the other."""

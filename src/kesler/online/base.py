@@ -1,0 +1,560 @@
+"""OnlineLearner: the base class of the online estimators, whatever their targets are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data import inputs
+from kesler.data.labels import Label
+from kesler.data.rows import Rows, Vocabulary
+from kesler.errors import KeslerError
+from kesler.learner.classes import ClassTable
+from kesler.learner.combinations import require_half_life
+from kesler.learner.ensemble import AnyLearner, EnsembleLearner
+from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
+from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
+from kesler.learner.learner import Learner
+from kesler.learner.targets import Kind, Targets
+from kesler.online.contract import Estimator, unchanged_on_error
+from kesler.online.defaults import resolve_open
+from kesler.online.events import EventLearner
+from kesler.online.saving import save
+from kesler.parts.costs import Costs
+from kesler.parts.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
+from kesler.parts.kernels import resolve_kernel
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.links import resolve_link
+from kesler.parts.maps import resolve_map
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preconditioners import resolve_preconditioner
+from kesler.parts.preprocessing import Preprocessing, resolve_preprocessing
+from kesler.parts.updates import resolve_rule
+
+Self = TypeVar("Self", bound="OnlineLearner")
+
+# Attributes that `fit` deletes.
+_LEARNT = (
+    "_learner",
+    "_names",
+    "_sub_expert_names",
+    "n_features_in_",
+    "feature_names_in_",
+    "notes_",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """The results of a run of trials, classes by number.
+
+    Parameters
+    ----------
+    predictions : int32 array of shape (n_rows,)
+        The class of highest score before the target was used, -1 if no class was known.
+    codes : int32 array
+        The classes named by the targets, one row after the other.
+    scores : float32 array of shape (n_rows, n_classes) or (0, 0)
+        The score of each class before the target was used, NaN for classes not known by then;
+        filled only with ``keep_scores=True``.
+    probabilities : float64 array of shape (n_rows, 2) or (0, 2)
+        The probabilities of the predicted class and of the target, before the target was used;
+        NaN where that class was not known; filled only with ``keep_probabilities=True``.
+    """
+
+    predictions: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    probabilities: npt.NDArray[np.float64]
+
+    @staticmethod
+    def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
+        """Concatenate runs of trials; the scores are padded with NaN to `n_classes` columns."""
+        none = np.empty(0, dtype=np.int32)
+        capacities = [(0, n_classes - each.scores.shape[1]) for each in pieces]
+        scores = [
+            np.pad(each.scores, ((0, 0), capacity), constant_values=np.nan)
+            for each, capacity in zip(pieces, capacities, strict=True)
+        ]
+        return Trials(
+            np.concatenate([none, *(each.predictions for each in pieces)]),
+            np.concatenate([none, *(each.codes for each in pieces)]),
+            np.concatenate([np.empty((0, n_classes), dtype=np.float32), *scores]),
+            np.concatenate([NO_PROBABILITIES, *(each.probabilities for each in pieces)]),
+        )
+
+
+class OnlineLearner(EventLearner, Estimator):
+    """A learner that adds classes as they appear and learns from one row after the other.
+
+    A subclass defines how its targets are encoded (`_tell`) and what it predicts.
+
+    Attributes
+    ----------
+    n_virtual : number of classes that exist before the first row; they have no label and are never
+        returned.
+    answer : the kind of target; see :data:`kesler.learner.targets.Kind`.
+    """
+
+    n_virtual: ClassVar[int] = 0
+    answer: ClassVar[Kind] = "levels"
+
+    hypotheses: str | Part | list[Part]
+    feature_map: str | FeatureMap
+
+    # ---- batches ----------------------------------------------------------------------------
+
+    @unchanged_on_error
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Reset the model, then learn from the rows once, in order.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or list of mappings
+            Rows; mappings are from feature names to values, and may contain new names at any time.
+            Learners with sub-experts take :class:`~kesler.Ratings`, or mappings {label: ratings}.
+        y : sequence of targets, one for each row
+            See the class. Labels are numbers, text, tuples or any type that is hashable and can be
+            ordered.
+        sample_weight : array of shape (n_rows,) or None, default None
+            Weight of each row, 0 or more. Larger values let a row change the model more.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Raises
+        ------
+        KeslerError
+            If there is no row to learn from, or for the reasons given in the class.
+        """
+        for name in _LEARNT:
+            self.__dict__.pop(name, None)
+        self._run_trials(X, y, sample_weight)
+        if not self.n_known_:
+            weightless = not self._learner.n_trials
+            why = "every sample_weight is zero" if weightless else "no target names a label"
+            raise KeslerError(f"{why}, so there is no row to learn from")
+        return self
+
+    def partial_fit(
+        self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from further rows, in order; new classes and new features in mappings are allowed.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`.
+        classes : sequence of labels or None, default None
+            The labels of the columns of `y` if `y` is a table; otherwise not needed. Capacity is
+            allocated for these classes; a class is known, and can be predicted, from its first
+            row.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self._run_trials(X, y, sample_weight, classes)
+        return self
+
+    def _scores(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the score of each class by number, including virtual classes."""
+        learner = self._fitted()
+        return np.concatenate([learner.scores(rows) for rows in self._rows_to_score(X)])
+
+    def target_levels(self, y: Any, classes: Any = None) -> npt.NDArray[np.int32]:
+        """Return the levels of the labels in `y`: a lower level must outscore a higher one.
+
+        Parameters
+        ----------
+        y, classes : as in `partial_fit`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_classes), in the order of `classes_`; -1 for labels that are not
+        compared. Labels that the model has not seen are omitted.
+        """
+        return self._tell(y, classes).table(self.classes_.tolist())
+
+    # ---- events -----------------------------------------------------------------------------
+
+    @unchanged_on_error
+    def _first_trial(
+        self, x: Any, y: Any, *, keep_scores: bool
+    ) -> tuple[int, npt.NDArray[np.float32]]:
+        targets, n_known = self._tell([y]), self._n_seen()
+        self._known_classes().require_admissible(targets.names)
+        with self._names_forgotten_on_error():
+            trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
+        scores = trials.scores[0, :n_known] if keep_scores else trials.scores
+        return int(trials.predictions[0]), scores
+
+    # ---- attributes -------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels seen so far, sorted."""
+        return self._fitted().classes.in_order
+
+    @property
+    def classes_by_code_(self) -> npt.NDArray[Any]:
+        """The labels seen so far, in the order in which they were seen."""
+        return self._fitted().classes.by_code
+
+    @property
+    def n_known_(self) -> int:
+        """Number of classes seen so far, 0 before the first."""
+        return len(self._known_classes().labels)
+
+    @property
+    def n_trials_(self) -> int:
+        """Number of rows learnt from."""
+        return self._fitted().n_trials
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Number of rows whose target contradicts the scores before it, among known classes."""
+        return self._fitted().n_mistakes
+
+    @property
+    def feature_map_(self) -> FeatureMap | None:
+        """The feature map in use, or None."""
+        maps = [part.feature_map for part in self._fitted().parts]
+        return next((each for each in maps if isinstance(each, FeatureMap)), None)
+
+    def join_group(self: Self, label: Label, group: Hashable) -> Self:
+        """Add a class to a group of the `Grouped` hypotheses.
+
+        Raises
+        ------
+        KeslerError
+            If the label has not been seen, or no hypotheses are grouped.
+        """
+        self._fitted().join_group(label, group)
+        return self
+
+    @property
+    def preprocessing_(self) -> Preprocessing | None:
+        """The preprocessing of rows; None if there is none, or if each member has its own."""
+        learner = self._fitted()
+        return None if isinstance(learner, EnsembleLearner) else learner.preprocessing
+
+    @property
+    def resolved_(self: Self) -> Self:
+        """An unfitted estimator in which every default has been replaced by the value in use."""
+        learner = self._fitted()
+        if isinstance(learner, EnsembleLearner):
+            return type(self)(**self.get_params(deep=False))
+        return self._of_learner(learner)
+
+    @property
+    def n_support_vectors_(self) -> list[int]:
+        """Number of support vectors of each part of the hypotheses; empty without a kernel."""
+        learner = self._fitted()
+        return learner.n_support_vectors if isinstance(learner, KernelLearner) else []
+
+    @property
+    def keeps_sparse_rows_(self) -> bool:
+        """Whether only the non-zero weights of each feature are stored.
+
+        The learner chooses this storage while it learns, when non-zero weights are few. Scores do
+        not depend on it.
+        """
+        learner = self._fitted()
+        return isinstance(learner, Learner) and learner.sparse is not None
+
+    @property
+    def sigma_(self) -> float | None:
+        """The current value of sigma="auto"; None without such a kernel or before any distance."""
+        learner = self._fitted()
+        return learner.sigma if isinstance(learner, KernelLearner) else None
+
+    # ---- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
+        """Write the model to a file, without pickle; a loaded model continues bit for bit.
+
+        Parameters
+        ----------
+        path : file to write; an existing file is replaced as a whole.
+        notes : values that JSON can hold; :func:`kesler.load` returns them as `notes_`.
+
+        Raises
+        ------
+        KeslerError
+            If the labels are neither numbers nor text, or the file cannot be written.
+        """
+        save(self, self._fitted(), path, notes)
+
+    # ---- implementation ---------------------------------------------------------------------
+
+    @unchanged_on_error
+    def _run_trials(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Any = None,
+        *,
+        keep_scores: bool = False,
+        keep_probabilities: bool = False,
+    ) -> Trials:
+        """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
+        with self._names_forgotten_on_error():
+            pieces = [
+                self._learn(*block, keep_scores=keep_scores, keep_probabilities=keep_probabilities)
+                for block in self._blocks(X, y, sample_weight, classes)
+            ]
+            return Trials.concatenate(pieces, len(self._learner.classes))
+
+    def _blocks(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+    ) -> Iterator[tuple[Rows, Targets, npt.NDArray[np.float64] | None]]:
+        """Yield blocks of rows, their encoded targets, and their sample weights or None.
+
+        All checks come before any change of state; new feature names are added last.
+        """
+        if classes is not None and not isinstance(classes, Sized):
+            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
+        X, ratings = inputs.apart(X, rated=self._takes_ratings())
+        named = inputs.holds_names(X)
+        data = X if named else self._array_rows(X, learn=True)
+        targets = self._tell(y, classes)
+        n_rows = inputs.count_rows(data)
+        inputs.require_lengths(n_rows, targets)
+        inputs.require_rated(n_rows, ratings)
+        weights = inputs.row_weights(sample_weight, n_rows)
+        distinct = targets.distinct
+        self._known_classes().require_admissible(distinct)
+        if named:
+            data = self._named_rows(X, learn=True)
+        ratings = self._numbered(ratings, learn=True)
+        learner = self._prepared(dense=inputs.is_dense(data))
+        learner.require_admissible(distinct)
+        learner.reserve(0 if classes is None else len(classes), 0)
+        start = 0
+        for rows in inputs.blocks(data, ratings):
+            part = slice(start, start := start + len(rows))
+            yield rows, targets[part], None if weights is None else weights[part]
+
+    @contextmanager
+    def _names_forgotten_on_error(self) -> Iterator[None]:
+        """Remove new names of features and sub-experts if learning their rows fails."""
+        n_names, n_sub_experts = len(self._vocabulary or ()), len(self._sub_experts or ())
+        try:
+            yield
+        except BaseException:
+            learner = getattr(self, "_learner", None)
+            if self._vocabulary is not None:
+                learnt = 0 if learner is None else learner.n_named_features
+                self._vocabulary.forget_from(max(n_names, learnt))
+            if self._sub_experts is not None:
+                learnt = 0 if learner is None else learner.n_sub_experts
+                self._sub_experts.forget_from(max(n_sub_experts, learnt))
+            raise
+
+    def _learn(
+        self,
+        rows: Rows,
+        targets: Targets,
+        weights: npt.NDArray[np.float64] | None = None,
+        *,
+        keep_scores: bool = False,
+        keep_probabilities: bool = False,
+    ) -> Trials:
+        """Learn from rows whose values are finite.
+
+        Raises
+        ------
+        KeslerError
+            If the rows do not have the model's number of features, which its first dense rows, or
+            the array or data frame that it learnt from, have determined.
+        """
+        inputs.require_width(rows, getattr(self, "n_features_in_", None), more=False)
+        learner = self._prepared(dense=rows.dense)
+        if weights is not None and not weights.all():
+            stored = np.flatnonzero(weights > 0)
+            targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
+        if not len(rows):
+            return Trials.concatenate([], len(learner.classes))
+        scores = NO_SCORES
+        names = targets.names
+        if keep_scores:
+            n_classes = learner.classes.count_with(names)
+            scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
+        probabilities = np.empty((len(rows), 2)) if keep_probabilities else NO_PROBABILITIES
+        learnt = learner.learn(rows, names, weights, targets.answers, scores, probabilities)
+        if rows.dense:
+            self.__dict__.setdefault("n_features_in_", rows.n_features)
+        return Trials(*learnt, scores, probabilities)
+
+    def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:
+        """Identify the features of further rows by these names, or by position if None.
+
+        Parameters
+        ----------
+        vocabulary : the vocabulary that a reader fills. Once the model has learnt, this must be
+            `vocabulary_` itself.
+
+        Raises
+        ------
+        KeslerError
+            If the model identifies its features in another way.
+        """
+        if self.__sklearn_is_fitted__() and vocabulary is not self._vocabulary:
+            known = "position" if self._vocabulary is None else "name"
+            raise KeslerError(
+                f"this model identifies its features by {known}, but these rows do not: give rows "
+                "in the format that the model learnt from"
+            )
+        self._vocabulary = vocabulary
+        return self
+
+    def _n_seen(self) -> int:
+        """Return the number of classes seen so far, including virtual classes."""
+        learner = getattr(self, "_learner", None)
+        return 0 if learner is None else int(learner.n_known)
+
+    def _known_classes(self) -> ClassTable:
+        learner = getattr(self, "_learner", None)
+        return self._no_classes() if learner is None else learner.classes
+
+    def _no_classes(self) -> ClassTable:
+        """Return the table of classes before the first row."""
+        return ClassTable(n_virtual=self.n_virtual)
+
+    def _prepared(self, *, dense: bool) -> AnyLearner:
+        """Return the learner; create it from the kind of the first rows if there is none."""
+        learner: AnyLearner | None = getattr(self, "_learner", None)
+        if learner is None:
+            learner = self._learner = self._new_learner(dense=dense)
+        return learner
+
+    def _new_learner(self, *, dense: bool) -> AnyLearner:
+        chosen = self._chosen(dense=dense)
+        kernel, parts = self._kernel(), self._parts(dense=dense)
+        made_of: dict[str, Any] = {
+            "parts": parts,
+            "classes": self._known_classes(),
+            "constant": inputs.intercept_value(chosen.get("intercept", 0.0)),
+            "answer": self.answer,
+            "preprocessing": resolve_preprocessing(
+                chosen["preprocessing"], dense=dense, by_distance=goes_by_distance(kernel, parts)
+            ),
+            "half_life": require_half_life(chosen.get("half_life")),
+            **self._moves(chosen),
+        }
+        budget = getattr(self, "budget", None)
+        if kernel is None:
+            return Learner(**made_of)
+        return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+
+    def _chosen(self, *, dense: bool) -> dict[str, Any]:
+        """Return the parameters, with defaults resolved for the kind of the rows."""
+        return resolve_open(self.get_params(deep=False), dense=dense)
+
+    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
+        costs, rule = chosen.get("costs"), resolve_rule(chosen["update"])
+        return {
+            "rule": rule,
+            "preconditioner": resolve_preconditioner(chosen["preconditioner"], rule.preconditioner),
+            "on_new_class": chosen["on_new_class"],
+            "link": resolve_link(chosen["link"]),
+            "averaged": bool(chosen["averaged"]),
+            "costs": None if costs is None else Costs(costs),
+        }
+
+    @classmethod
+    def _of_learner(cls: type[Self], learner: Learner) -> Self:
+        """Return an estimator whose parameters describe the learner."""
+        targets: dict[str, Any] = {
+            "hypotheses": learner.parts,
+            "update": learner.rule,
+            "link": learner.link,
+            "averaged": learner.averaged,
+            "preconditioner": learner.preconditioner,
+            "on_new_class": learner.on_new_class,
+            "intercept": learner.constant,
+            "order": learner.classes.declared,
+            "costs": None if learner.costs is None else learner.costs.given,
+            "preprocessing": learner.preprocessing,
+            "half_life": learner.half_life,
+        }
+        if isinstance(learner, KernelLearner):
+            targets |= {"kernel": learner.kernel, "budget": learner.budget}
+        names = cls._get_param_names()
+        return cls(**{name: value for name, value in targets.items() if name in names})
+
+    def _kernel(self) -> MercerKernel | None:
+        """Return the kernel, or None if hypotheses are weight vectors."""
+        given = vars(self)
+        kernel, budget = given.get("kernel"), require_budget(given.get("budget"))
+        if kernel is not None:
+            return resolve_kernel(kernel, given["sigma"])
+        if budget is not None:
+            raise KeslerError(
+                f"budget={budget!r} is a number of support vectors, which exist only with a "
+                'kernel: omit budget=, or set a kernel such as kernel="rbf"'
+            )
+        return None
+
+    def _parts(self, *, dense: bool) -> list[Part]:
+        hypotheses = self._chosen(dense=dense)["hypotheses"]
+        return resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
+
+    def _shared_part(self, *, dense: bool) -> Part:
+        """Return the part that "single" and "hybrid" use for all classes."""
+        with_kernel = vars(self).get("kernel") is not None
+        return Shared(resolve_map(self.feature_map, dense=dense, kernel=with_kernel))
+
+    def _takes_ratings(self) -> bool:
+        learner: AnyLearner | None = getattr(self, "_learner", None)
+        if learner is None:
+            return takes_ratings(self._parts(dense=False))
+        return learner.takes_ratings
+
+    def _fitted(self) -> AnyLearner:
+        learner: AnyLearner | None = getattr(self, "_learner", None)
+        if learner is None or not learner.classes.labels:
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: no class is known before "
+                "the first row; call fit, partial_fit or learn_one first"
+            )
+        return learner
+
+    def _single(self) -> Learner:
+        """Return the learner; raise if this estimator is an ensemble."""
+        learner = self._fitted()
+        if isinstance(learner, EnsembleLearner):
+            raise KeslerError("an ensemble has no weights: use one of its learners")
+        return learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.n_known_ > 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse_rows()
+        return tags
+
+    def _takes_sparse_rows(self) -> bool:
+        try:
+            parts, kernel = self._parts(dense=False), self._kernel()
+            chosen = self._chosen(dense=False)["preprocessing"]
+            preprocessing = resolve_preprocessing(chosen, dense=False)
+        except KeslerError:  # raised when learning, not when reading the tags
+            return True
+        if kernel is not None and kernel.of == "vectors":
+            return False
+        if preprocessing is not None and not preprocessing.zero_at_zero:
+            return False
+        return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)

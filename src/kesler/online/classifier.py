@@ -1,0 +1,447 @@
+"""OnlineClassifier: an online multiclass classifier, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data import inputs
+from kesler.data.labels import Label
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.learner.classes import OnNewClass
+from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, require_combination
+from kesler.learner.learner import Learner
+from kesler.learner.targets import Answers, Kind, Targets
+from kesler.online.base import OnlineLearner
+from kesler.online.contract import Classifier, unfitted
+from kesler.online.defaults import of_ensemble
+from kesler.parts.hypotheses import Part
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.links.link import Link
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.rule import UpdateRule
+
+
+def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
+    """Return the members of an ensemble: the given ones, or the default ones.
+
+    "ensemble" and None stand for the default members.
+
+    Raises
+    ------
+    KeslerError
+        If the list is empty, or a member is not a single-label classifier or is an ensemble.
+    """
+    if learners is None or (isinstance(learners, str) and learners == "ensemble"):
+        return [OnlineClassifier(**settings) for settings in of_ensemble(dense=dense)]
+    if not isinstance(learners, (list, tuple)) or not learners:
+        raise KeslerError(
+            f"an ensemble cannot be made of {learners!r}: give a list of learners, such as "
+            "OnlineClassifier(), or None for the default ones"
+        )
+    for learner in learners:
+        if not isinstance(learner, OnlineClassifier) or learner.answer != "class":
+            raise KeslerError(
+                f"{learner!r} cannot be in an ensemble, whose learners predict one of several "
+                "classes: give OnlineClassifier and LinearMax objects"
+            )
+        if learner._members() is not None:
+            raise KeslerError(f"{learner!r} is an ensemble itself: give its learners instead")
+    return list(learners)
+
+
+def ensemble_of(
+    learners: list[OnlineLearner],
+    *,
+    dense: bool,
+    combine: Combination = "mixture",
+    discount: float | None = None,
+    demotion: float = 0.9,
+) -> EnsembleLearner:
+    """Return the learner of an ensemble; its members are unfitted copies of `learners`."""
+    require_combination(combine, discount, demotion)
+    inner = [unfitted(learner)._new_learner(dense=dense) for learner in learners]
+    members = [each for each in inner if isinstance(each, Learner)]
+    estimators = [type(learner).__name__ for learner in learners]
+    return EnsembleLearner(members, estimators, combine, discount, demotion)
+
+
+def require_only(learner: OnlineLearner, name: str) -> None:
+    """Raise if parameters are set that an ensemble does not use."""
+    given = learner.get_params(deep=False)
+    for other, parameter in signature(type(learner)).parameters.items():
+        if other != name and given[other] != parameter.default:
+            raise KeslerError(
+                f"{other}={given[other]!r} has no effect on an ensemble, whose learners have their "
+                f"own settings: omit it, or set it for the learners in {name}=[...]"
+            )
+
+
+Self = TypeVar("Self", bound="OnlineClassifier")
+
+
+class OnlineClassifier(Classifier, OnlineLearner):
+    r"""A multiclass classifier that learns online and adds classes as they appear.
+
+    The score of class r is the sum over the hypotheses t that contain it,
+
+    .. math:: h(x, r) = \sum_{t \ni r} \langle w^t, \phi^t(x, r) \rangle, \quad
+        \hat y = \arg\max_r h(x, r)
+
+    over the classes seen so far. Each row updates the hypotheses with the step sizes of an update
+    rule, :math:`w^t \mathrel{+}= \sum_s \alpha_s (\phi^t(x, y) - \phi^t(x, s))`. Parameter
+    `on_new_class` defines the effect of the first row of a class.
+
+    Parameters
+    ----------
+    hypotheses : "default", "multi", "single", "hybrid", "sub-experts" or list of parts, \
+default "default"
+        How classes share weights: one vector for each class, one vector for all classes over a
+        feature map, both (the scores are summed), one weight for each sub-expert that rates the
+        classes (:class:`~kesler.maps.SubExperts`), or any list of
+        :class:`~kesler.hypotheses.PerClass`, :class:`~kesler.hypotheses.Shared` and
+        :class:`~kesler.hypotheses.Grouped`. Names can be combined: "multi+sub-experts".
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
+        The feature map of the shared vector; not used by "multi". "auto" selects "frequency" if
+        the first rows are sparse or named, "distance" if they are dense, and "difference" if they
+        are dense and there is a kernel.
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge", \
+"arow", "scw1", "scw2", "ensemble", "default", rule or list of learners, default "default"
+        The update rule, which computes the step sizes. "default" selects the settings described
+        in Notes. With a named rule, the other parameters left at "default" follow the source of
+        the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the
+        class, and no intercept. A name stands for the rule of :mod:`kesler.updates` with C = 1;
+        smaller C (0.001 to 0.1) is more robust to noise, especially on text. A list of learners,
+        each with its own settings, is combined as in :class:`~kesler.Ensemble`; "ensemble" stands
+        for the default list.
+    link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
+        The link function of the updates: additive updates, multiplicative updates (with weights of
+        either sign, or positive weights only), p-norm updates between the two, or any link of
+        :mod:`kesler.links`. "exponential" makes fewer mistakes if few of many features are
+        relevant.
+    averaged : bool, default False
+        Whether to predict with the mean of the weights after each row, which is more robust to
+        noise than the last weights. Learning does not depend on it; the mean is recomputed at the
+        first prediction after learning, in O(number of weights). Linear link only.
+    costs : mapping {(right, wrong): cost}, callable or None, default None
+        The cost of predicting one class where another is right, 1 for pairs not given. Rules with
+        margins require a margin in proportion to the cost, so that expensive confusions become
+        rarer; see :class:`~kesler.costs.Costs`.
+    intercept : float or "default", default "default"
+        The value of a constant feature added to every row, 0 for none. With "multi" its weights
+        are the intercepts of the classes; with sub-experts they are Mesterharm's threshold
+        sub-experts. With larger values intercepts are learnt faster.
+    kernel : "rbf", "polynomial", "linear", kernel or None, default None
+        A Mercer kernel of :mod:`kesler.kernels` or the user's own (:func:`~kesler.mercer_kernel`):
+        hypotheses are then sums of K over the rows, or feature maps of rows, of their updates,
+        :math:`h(x, r) = \sum_j \beta_{j,r} K(\phi_j, \phi(x, r))`. None for weight vectors.
+    sigma : "auto" or float above 0, default "auto"
+        The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; other
+        kernels ignore it. Larger values give smoother boundaries. "auto" is 0.04 times the median
+        squared distance between rows seen so far.
+    budget : int or None, default None
+        The maximum number of support vectors of each part of the hypotheses; beyond it the oldest
+        one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values
+        mean fewer mistakes and slower predictions; None means no limit.
+    preconditioner : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", \
+"confidence" or preconditioner, default "auto"
+        The step size of each weight: the same for all weights, smaller where gradients were large,
+        relative to the largest value of the feature, or smaller with growing confidence in the
+        weight; see :mod:`kesler.preconditioners`, and :func:`kesler.preconditioner` for
+        user-defined ones. "auto" is the preconditioner of the rule if it has one, or
+        "euclidean".
+    on_new_class : "register", "learn", "inherit" or "default", default "default"
+        The effect of the first row of a class: "register" adds the class without an update, as the
+        theorems assume; "learn" also learns from the row; "inherit" learns from it with the
+        weights of a virtual class, which is wrong on every row and never predicted, as initial
+        weights. See :data:`~kesler.learner.classes.OnNewClass`.
+    preprocessing : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", \
+preprocessing or None, default "default"
+        The transformation of each row before its trial, with running statistics of the rows before
+        it only; see :mod:`kesler.preprocessing`. "counts" is for words, "z-scores" for
+        measurements with different units, "ranges" for measurements with a kernel. "auto" selects
+        "counts" if the first rows are sparse or named; if they are dense, it selects "ranges" for
+        a kernel without feature maps and "z-scores" otherwise. None does not transform rows.
+    half_life : float, 1 or more, or None, default None
+        The number of rows after which the influence of a row has decayed by half, for streams with
+        drift. With larger values the model forgets more slowly: use thousands for rare features
+        such as words, hundreds for others; an :class:`~kesler.Ensemble` can combine learners with
+        different values. None means no decay. Linear link only, without averaging.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels seen so far, sorted.
+    n_trials_, n_mistakes_ : int
+        Number of rows learnt from, and number of rows of a known class for which another class was
+        predicted before the target was used (progressive validation: one pass over new data is an
+        unbiased test).
+    feature_map_ : FeatureMap or None
+        The feature map in use, None for "multi".
+    n_support_vectors_ : list of int
+        With a kernel, the number of support vectors of each part of the hypotheses; else empty.
+    sigma_ : float or None
+        The current value of sigma="auto".
+    preprocessing_ : Preprocessing or None
+        The preprocessing in use.
+    resolved_ : OnlineClassifier
+        An unfitted estimator in which every default has been replaced by the value in use.
+    n_features_in_, feature_names_in_
+        As in scikit-learn; not set when learning from named features, whose number grows.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is unknown, a label cannot be ordered among the others, or a row contains NaN
+        or infinity, has the wrong number of features, or is sparse while the feature map is not
+        zero at zero. The model is then unchanged.
+
+    Notes
+    -----
+    Parameters left at "default" depend on the kind of the first rows
+    (:mod:`kesler.online.defaults`). If rows list only non-zeros, such as words, the defaults are:
+    damped counts and rows normalised to length 1; one-vs-rest hinge loss with the AdaGrad
+    preconditioner and steps that never overshoot; one hypothesis for each class and one for all
+    classes over the contrast of word frequencies. If rows list every feature, the defaults are:
+    z-scores; softmax; the log-ratio of Gaussians. Both learn from the first row of a class.
+    `benchmarks/results/defaults.md` compares the mistakes of these settings with tuned ones.
+
+    With `half_life` the stored weights and sums decay after each row, before the row is added:
+
+    .. math:: w \leftarrow b + \gamma (w - b), \quad S \leftarrow \gamma S + s_t, \quad
+        \gamma = 2^{-1 / \text{half\_life}}
+
+    for weights with initial value b and for the sums S of class statistics, preconditioners and
+    preprocessing. First instances and largest values of features do not decay, nor do
+    probabilities, which have their own discounts. The decay is applied to a common scale: a row
+    costs O(k) more, and every 20 half-lives all stored values are rescaled once.
+
+    Learning row by row, in batches of any size, or all at once gives the same weights bit for bit.
+    A row costs O(nnz k) for k classes: about 1 us with 80 non-zeros and 20 classes. Memory is
+    4 bytes for each feature and hypothesis, and with a map 4 more for each feature and class
+    (twice for a mean, 28 bytes under "gaussian-ratio"), both rounded up to 16.
+    `sample_weight` is 0 or between 1/1,048,576 and 1,048,576: it multiplies C, or the Perceptron's
+    step size ("pa" has neither), and the weight of the row in the statistics of its class; a row of
+    weight 0 is skipped. Values are stored as float32. The class statistics of feature maps are not
+    updated further once the sample weights of a class sum to more than 16,777,216. A step that
+    float32 cannot hold is skipped; the error is raised after the other rows have been learnt.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006); Amit, Shalev-Shwartz and Singer (2006); Crammer
+    and Singer (2003); Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (2006).
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> mail = OnlineClassifier(update="perceptron")
+    >>> for words, folder in [("win cash", "spam"), ("team lunch", "work"), ("cash prize", "spam")]:
+    ...     mail = mail.learn_one(dict.fromkeys(words.split(), 1.0), folder)
+    >>> mail.predict_one({"cash": 1.0}), mail.n_trials_, mail.classes_.tolist()
+    ('spam', 3, ['spam', 'work'])
+    """
+
+    answer: ClassVar[Kind] = "class"
+    by_scores: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        hypotheses: str | Part | list[Part] = "default",
+        feature_map: str | FeatureMap = "auto",
+        update: str | UpdateRule | list[OnlineClassifier] = "default",
+        link: str | Link = "linear",
+        averaged: bool = False,
+        costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
+        intercept: float | str = "default",
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: int | None = None,
+        preconditioner: str | Preconditioner = "auto",
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
+        half_life: float | None = None,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.feature_map = feature_map
+        self.update = update
+        self.link = link
+        self.averaged = averaged
+        self.costs = costs
+        self.intercept = intercept
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
+        self.preconditioner = preconditioner
+        self.on_new_class = on_new_class
+        self.preprocessing = preprocessing
+        self.half_life = half_life
+
+    # ---- predictions ------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of highest score of each row; ties go to the class seen first.
+
+        Parameters
+        ----------
+        X : rows as in `fit`; features not seen before have the initial weights.
+
+        Returns
+        -------
+        Array of shape (n_rows,) of labels.
+        """
+        learner = self._fitted()
+        codes = [learner.predict(rows) for rows in self._rows_to_score(X)]
+        labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
+        return labels
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the score of each class, in the order of `classes_`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_classes); for two classes, of shape (n_rows,): the score of
+        classes_[1] minus that of classes_[0].
+        """
+        scores = self._scores(X)[:, self._known_classes().order]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`.
+
+        The probabilities are the softmax of the scores at a temperature that is learnt online, from
+        each target before the weights are updated; see :mod:`kesler.learner.calibration`. A class
+        has no probability before its first row. The class that `predict` returns has the highest
+        probability; with `averaged` the temperature is still that of the last weights.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_classes); each row sums to 1.
+        """
+        learner = self._fitted()
+        pieces = [learner.probabilities(rows) for rows in self._rows_to_score(X)]
+        probabilities: npt.NDArray[np.float64] = np.concatenate(pieces)[:, learner.classes.order]
+        return probabilities
+
+    # ---- events -----------------------------------------------------------------------------
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability of each label for one row, as in `learn_one`."""
+        learner = self._fitted()
+        with learner.lock:
+            event = learner.event
+            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
+            found = learner.probabilities(row)[0].tolist()
+        return dict(zip(learner.classes.labels, found, strict=True))
+
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
+        return None if highest < 0 else self._learner.classes.labels[highest]
+
+    def _one_target(
+        self, y: Label
+    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
+        return (y,), Answers.of_classes
+
+    # ---- blocks of rows ---------------------------------------------------------------------
+
+    def run_trials(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Learn from rows; return the codes of the classes predicted before each update, and of y.
+
+        Codes index `classes_by_code_`; -1 means that there was no prediction because no class was
+        known. Rows of weight 0 are skipped. `progressive_validate` is the high-level function.
+        """
+        trials = self._run_trials(X, y, sample_weight)
+        return trials.predictions, trials.codes
+
+    def learn_rows(
+        self,
+        rows: Rows,
+        labels: list[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Learn from finite rows, as readers yield them; return the same as `run_trials`.
+
+        Raises
+        ------
+        KeslerError
+            If the rows do not have the model's number of features, which its first dense rows, or
+            the array or data frame that it learnt from, have determined.
+        """
+        with self._names_forgotten_on_error():
+            rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
+            trials = self._learn(rated, Targets.of_classes(labels), weights)
+        return trials.predictions, trials.codes
+
+    def score_rows(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """Return the score of each class for each row, classes in the order of `classes_by_code_`.
+
+        `predict` returns the first class of highest score.
+        """
+        learner = self._fitted()
+        inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
+        return learner.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
+
+    # ---- ensembles ------------------------------------------------------------------------------
+
+    @property
+    def seconds_in_threads_(self) -> float:
+        """Processor time of the threads that an ensemble starts for large blocks, in seconds."""
+        return getattr(getattr(self, "_learner", None), "seconds_in_threads", 0.0)
+
+    def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
+        """Return the members if this estimator is an ensemble, else None."""
+        update = vars(self).get("update")
+        if self.answer != "class" or not (
+            isinstance(update, (list, tuple)) or update == "ensemble"
+        ):
+            return None
+        require_only(self, "update")
+        return resolve_members(update, dense=dense)
+
+    def _combination(self) -> dict[str, Any]:
+        """Return how an ensemble combines its members, as arguments; {} for the defaults."""
+        return {}
+
+    def _new_learner(self, *, dense: bool) -> AnyLearner:
+        members = self._members(dense=dense)
+        if members is None:
+            return super()._new_learner(dense=dense)
+        return ensemble_of(members, dense=dense, **self._combination())
+
+    @classmethod
+    def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> OnlineClassifier:
+        """Return an estimator whose parameters describe the ensemble."""
+        return cls(update=learners)
+
+    def _takes_ratings(self) -> bool:
+        members = self._members()
+        if members is None:
+            return super()._takes_ratings()
+        return any(member._takes_ratings() for member in members)
+
+    def _takes_sparse_rows(self) -> bool:
+        try:
+            members = self._members()
+        except KeslerError:  # raised when learning, not when reading the tags
+            return True
+        if members is None:
+            return super()._takes_sparse_rows()
+        return all(member._takes_sparse_rows() for member in members)
+
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        return Targets.of_classes(inputs.label_list(y))

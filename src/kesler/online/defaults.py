@@ -1,0 +1,132 @@
+"""Defaults: the values of parameters that are left at "default".
+
+They were chosen with `benchmarks/defaults.py`; its results page describes how. There is one setting
+for rows that list only non-zeros (words, counts), one for rows that list every feature
+(measurements, pixels) and one for kernels. With a named update rule, the defaults follow the source
+of the rule, without preprocessing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kesler.parts.hypotheses import PerClass, Shared
+from kesler.parts.maps import resolve_map
+from kesler.parts.maps.contrast import Contrast
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.maps.gaussian import GaussianRatio
+from kesler.parts.maps.view import SubExperts
+from kesler.parts.preconditioners import AdaGrad
+from kesler.parts.preprocessing import Counts, ZScores
+from kesler.parts.updates.gradient import SoftmaxGradient
+from kesler.parts.updates.one_vs_rest import OneVsRestHinge
+
+OPEN = "default"
+"""The value of a parameter that is to be resolved."""
+
+Settings = dict[str, Any]
+
+
+def of_words(view: FeatureMap | None = None) -> Settings:
+    """Return the settings for rows that list only non-zeros."""
+    return {
+        "hypotheses": [PerClass(), Shared(view or Contrast(), begins_at=0.15)],
+        "update": OneVsRestHinge(),
+        "preconditioner": AdaGrad(),
+        "on_new_class": "inherit",
+        "preprocessing": Counts(),
+        "intercept": 0.0,
+    }
+
+
+def of_measurements(view: FeatureMap | None = None) -> Settings:
+    """Return the settings for rows that list every feature."""
+    return {
+        "hypotheses": [PerClass(), Shared(view or GaussianRatio(), begins_at=0.02)],
+        "update": SoftmaxGradient(1.5, invariant=True),
+        "preconditioner": AdaGrad(length_free=True),
+        "on_new_class": "learn",
+        "preprocessing": ZScores(),
+        "intercept": 1.0,
+    }
+
+
+def of_ensemble(*, dense: bool) -> list[Settings]:
+    """Return the settings of the members of the default ensemble."""
+    if dense:
+        paces = [SoftmaxGradient(eta, invariant=True) for eta in (1.0, 2.0)]
+        return [{**of_measurements(), "update": pace} for pace in paces]
+    default = of_words()
+    return [
+        default,
+        {**default, "on_new_class": "learn"},
+        {**default, "preprocessing": Counts(idf=True)},
+    ]
+
+
+SOURCES: Settings = {
+    "hypotheses": "hybrid",
+    "update": "pa1",
+    "preconditioner": "auto",
+    "on_new_class": "register",
+    "preprocessing": None,
+    "intercept": 0.0,
+}
+"""The settings in the sources of the rules."""
+
+MARGIN: Settings = {**SOURCES, "on_new_class": "learn", "preprocessing": "auto"}
+"""The settings with costs or a link, which need a rule with margins."""
+
+
+def over_kernel(*, dense: bool) -> Settings:
+    """Return the settings of a learner with a kernel."""
+    return {**SOURCES, "hypotheses": "multi", "on_new_class": "learn", "preprocessing": "auto"}
+
+
+def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
+    """Return the parameters of a learner with every "default" resolved.
+
+    Parameters
+    ----------
+    given : parameters by name.
+    dense : whether the first rows list every feature.
+
+    Examples
+    --------
+    >>> resolve_open({"update": "default", "on_new_class": "default"}, dense=False)
+    {'update': OneVsRestHinge(eta=0.5, invariant=True), 'on_new_class': 'inherit'}
+    >>> resolve_open({"update": "mira", "on_new_class": "default"}, dense=False)
+    {'update': 'mira', 'on_new_class': 'register'}
+    """
+    chosen = _settings(given, dense=dense)
+    settings = {name: chosen[name] if _is(value, OPEN) else value for name, value in given.items()}
+    if _is(given.get("preconditioner"), "auto"):
+        settings["preconditioner"] = chosen["preconditioner"]
+    return settings
+
+
+def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
+    """Return the default settings that fit the given parameters."""
+    if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
+        return SOURCES
+    if given.get("kernel") is not None:
+        return over_kernel(dense=dense)
+    if given.get("costs") is not None or not _is(given.get("link", "linear"), "linear"):
+        return MARGIN
+    named = given.get("feature_map", "auto")
+    view = None if _is(named, "auto") else resolve_map(named, dense=dense)
+    return of_measurements(view) if dense else of_words(view)
+
+
+def _asks_sub_experts(hypotheses: Any) -> bool:
+    """Return whether hypotheses use sub-experts, by name or as the feature map of a part."""
+    if isinstance(hypotheses, str):
+        return "sub-experts" in hypotheses.split("+")
+    parts = hypotheses if isinstance(hypotheses, (list, tuple)) else [hypotheses]
+    return any(isinstance(getattr(part, "feature_map", None), SubExperts) for part in parts)
+
+
+def _is(value: Any, name: str) -> bool:
+    """Return whether a parameter is this name; objects are not compared with text."""
+    return isinstance(value, str) and value == name

@@ -1,0 +1,126 @@
+"""Ensemble: several online learners whose predictions are combined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kesler.learner.ensemble import Combination, EnsembleLearner
+from kesler.online.base import OnlineLearner
+from kesler.online.classifier import OnlineClassifier, resolve_members
+
+
+class Ensemble(OnlineClassifier):
+    r"""A classifier that trains several learners in one pass and combines their predictions.
+
+    Each learner runs its own trials, independently of the others. Let :math:`\hat y_i` be the class
+    predicted by learner i and :math:`p_i` its probabilities. The ensemble predicts
+
+    .. math:: \text{majority: } \arg\max_r \sum_{i : \hat y_i = r} b^{m_i},
+        \quad \text{best: } \hat y_j, \; j = \arg\min_i E_i, \quad
+        \text{mixture: } \arg\max_r \sum_i e^{-L_i} p_i(r \mid x)
+
+    with :math:`m_i` the mistakes of learner i so far, and E and L its discounted errors and
+    log-losses, :math:`E_i \leftarrow \gamma E_i + 1[\hat y_i \ne y]`. The first row of a class is
+    not counted.
+
+    Parameters
+    ----------
+    learners : list of OnlineClassifier and LinearMax, or None, default None
+        The members; what they have learnt is ignored. None means the default members.
+    combine : "mixture", "best" or "majority", default "mixture"
+        "mixture" made the fewest mistakes in our runs, about as many as the best learner in
+        hindsight; "best" predicts with one member and has the lowest prediction cost; "majority"
+        has a mistake bound.
+    discount : float above 0, at most 1, or None, default None
+        :math:`\gamma`. With smaller values the ensemble adapts faster when another member
+        becomes the best; 1 means no discount. None means 0.98 for "mixture" and 0.995 for "best";
+        "majority" ignores it.
+    demotion : float between 0 and 1, default 0.9
+        b. With smaller values the votes of learners with mistakes decay faster; the bound is
+        smallest near 0. Used by "majority" only.
+
+    Attributes
+    ----------
+    classes_, n_trials_, n_mistakes_, n_features_in_, feature_names_in_
+        As in :class:`~kesler.OnlineClassifier`.
+    mistakes_of_learners_ : list of int
+        Number of mistakes of each learner.
+    mistake_bound_ : float or None
+        For "majority", an upper bound on the number of mistakes of the ensemble for any rows:
+
+        .. math:: M \le \frac{m^* \ln(1/b) + \ln N}{\ln(2 / (1 + b))}
+
+        for N learners, the best of which made :math:`m^*`.
+
+    Raises
+    ------
+    KeslerError
+        If a learner is not a single-label classifier or is itself an ensemble, if a parameter is
+        out of its range, or if a learner raises. The model is then unchanged.
+
+    Notes
+    -----
+    A row costs the sum of the costs of the learners, and O(k) for each learner to combine them.
+    `predict_proba` returns the combined probabilities for "mixture" and "best", and the calibrated
+    share of votes for "majority". Larger blocks of rows use one thread for each learner. Row by
+    row, in batches of any size or with any number of threads, the results are equal bit for bit.
+    The bound holds because more than half of all votes are wrong at a mistake of the ensemble:
+    after M mistakes at most :math:`N ((1 + b) / 2)^M` of them are left, and the best learner has
+    at least :math:`b^{m^*}`.
+
+    References
+    ----------
+    Littlestone and Warmuth (1994), "The weighted majority algorithm", Section 5, for the bound;
+    Mesterharm (2001) for sub-experts, of which learners that rate the class they predict are a
+    special case; Vovk (1998) for mixtures of probabilities.
+
+    Examples
+    --------
+    >>> from kesler import Ensemble, OnlineClassifier
+    >>> ensemble = Ensemble([OnlineClassifier(), OnlineClassifier("multi", update="mira")], "best")
+    >>> for words, folder in [("win cash", "spam"), ("team lunch", "work"), ("cash prize", "spam")]:
+    ...     ensemble = ensemble.learn_one(dict.fromkeys(words.split(), 1.0), folder)
+    >>> ensemble.predict_one({"cash": 1.0}), ensemble.mistakes_of_learners_
+    ('spam', [0, 0])
+    """
+
+    def __init__(
+        self,
+        learners: list[OnlineClassifier] | None = None,
+        combine: Combination = "mixture",
+        discount: float | None = None,
+        demotion: float = 0.9,
+    ) -> None:
+        self.learners = learners
+        self.combine = combine
+        self.discount = discount
+        self.demotion = demotion
+
+    @property
+    def mistakes_of_learners_(self) -> list[int]:
+        """Number of mistakes of each learner."""
+        return self._ensemble_learner().mistakes_of_members
+
+    @property
+    def mistake_bound_(self) -> float | None:
+        """Mistake bound of weighted majority; None for other combinations."""
+        return self._ensemble_learner().mistake_bound
+
+    def _ensemble_learner(self) -> EnsembleLearner:
+        learner = self._fitted()
+        assert isinstance(learner, EnsembleLearner)
+        return learner
+
+    def _members(self, *, dense: bool = False) -> list[OnlineLearner]:
+        return resolve_members(self.learners, dense=dense)
+
+    def _combination(self) -> dict[str, Any]:
+        return {
+            "combine": self.combine,
+            "discount": self.discount,
+            "demotion": self.demotion,
+        }
+
+    @classmethod
+    def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> Ensemble:
+        return cls(learners, learner.combine, learner.discount, learner.demotion)

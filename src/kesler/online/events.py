@@ -1,0 +1,320 @@
+"""Learning and predicting one row at a time, and conversion of input to rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data import inputs
+from kesler.data.inputs import presence
+from kesler.data.ratings import Ratings
+from kesler.data.rows import Rows, Vocabulary
+from kesler.errors import KeslerError
+from kesler.learner.events import DICTIONARIES, NO_SCORES
+from kesler.learner.targets import Answers
+
+if TYPE_CHECKING:
+    from kesler.learner.ensemble import EnsembleLearner
+    from kesler.learner.learner import Learner
+    from kesler.learner.targets import Targets
+
+
+class FeatureReader:
+    """The part of an estimator that converts its input to rows."""
+
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """The names of the features; None if they are identified by position."""
+        return self._vocabulary
+
+    @property
+    def _vocabulary(self) -> Vocabulary | None:
+        return self.__dict__.get("_names")
+
+    @_vocabulary.setter
+    def _vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        self.__dict__["_names"] = vocabulary
+
+    @property
+    def sub_experts_(self) -> Vocabulary | None:
+        """The names of the sub-experts; None if there are none, or they are numbered."""
+        return self._sub_experts
+
+    @property
+    def _sub_experts(self) -> Vocabulary | None:
+        return self.__dict__.get("_sub_expert_names")
+
+    @_sub_experts.setter
+    def _sub_experts(self, vocabulary: Vocabulary | None) -> None:
+        self.__dict__["_sub_expert_names"] = vocabulary
+
+    @abstractmethod
+    def _takes_ratings(self) -> bool:
+        """Return whether a part of the hypotheses uses ratings of sub-experts."""
+
+    def _rows_to_score(self, X: Any) -> Iterator[Rows]:
+        X, ratings = inputs.apart(X, rated=self._takes_ratings())
+        named = inputs.holds_names(X)
+        data = self._named_rows(X, learn=False) if named else self._array_rows(X, learn=False)
+        inputs.require_rated(inputs.count_rows(data), ratings)
+        return inputs.blocks(data, self._numbered(ratings, learn=False))
+
+    def _require_positions(self) -> None:
+        if self._vocabulary is not None and not hasattr(self, "n_features_in_"):
+            raise KeslerError(
+                "this model learns from named features, so it cannot match the columns of an array "
+                "with them: give mappings of names to values, or use another model for arrays"
+            )
+
+    def _array_rows(self, X: Any, *, learn: bool) -> Any:
+        if isinstance(X, Rows):
+            self._require_no_attributes()
+            return X
+        self._require_positions()
+        first = learn and not hasattr(self, "n_features_in_")
+        data = inputs.array_rows(self, X, reset=first)
+        if first and hasattr(self, "feature_names_in_"):
+            self._vocabulary = Vocabulary.of(self.feature_names_in_)
+        return data
+
+    def _named_rows(self, X: Any, *, learn: bool) -> Rows:
+        if self._vocabulary is None and self._knows_features():
+            raise KeslerError(
+                "this model learnt from arrays without column names, so it cannot match named "
+                "features with them: give arrays, or learn from a data frame or from mappings"
+            )
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary()
+        if hasattr(self, "n_features_in_"):
+            return inputs.framed_rows(X, self._vocabulary)
+        return inputs.named_rows(X, self._vocabulary, learn=learn)
+
+    def _require_no_attributes(self) -> None:
+        if hasattr(self, "n_features_in_"):
+            raise KeslerError(
+                f"this model learnt from {self.n_features_in_} attributes in addition to ratings, "
+                "but these rows have none: give Ratings with attributes=..."
+            )
+
+    def _numbered(self, ratings: Ratings | None, *, learn: bool) -> Ratings | None:
+        """Return ratings with sub-experts by number; new names are added if `learn`.
+
+        Otherwise all new names get the next unused number.
+
+        Raises
+        ------
+        KeslerError
+            If the model identifies its sub-experts in another way.
+        """
+        if ratings is None or not len(ratings.vectors.indices):
+            return ratings
+        known, learner = self._sub_experts, getattr(self, "_learner", None)
+        by_number = known is None and learner is not None and learner.n_sub_experts > 0
+        if (ratings.names is None and known is not None) or (ratings.names and by_number):
+            ways = ("number", "name") if by_number else ("name", "number")
+            raise KeslerError(
+                f"this model identifies its sub-experts by {ways[0]}, but the ratings identify "
+                f"them by {ways[1]}: give ratings in the same form as before"
+            )
+        if ratings.names is None:
+            return ratings
+        if known is None:
+            known = self._sub_experts = Vocabulary()
+        if learn:
+            numbers = [known.add(name) for name in ratings.names]
+            return ratings.numbered(numbers, len(known))
+        unseen = len(known)
+        numbers = [known.indices.get(name, unseen) for name in ratings.names]
+        return ratings.numbered(numbers, unseen + 1)
+
+    def _knows_features(self) -> bool:
+        """Return whether rows have been learnt, by name or by position."""
+        learner = getattr(self, "_learner", None)
+        return hasattr(self, "n_features_in_") or (learner is not None and learner.n_trials > 0)
+
+    def _row(self, x: Any, *, learn: bool) -> Rows:
+        """Return one row, by names or by position."""
+        x, ratings = inputs.apart(x, rated=self._takes_ratings())
+        if ratings is None:
+            return self._features_of(x, learn=learn)
+        rows = self._features_of(inputs.only_row(x), learn=learn)
+        inputs.require_rated(1, ratings)
+        return replace(rows, ratings=self._numbered(ratings, learn=learn))
+
+    def _features_of(self, x: Any, *, learn: bool) -> Rows:
+        if isinstance(x, str):
+            x = presence([x])
+        if isinstance(x, Mapping):
+            return self._named_rows(x, learn=learn)
+        if isinstance(x, Rows):
+            return self._array_rows(x, learn=learn)
+        self._require_positions()
+        width = getattr(self, "n_features_in_", None)
+        listed = inputs.listed_features(x)
+        if listed is not None:
+            return inputs.listed_row(*listed, width)
+        return inputs.positional_row(x, width)
+
+    def _read(self, x: Any, learner: Any, *, learn: bool) -> bool:
+        """Read one row into the learner's event buffer; return whether it could be read this way.
+
+        New feature names are added if `learn`, even if the row could not be read.
+        """
+        if learner.takes_ratings:
+            return False
+        own, event = self.__dict__, learner.event
+        if type(x) is str:
+            x = presence([x])
+        if type(x) in DICTIONARIES:
+            names = None if "n_features_in_" in own else own.get("_names")
+            return names is not None and event.read_mapping(x, names, joins=learn)
+        width = own.get("n_features_in_")
+        if type(x) is np.ndarray:
+            return x.shape == (width,) and event.read_array(x)
+        listed = None if own.get("_names") is not None else inputs.listed_features(x)
+        return listed is not None and event.read_pair(*listed, width)
+
+
+Self = TypeVar("Self", bound="EventLearner")
+
+
+class EventLearner(FeatureReader):
+    """A learner that processes events: one row at a time, with its target.
+
+    After the first row, an event is read into reused buffers, without scikit-learn's validation and
+    without a Python step for each feature. Input that cannot be read this way is processed as a
+    batch, which raises the detailed errors.
+
+    Attributes
+    ----------
+    by_scores : whether predictions need the scores of all classes, not only the best class.
+    """
+
+    by_scores: ClassVar[bool] = True
+
+    @abstractmethod
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Any:
+        """Return a prediction from the code of the best class, or from scores if `by_scores`.
+
+        Scores are those of the known classes by number, including virtual classes. Before any
+        class is known the arguments are -1 and an empty array.
+        """
+
+    @abstractmethod
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        """Return the encoded targets of `y`, in any form that the estimator accepts."""
+
+    @abstractmethod
+    def _fitted(self) -> Learner | EnsembleLearner:
+        """Return the learner; raise if no class is known."""
+
+    @abstractmethod
+    def _first_trial(
+        self, x: Any, y: Any, *, keep_scores: bool
+    ) -> tuple[int, npt.NDArray[np.float32]]:
+        """Run the trial of one row as a batch of one."""
+
+    def learn_one(self: Self, x: Any, y: Any) -> Self:
+        """Learn from one row, without scikit-learn's validation.
+
+        Parameters
+        ----------
+        x : dict of feature names to values, str, array of shape (n_features,), (indices, values) \
+or sparse row
+            A text is split into tokens (:func:`kesler.data.inputs.presence`), each a feature of
+            value 1, as in the readers of texts. A pair of arrays lists the non-zero features by
+            position, each once. Learners with sub-experts take a mapping {label: ratings} or
+            :class:`~kesler.Ratings` of one row.
+        y : the target of the row.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Notes
+        -----
+        The fastest inputs are a dict of str to Python or NumPy numbers, an array of float64 or
+        float32, and a pair of arrays with increasing indices and such values.
+        """
+        self._trial(x, y, keep_scores=False)
+        return self
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for one row, given as in `learn_one`."""
+        learner = self._fitted()
+        with learner.lock:
+            event = learner.event
+            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
+            if self.by_scores:
+                return self._said(-1, learner.scores(row)[0])
+            return self._said(int(learner.predict(row)[0]), NO_SCORES)
+
+    def learn_predict_one(self, x: Any, y: Any) -> Any:
+        """Learn from one row; return the prediction made before the target was used.
+
+        This runs one trial, which costs less than `predict_one` followed by `learn_one`. The
+        results are the same, except that averaged learners predict with the last weights here, not
+        with their mean, as in :func:`~kesler.progressive_validate`.
+
+        Parameters
+        ----------
+        x, y : as in `learn_one`.
+
+        Returns
+        -------
+        As `predict_one`; None or no labels for the first row.
+        """
+        return self._said(*self._trial(x, y, keep_scores=self.by_scores))
+
+    def _trial(self, x: Any, y: Any, *, keep_scores: bool) -> tuple[int, npt.NDArray[np.float32]]:
+        """Learn from one row; return the code of the best class, and scores if `keep_scores`."""
+        learner = self.__dict__.get("_learner")
+        if learner is not None:
+            with learner.lock:
+                names = self.__dict__.get("_names")
+                n_names = 0 if names is None else len(names.indices)
+                try:
+                    if self._read(x, learner, learn=True):
+                        return _trial_of_event(
+                            learner, *self._one_target(y), keep_scores=keep_scores
+                        )
+                except BaseException:
+                    self._forget_names(max(n_names, learner.n_named_features))
+                    raise
+                self._forget_names(n_names)
+        return self._first_trial(x, y, keep_scores=keep_scores)
+
+    def _one_target(
+        self, y: Any
+    ) -> tuple[Sequence[Any], Callable[[npt.NDArray[np.int32]], Answers]]:
+        """Return the labels of one target, and the function that encodes their codes as answers."""
+        targets = self._tell([y])
+        return targets.names, targets.answers
+
+    def _forget_names(self, n_names: int) -> None:
+        if self._vocabulary is not None and len(self._vocabulary) > n_names:
+            self._vocabulary.forget_from(n_names)
+
+
+def _trial_of_event(
+    learner: Learner | EnsembleLearner,
+    labels: Sequence[Any],
+    answers: Callable[[npt.NDArray[np.int32]], Answers],
+    *,
+    keep_scores: bool,
+) -> tuple[int, npt.NDArray[np.float32]]:
+    if keep_scores:
+        n_known = learner.n_known
+        scores = np.empty((1, learner.classes.count_with(labels)), dtype=np.float32)
+        predictions, _ = learner.learn(learner.event, labels, None, answers, scores)
+        return int(predictions[0]), scores[0, :n_known]
+    predicted = learner.learn_event(labels[0]) if answers is Answers.of_classes else None
+    if predicted is None:
+        predictions, _ = learner.learn(learner.event, labels, None, answers)
+        predicted = int(predictions[0])
+    return predicted, NO_SCORES

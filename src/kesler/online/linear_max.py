@@ -1,0 +1,100 @@
+"""LinearMax: a multiclass learner built from any linear-threshold algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kesler.learner.learner import Learner
+from kesler.online.classifier import OnlineClassifier
+from kesler.parts.algorithms import Algorithm, resolve_algorithm
+from kesler.parts.algorithms.quasi_additive import QuasiAdditive, RivalStep
+from kesler.parts.hypotheses import Part
+from kesler.parts.links.link import Linear
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preprocessing import Preprocessing
+
+
+class LinearMax(OnlineClassifier):
+    r"""A multiclass learner built from any algorithm that learns linear thresholds.
+
+    For each row the algorithm receives one instance of label 1, the feature map of the right class
+    minus that of its best rival:
+
+    .. math:: z = \phi(x, \rho) - \phi(x, A), \quad
+        A = \begin{cases} \lambda_1 & \rho \ne \lambda_1 \\ \lambda_2 & \rho = \lambda_1 \end{cases}
+
+    with :math:`\lambda_1, \lambda_2` the classes of highest and second highest score. The learner
+    makes no more mistakes than the algorithm makes on these instances, so every mistake bound of
+    the algorithm also holds for the multiclass learner.
+
+    Parameters
+    ----------
+    algorithm : "perceptron", "wma", "winnow", "p-norm", "romma", "alma" or algorithm, \
+default "winnow"
+        An object of :mod:`kesler.algorithms`, for instance ``QuasiAdditive(Exponential(1.5))``, or
+        a user-defined one, see :func:`~kesler.threshold_algorithm`. "wma" learns positive weights
+        only and is intended for sub-experts; "winnow" is its balanced form.
+    hypotheses : "multi", "single", "hybrid", "sub-experts" or list of parts, default "multi"
+        How classes share weights, as in :class:`~kesler.OnlineClassifier`. "sub-experts" is the
+        setting of the source, with ratings of the classes given with each row; "multi" converts
+        each feature to one sub-expert for each class (Mesterharm 2001, Section 5.2).
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
+        The feature map of a shared vector; not used by "multi".
+    preprocessing
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_trials_, n_mistakes_, feature_map_, n_features_in_, feature_names_in_
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is unknown, if rows have weights other than 0 and 1 and the algorithm is not
+        quasi-additive, or for the reasons given in :class:`~kesler.OnlineClassifier`.
+
+    Notes
+    -----
+    A row costs O(nnz k) to score for k classes, plus the cost of the algorithm on z, which is
+    O(nnz) for all algorithms of :mod:`kesler.algorithms`. For quasi-additive algorithms
+    `sample_weight` is the length of the step.
+
+    References
+    ----------
+    Mesterharm (2001), "Transforming linear-threshold learning algorithms into multi-class linear
+    learning algorithms".
+
+    Examples
+    --------
+    >>> from kesler import LinearMax
+    >>> animals = LinearMax("romma").fit([[1, 0], [0, 1], [1, 0]], ["cat", "dog", "cat"])
+    >>> animals.predict([[1, 0]]).tolist()
+    ['cat']
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "winnow",
+        hypotheses: str | Part | list[Part] = "multi",
+        feature_map: str | FeatureMap = "auto",
+        preprocessing: str | Preprocessing | None = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.hypotheses = hypotheses
+        self.feature_map = feature_map
+        self.preprocessing = preprocessing
+
+    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        algorithm = resolve_algorithm(self.algorithm)
+        if isinstance(algorithm, QuasiAdditive):
+            return {"rule": algorithm.rule, "link": algorithm.link}
+        return {"rule": algorithm, "link": Linear()}
+
+    @classmethod
+    def _of_learner(cls, learner: Learner) -> LinearMax:
+        algorithm: Any = learner.rule
+        if isinstance(learner.rule, RivalStep):
+            algorithm = QuasiAdditive(learner.link, learner.rule.rate)
+        return cls(algorithm, learner.parts, preprocessing=learner.preprocessing)

@@ -1,0 +1,179 @@
+"""Load estimators from model files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kesler.data import model_file
+from kesler.data.rows import Vocabulary
+from kesler.errors import KeslerError
+from kesler.learner.classes import ClassTable
+from kesler.learner.ensemble import EnsembleLearner
+from kesler.learner.kernel_learner import KernelLearner
+from kesler.learner.learner import Learner
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.contract import unfitted
+from kesler.online.ensemble import Ensemble
+from kesler.online.linear_max import LinearMax
+from kesler.online.multilabel import OnlineMultilabelClassifier
+from kesler.online.ordinal import OnlineOrdinalClassifier
+from kesler.online.ranking import OnlineLabelRanker
+from kesler.parts.algorithms import OURS as ALGORITHMS
+from kesler.parts.costs import restore_costs
+from kesler.parts.description import restore
+from kesler.parts.hypotheses import restore_parts
+from kesler.parts.kernels import KERNELS
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.links import OURS as LINKS
+from kesler.parts.links.link import Linear, Link
+from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner, named_metrics
+from kesler.parts.preconditioners import OURS as PRECONDITIONERS
+from kesler.parts.preprocessing import OURS as PREPROCESSINGS
+from kesler.parts.updates import OURS as RULES
+from kesler.parts.updates.rule import UpdateRule
+
+LINEAR = Linear().describe()  # files of the first version do not store it
+
+
+def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
+    """Load a model from a file; it continues to learn bit for bit as before it was saved.
+
+    Parameters
+    ----------
+    path : a file written by the `save` of an estimator.
+    custom : a list of the user-defined rules, maps, kernels, links, preconditioners, algorithms,
+        and functions of groups and costs that the model uses: the file stores their names, but no
+        code.
+
+    Returns
+    -------
+    The estimator; its `notes_` are the notes passed to `save`.
+
+    Raises
+    ------
+    KeslerError
+        If the file is missing, truncated, not a model, of a newer version, or names a part that is
+        not in `custom`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kesler import OnlineClassifier, load
+    >>> path = tempfile.mkdtemp() + "/mail.kesler"
+    >>> OnlineClassifier().learn_one({"cash": 1.0}, "spam").save(path, source="inbox")
+    >>> model = load(path)
+    >>> model.predict_one({"cash": 1.0}), model.notes_
+    ('spam', {'source': 'inbox'})
+    """
+    arrays, metadata = model_file.load(path)
+    if isinstance(custom, (str, bytes, Mapping)) or not isinstance(custom, Iterable):
+        raise KeslerError(f"custom={custom!r}: give a list of rules, maps and other parts")
+    custom = list(custom)
+    if "members" in metadata:
+        model = _ensemble_of(metadata, arrays, custom)
+    else:
+        model = _learner_of(metadata, arrays, custom)
+    _hand_over(model, metadata)
+    return model
+
+
+def _ensemble_of(stored: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
+    """Return the ensemble that a file describes, learners and all."""
+    learners = []
+    for i, member in enumerate(stored["members"]):
+        mark = f"{i}."
+        own = {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}
+        learners.append(_learner_of(member, own, custom))
+    estimators = [member["estimator"] for member in stored["members"]]
+    combination = stored["combine"], stored["discount"], stored["demotion"]
+    inner = EnsembleLearner([learner._learner for learner in learners], estimators, *combination)
+    inner.restore(arrays)
+    model = _estimators()[stored["estimator"]]._of_ensemble(
+        [unfitted(each) for each in learners], inner
+    )
+    model._learner = inner
+    return model
+
+
+def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
+    """Return the estimator of a single learner that a file describes."""
+    estimator = _estimators()[metadata["estimator"]]
+    rules = [each for each in custom if isinstance(each, UpdateRule)]
+    parts = restore_parts(metadata["parts"], custom)
+    rule = restore(metadata["rule"], "update rule", (*RULES, *ALGORITHMS), rules)
+    links = [each for each in custom if isinstance(each, Link)]
+    link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
+    given = [each for each in custom if isinstance(each, Preconditioner)]
+    preconditioners = [*named_metrics(), *given]
+    costs = restore_costs(metadata.get("costs"), custom)
+    preprocessing = metadata.get("preprocessing")
+    if preprocessing is not None:
+        preprocessing = restore(preprocessing, "preprocessing", PREPROCESSINGS, ())
+    constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
+    order = metadata.get("order")
+    made_of: dict[str, Any] = {
+        "parts": parts,
+        "rule": rule,
+        "classes": ClassTable(metadata["labels"], estimator.n_virtual, order),
+        "constant": constant,
+        "answer": estimator.answer,
+        "link": link,
+        "averaged": averaged,
+        "costs": costs,
+        "preconditioner": restore(
+            metadata.get("preconditioner", EUCLIDEAN.describe()),
+            "preconditioner",
+            PRECONDITIONERS,
+            preconditioners,
+        ),
+        "on_new_class": metadata.get("on_new_class", "register"),
+        "preprocessing": preprocessing,
+        "half_life": metadata.get("half_life"),
+    }
+    stored = metadata.get("kernel")
+    inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)
+    groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
+    sizes = metadata["n_features"], metadata.get("n_sub_experts", 0)
+    inner.restore(arrays, *sizes, groups, metadata["memberships"])
+    model = estimator._of_learner(inner)
+    model._learner = inner
+    return model
+
+
+def _over_kernel(
+    stored: dict[str, Any], custom: list[Any], made_of: dict[str, Any]
+) -> KernelLearner:
+    """Return a learner with the kernel that a file names."""
+    kernels = [each for each in custom if isinstance(each, MercerKernel)]
+    kernel = restore(stored["part"], "kernel", KERNELS.values(), kernels)
+    return KernelLearner(**made_of, kernel=kernel, dense=stored["dense"], budget=stored["budget"])
+
+
+def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
+    """Restore the attributes of an estimator that are not parameters."""
+    names, width = metadata["names"], metadata["width"]
+    sub_experts = metadata.get("sub_experts")
+    model._vocabulary = None if names is None else Vocabulary.of(names)
+    model._sub_experts = None if sub_experts is None else Vocabulary.of(sub_experts)
+    if width is not None:
+        model.n_features_in_ = width
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+    model.notes_ = metadata["notes"]
+
+
+def _estimators() -> dict[str, Any]:
+    """Return the estimators by the names stored in files."""
+    estimators = (
+        OnlineClassifier,
+        LinearMax,
+        Ensemble,
+        OnlineMultilabelClassifier,
+        OnlineLabelRanker,
+        OnlineOrdinalClassifier,
+    )
+    return {estimator.__name__: estimator for estimator in estimators}

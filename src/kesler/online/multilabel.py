@@ -1,0 +1,249 @@
+"""OnlineMultilabelClassifier: each row may have any number of the labels seen so far."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.learner.classes import OnNewClass
+from kesler.learner.targets import Targets
+from kesler.online.base import OnlineLearner
+from kesler.online.contract import Classifier, unchanged_on_error
+from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
+from kesler.parts.hypotheses import Part
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.links.link import Link
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.rule import UpdateRule
+
+Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
+
+
+class OnlineMultilabelClassifier(Classifier, OnlineLearner):
+    r"""A multilabel classifier that learns online and adds labels as they appear.
+
+    Labels are scored as in :class:`~kesler.OnlineClassifier`, and so is a virtual label 0, the
+    threshold. A row with the relevant labels Y has the constraints
+
+    .. math:: h(x, r) \ge h(x, 0) + 1, \quad h(x, 0) \ge h(x, s) + 1, \quad h(x, r) \ge h(x, s) + 1
+        \qquad \forall r \in Y, s \notin Y
+
+    over the labels seen so far. The prediction is :math:`\hat Y = \{r : h(x, r) > h(x, 0)\}`. The
+    threshold is learnt like any label, so it depends on x.
+
+    Parameters
+    ----------
+    hypotheses : "multi", "single", "hybrid" or list of parts, default "multi"
+        How labels share weights, as in :class:`~kesler.OnlineClassifier`. The statistics of a label
+        in a feature map are those of the rows for which it was relevant; the threshold has none.
+        In :class:`~kesler.hypotheses.Grouped` hypotheses the threshold is in no group.
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
+        The feature map of the shared vector; not used by "multi".
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "simproj"
+        The update rule. "simproj" updates with every violated constraint and has the lowest ranking
+        loss and the best label sets. "simperc" and "conproj" update with every mistaken constraint
+        and reach a low one-error sooner if there are many words and few rows. Rules with one
+        constraint ("pa1") learn more slowly.
+    intercept : float, default 1.0
+        The value of a constant feature added to every row, whose weights are the intercepts of the
+        labels. With larger values intercepts are learnt faster; 0 means no intercepts, and then
+        the prediction for a row without features is the empty set.
+    link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
+        The link function of the updates: additive updates, multiplicative updates (with weights of
+        either sign, or positive weights only), p-norm updates between the two, or any link of
+        :mod:`kesler.links`. "exponential" makes fewer mistakes if few of many features are
+        relevant.
+    averaged : bool, default False
+        Whether to predict with the mean of the weights after each row, which is more robust to
+        noise than the last weights. Learning does not depend on it; the mean is recomputed at the
+        first prediction after learning, in O(number of weights). Linear link only.
+    kernel, sigma, budget, preprocessing, half_life
+        As in :class:`~kesler.OnlineClassifier`.
+    preconditioner, on_new_class
+        As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+        The labels seen so far, sorted: the columns of predictions.
+    n_trials_, n_mistakes_ : int
+        Number of rows learnt from, and number of rows with an imperfect prediction: the scores
+        order any pair of labels seen before, including the threshold, wrongly (Amit et al. 2006,
+        Section 2).
+    feature_map_, n_features_in_, feature_names_in_
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is unknown, an indicator is neither 0 nor 1, a known label has no column, a
+        row names a label twice, or for the reasons given in :class:`~kesler.OnlineClassifier`. The
+        model is then unchanged.
+
+    Notes
+    -----
+    Targets y are an indicator matrix, dense or sparse, of shape (n_rows, n_labels), or one set or
+    list of labels for each row. The columns of a matrix are the labels 0 to n_labels - 1, or the
+    column names of a data frame, unless `classes` is passed to `partial_fit`; all of them are known
+    from the first row. A label in lists is known from its first row, which has no constraints for
+    it.
+
+    A row may name no label or all labels: then every label must score below or above the threshold.
+
+    A row costs O(nnz k) to score for k labels, and at most O(\|Y\| k) for the constraints of an
+    update. Learning in batches of any size gives the same weights bit for bit.
+
+    References
+    ----------
+    Amit, Shalev-Shwartz and Singer (2006), Section 3; Crammer and Singer (2003), "A family of
+    additive online algorithms for category ranking"; Fürnkranz, Hüllermeier, Loza Mencía and
+    Brinker (2008), whose calibrated ranking has the threshold as a label.
+
+    Examples
+    --------
+    >>> from kesler import OnlineMultilabelClassifier
+    >>> mail = OnlineMultilabelClassifier()
+    >>> for _ in range(3):
+    ...     mail = mail.learn_one({"cash": 1, "lunch": 1}, {"bills", "food"})
+    ...     mail = mail.learn_one({"cash": 1}, {"bills"}).learn_one({"news": 1}, [])
+    >>> mail.predict_one({"cash": 1}), mail.predict_one({"news": 1})
+    ({'bills'}, set())
+    >>> mail.predict([{"lunch": 1, "cash": 1}]).tolist(), mail.classes_.tolist()
+    ([[1, 1]], ['bills', 'food'])
+    """
+
+    n_virtual: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        hypotheses: str | Part | list[Part] = "multi",
+        feature_map: str | FeatureMap = "auto",
+        update: str | UpdateRule = "simproj",
+        intercept: float = 1.0,
+        link: str | Link = "linear",
+        averaged: bool = False,
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: int | None = None,
+        preconditioner: str | Preconditioner = "auto",
+        on_new_class: OnNewClass = "register",
+        preprocessing: str | Preprocessing | None = None,
+        half_life: float | None = None,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.feature_map = feature_map
+        self.update = update
+        self.intercept = intercept
+        self.link = link
+        self.averaged = averaged
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
+        self.preconditioner = preconditioner
+        self.on_new_class = on_new_class
+        self.preprocessing = preprocessing
+        self.half_life = half_life
+
+    @unchanged_on_error
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Reset the model, then learn from the rows once, in order.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in :meth:`partial_fit`.
+
+        Raises
+        ------
+        KeslerError
+            If every row names every label, or no row names any, unless there is a single row.
+        """
+        super().fit(X, y, sample_weight)
+        require_contrast(self._tell(y))
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the indicator matrix of the labels predicted to be relevant to each row.
+
+        Parameters
+        ----------
+        X : rows as in `fit`; features not seen before have the initial weights.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_labels) of 0 and 1, in the order of `classes_`.
+        """
+        return (self.decision_function(X) > 0).astype(np.int64)
+
+    def predict_sets(self, X: Any) -> list[set[Any]]:
+        """Return the predicted label set of each row."""
+        labels: list[Any] = self.classes_.tolist()
+        return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(X)]
+
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> set[Any]:
+        relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
+        return {self._learner.classes.labels[i] for i in relevant}
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the score of each label minus that of the threshold.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_labels), in the order of `classes_`.
+        """
+        return above_threshold(self._scores(X), self._known_classes().order)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the subset accuracy: the share of rows whose label set is predicted exactly.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        y : label sets as in `fit`; a matrix has one column for each of `classes_`, in their order,
+            or names its columns.
+        sample_weight : array of shape (n_rows,) or None, default None
+            Weight of each row in the mean.
+        """
+        classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
+        targets = self._tell(y, classes)
+        known = (targets.table(self.classes_.tolist()) == RELEVANT) == (self.predict(X) == 1)
+        seen = self._known_classes()
+        strange = np.array([label not in seen for label in targets.labels], dtype=np.bool_)
+        rows = np.repeat(np.arange(len(targets)), np.diff(targets.indptr))
+        right = known.all(axis=1)
+        right[rows[strange]] = False
+        return float(np.average(right, weights=sample_weight))
+
+    def run_trials(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+    ) -> npt.NDArray[np.float32]:
+        """Learn from rows; return the `decision_function` of each before its target was used.
+
+        NaN marks labels not known by then. Rows of weight 0 are skipped.
+        `progressive_validate` is the high-level function.
+        """
+        trials = self._run_trials(X, y, sample_weight, classes, keep_scores=True)
+        return above_threshold(trials.scores, self._known_classes().order)
+
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        return targets_of_sets(y, classes, self._known_classes())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+
+def above_threshold(scores: npt.NDArray[np.float32], order: list[int]) -> npt.NDArray[np.float32]:
+    """Return the scores of the labels, in this order, minus that of the threshold, code 0."""
+    above: npt.NDArray[np.float32] = scores[:, order] - scores[:, :1]
+    return above

@@ -1,0 +1,190 @@
+"""OnlineOrdinalClassifier: an online classifier for ordered classes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence, Set
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label, plain
+from kesler.errors import KeslerError
+from kesler.learner.classes import ClassTable, OnNewClass
+from kesler.learner.targets import Kind, Targets
+from kesler.online.classifier import OnlineClassifier
+from kesler.parts.hypotheses import Ordered, Part
+from kesler.parts.links.link import Link
+from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.rule import UpdateRule
+
+
+class OnlineOrdinalClassifier(OnlineClassifier):
+    r"""A classifier of ranks, such as grades, that learns online and adds ranks as they appear.
+
+    Ranks are scored as classes are in :class:`~kesler.OnlineClassifier`, but a target y compares
+    neighbours only: of any two adjacent ranks among those seen so far, the one nearer to y must
+    outscore the other,
+
+    .. math:: h(x, r + 1) \ge h(x, r) + 1 \;\; \forall r < y, \quad
+        h(x, r) \ge h(x, r + 1) + 1 \;\; \forall r \ge y
+
+    so the number of violated constraints grows with the distance of a prediction from y. With one
+    direction and thresholds, :class:`~kesler.hypotheses.Ordered`, these are
+    :math:`\langle w, x \rangle \ge b_r + 1` for the thresholds below y and
+    :math:`\langle w, x \rangle \le b_r - 1` for the others.
+
+    Parameters
+    ----------
+    hypotheses : "single", "multi", "hybrid" or list of parts, default "hybrid"
+        One direction and thresholds between the ranks, :class:`~kesler.hypotheses.Ordered`; one
+        vector for each rank; or both, whose scores are summed: the first learns from few rows, the
+        second fits any class shape with many rows. Or any list of parts.
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic", "arow", \
+"scw1", "scw2" or rule, default "simproj"
+        The update rule. "simproj" updates with every violated constraint and is best by far with
+        many ranks; smaller C (0.01 to 0.1) is more robust to noise and to repeated passes.
+    order : sequence of labels or None, default None
+        All possible ranks, from the lowest to the highest; any other label is an error. None allows
+        any labels in their sort order: numbers by size, text alphabetically.
+    intercept : float, default 1.0
+        The value of a constant feature added to every row, whose weights are the thresholds and the
+        intercepts of the ranks. With larger values these are learnt faster; 0 means none.
+    link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
+        The link function of the updates, as in :class:`~kesler.OnlineClassifier`; ordered
+        hypotheses allow "linear" only.
+    averaged : bool, default False
+        Whether to predict with the mean of the weights after each row, as in
+        :class:`~kesler.OnlineClassifier`: best for noisy rows, such as grades, and for several
+        passes.
+    preconditioner, on_new_class
+        As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+    preprocessing, half_life
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_ranks,)
+        The ranks seen so far, from the lowest to the highest.
+    thresholds_ : float32 array of shape (n_ranks - 1,)
+        The thresholds of ordered hypotheses: the values of <w, x> between adjacent ranks.
+    n_trials_, n_mistakes_ : int
+        Number of rows learnt from, and number of rows in which the scores order any two adjacent
+        ranks seen before wrongly (Amit et al. 2006, Section 3). This counts at least the rows of a
+        known rank for which another rank was predicted, and exactly these if there is one
+        direction with sorted thresholds.
+    n_features_in_, feature_names_in_
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is unknown, a label is not in the declared order, ordered hypotheses have no
+        intercept, or for the reasons given in :class:`~kesler.OnlineClassifier`. The model is then
+        unchanged.
+
+    Notes
+    -----
+    New ranks may appear at any time. The first row of a rank adds it, without an update, and is not
+    a mistake. The new threshold of a rank between two others is initialized with the threshold
+    between them, so that no other prediction changes. The new threshold of a rank below or above
+    all others is initialized beyond the outermost threshold by the mean distance between
+    thresholds. The first threshold is initialized with 0.
+
+    A row costs O(nnz k) to score for k ranks, O(nnz + k) with ordered hypotheses alone, and at most
+    O(nnz k) for an update. Learning in batches of any size gives the same weights bit for bit.
+
+    References
+    ----------
+    Amit, Shalev-Shwartz and Singer (2006), Section 3; Crammer and Singer (2001), "Pranking with
+    ranking"; Chu and Keerthi (2005), support vector ordinal regression.
+
+    Examples
+    --------
+    >>> from kesler import OnlineOrdinalClassifier
+    >>> grades = OnlineOrdinalClassifier("single", order=["low", "mid", "high"])
+    >>> for _ in range(30):
+    ...     for x, y in [(9.0, "high"), (1.0, "low"), (5.0, "mid")]:
+    ...         grades = grades.learn_one({"x": x}, y)
+    >>> [grades.predict_one({"x": x}) for x in (0, 5, 12)], grades.classes_.tolist()
+    (['low', 'mid', 'high'], ['low', 'mid', 'high'])
+    >>> bool(grades.thresholds_[0] < grades.thresholds_[1])
+    True
+    """
+
+    answer: ClassVar[Kind] = "rank"
+
+    def __init__(
+        self,
+        hypotheses: str | Part | list[Part] = "hybrid",
+        update: str | UpdateRule = "simproj",
+        order: Sequence[Label] | None = None,
+        intercept: float = 1.0,
+        link: str | Link = "linear",
+        averaged: bool = False,
+        preconditioner: str | Preconditioner = "auto",
+        on_new_class: OnNewClass = "register",
+        preprocessing: str | Preprocessing | None = None,
+        half_life: float | None = None,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.update = update
+        self.order = order
+        self.intercept = intercept
+        self.link = link
+        self.averaged = averaged
+        self.preconditioner = preconditioner
+        self.on_new_class = on_new_class
+        self.preprocessing = preprocessing
+        self.half_life = half_life
+
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        values = getattr(y, "dtype", None)
+        if self.order is None and getattr(values, "ordered", None):
+            raise KeslerError(
+                "y is an ordered Categorical, but this classifier has no declared order: set "
+                "order=list(y.cat.categories)"
+            )
+        return super()._tell(y, classes)
+
+    @property
+    def thresholds_(self) -> npt.NDArray[np.float32]:
+        """The values of <w, x> between adjacent ranks, in the order of `classes_`."""
+        thresholds = self._single().thresholds
+        if thresholds is None:
+            raise AttributeError("only Ordered hypotheses have thresholds, and there are none")
+        return thresholds
+
+    @property
+    def all_ranks(self) -> list[Label]:
+        """All ranks in order: the declared ones, or those seen so far if none are declared."""
+        return declared_order(self.order) or self._known_classes().in_order.tolist()
+
+    def _shared_part(self, *, dense: bool) -> Part:
+        return Ordered()
+
+    def _no_classes(self) -> ClassTable:
+        return ClassTable(declared=declared_order(self.order))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # its checks have classes without an order
+        return tags
+
+
+def declared_order(order: Any) -> list[Label] | None:
+    """Return the labels of a declared order, or None; raise if a label appears twice."""
+    if order is None:
+        return None
+    if isinstance(order, (str, bytes, Set)) or not isinstance(order, Iterable):
+        raise KeslerError(
+            f"order={order!r}: give a list of all labels, from the lowest to the highest, or None"
+        )
+    labels = [plain(label) for label in order]
+    odd = [label for label in labels if not isinstance(label, Hashable) or labels.count(label) > 1]
+    if odd or not labels:
+        what = f"names {odd[0]!r} twice, or it is not hashable" if odd else "names no label"
+        raise KeslerError(f"order={order!r} {what}: name each label once, the lowest first")
+    return labels

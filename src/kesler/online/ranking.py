@@ -1,0 +1,189 @@
+"""OnlineLabelRanker: an online learner that ranks labels for each row."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.learner.classes import OnNewClass
+from kesler.learner.targets import Targets
+from kesler.online.base import OnlineLearner
+from kesler.online.label_sets import is_table, kendall_tau, ranks_by_score, targets_of_rankings
+from kesler.parts.hypotheses import Part
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.links.link import Link
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.rule import UpdateRule
+
+
+class OnlineLabelRanker(OnlineLearner):
+    r"""A label ranker that learns online and adds labels as they appear.
+
+    Labels are scored as in :class:`~kesler.OnlineClassifier`. A row that ranks r before s has the
+    constraints
+
+    .. math:: h(x, r) \ge h(x, s) + 1 \qquad \forall r \succ s
+
+    over the labels seen so far. The prediction ranks the labels by score. Targets may be partial
+    rankings: labels of equal rank are not compared, and labels that are not ranked are ignored.
+
+    Parameters
+    ----------
+    hypotheses : "multi", "single", "hybrid" or list of parts, default "hybrid"
+        How labels share weights, as in :class:`~kesler.OnlineClassifier`. The statistics of a label
+        in a feature map are those of the rows in which it was ranked first.
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
+        The feature map of the shared vector; not used by "multi".
+    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
+"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "simproj"
+        The update rule. "simproj" updates with every violated constraint and ranks best by far;
+        smaller C (0.01 to 0.1) is more robust to noise and to repeated passes.
+    intercept : float, default 1.0
+        The value of a constant feature added to every row, whose weights are the intercepts of the
+        labels. With larger values intercepts are learnt faster; 0 means no intercepts.
+    link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
+        The link function of the updates: additive updates, multiplicative updates (with weights of
+        either sign, or positive weights only), p-norm updates between the two, or any link of
+        :mod:`kesler.links`. "exponential" makes fewer mistakes if few of many features are
+        relevant.
+    averaged : bool, default False
+        Whether to predict with the mean of the weights after each row, which is more robust to
+        noise than the last weights. Learning does not depend on it; the mean is recomputed at the
+        first prediction after learning, in O(number of weights). Linear link only.
+    kernel, sigma, budget, preprocessing, half_life
+        As in :class:`~kesler.OnlineClassifier`.
+    preconditioner, on_new_class
+        As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+        The labels seen so far, sorted: the columns of predictions.
+    n_trials_, n_mistakes_ : int
+        Number of rows learnt from, and number of rows in which the scores order any pair of labels
+        seen before wrongly (Amit et al. 2006, Section 2).
+    feature_map_, n_features_in_, feature_names_in_
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is unknown, a rank is negative or infinite, a known label has no column, a
+        list names a label twice, or for the reasons given in :class:`~kesler.OnlineClassifier`. The
+        model is then unchanged.
+
+    Notes
+    -----
+    Targets y are a matrix of ranks of shape (n_rows, n_labels), with 1 for the best label, equal
+    ranks for ties, and 0 or NaN for labels that are not ranked; or one list of labels for each row,
+    best first. The columns of a matrix are the labels 0 to n_labels - 1, or the column names of a
+    data frame, unless `classes` is passed to `partial_fit`; all of them are known from the first
+    row. A label in lists is known from its first row, which has no constraints for it.
+
+    A row costs O(nnz k) to score for k labels, and at most O(k^2) for the constraints of an update.
+    Learning in batches of any size gives the same weights bit for bit.
+
+    References
+    ----------
+    Amit, Shalev-Shwartz and Singer (2006), Section 3; Har-Peled, Roth and Zimak (2002), constraint
+    classification; Hüllermeier, Fürnkranz, Cheng and Brinker (2008), label ranking by learning
+    pairwise preferences.
+
+    Examples
+    --------
+    >>> from kesler import OnlineLabelRanker
+    >>> X, ranks = [[1, 0], [0, 1]] * 3, np.array([[1, 2, 3], [3, 2, 1]] * 3)
+    >>> OnlineLabelRanker("multi").fit(X, ranks).predict([[2, 0], [0, 2]]).tolist()
+    [[1, 2, 3], [3, 2, 1]]
+    >>> taste = OnlineLabelRanker("multi").learn_one({"hot": 1}, ["tea", "juice"])
+    >>> taste.learn_one({"hot": 1}, ["tea", "juice"]).predict_one({"hot": 1})
+    ['tea', 'juice']
+    """
+
+    def __init__(
+        self,
+        hypotheses: str | Part | list[Part] = "hybrid",
+        feature_map: str | FeatureMap = "auto",
+        update: str | UpdateRule = "simproj",
+        intercept: float = 1.0,
+        link: str | Link = "linear",
+        averaged: bool = False,
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: int | None = None,
+        preconditioner: str | Preconditioner = "auto",
+        on_new_class: OnNewClass = "register",
+        preprocessing: str | Preprocessing | None = None,
+        half_life: float | None = None,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.feature_map = feature_map
+        self.update = update
+        self.intercept = intercept
+        self.link = link
+        self.averaged = averaged
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
+        self.preconditioner = preconditioner
+        self.on_new_class = on_new_class
+        self.preprocessing = preprocessing
+        self.half_life = half_life
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the rank of each label, 1 for the best; ties go to the label seen first.
+
+        Parameters
+        ----------
+        X : rows as in `fit`; features not seen before have the initial weights.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_labels), in the order of `classes_`.
+        """
+        ranks: npt.NDArray[np.int64] = ranks_by_score(self._scores(X))
+        return ranks[:, self._known_classes().order]
+
+    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> list[Any]:
+        return [self._learner.classes.labels[i] for i in np.argsort(-scores, kind="stable")]
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the score of each label.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_labels), in the order of `classes_`.
+        """
+        return self._scores(X)[:, self._known_classes().order]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean of Kendall's tau between `y` and the predicted rankings.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        y : rankings as in `fit`; a matrix has one column for each of `classes_`, in their order,
+            or names its columns.
+        """
+        classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
+        return kendall_tau(self.decision_function(X), self.target_levels(y, classes))
+
+    def run_trials(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+    ) -> npt.NDArray[np.float32]:
+        """Learn from rows; return the scores of each before its target was used.
+
+        NaN marks labels not known by then. Rows of weight 0 are skipped.
+        `progressive_validate` is the high-level function.
+        """
+        trials = self._run_trials(X, y, sample_weight, classes, keep_scores=True)
+        return trials.scores[:, self._known_classes().order]
+
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        return targets_of_rankings(y, classes, self._known_classes())

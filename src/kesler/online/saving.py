@@ -1,0 +1,91 @@
+"""Save estimators to model files, without pickle."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kesler.data import model_file
+from kesler.errors import KeslerError
+from kesler.learner.ensemble import EnsembleLearner
+from kesler.learner.kernel_learner import KernelLearner
+from kesler.learner.learner import Learner
+from kesler.parts.hypotheses import describe_parts, names_in
+
+if TYPE_CHECKING:
+    from kesler.learner.ensemble import AnyLearner
+
+
+def save(
+    model: Any, learner: AnyLearner, path: str | os.PathLike[str], notes: dict[str, Any]
+) -> None:
+    """Write an estimator and its learner to a model file."""
+    vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
+    metadata = {
+        "estimator": type(model).__name__,
+        **_settings(learner),
+        "names": None if vocabulary is None else vocabulary.names,
+        "sub_experts": None if sub_experts is None else sub_experts.names,
+        "width": getattr(model, "n_features_in_", None),
+        "notes": notes,
+    }
+    model_file.save(path, learner.arrays(), metadata)
+
+
+def _settings(learner: AnyLearner) -> dict[str, Any]:
+    """Return the metadata of a learner, or of the members of an ensemble, without arrays."""
+    if isinstance(learner, EnsembleLearner):
+        members = zip(learner.estimators, learner.members, strict=True)
+        return {
+            "combine": learner.combine,
+            "discount": learner.discount,
+            "demotion": learner.demotion,
+            "members": [
+                {"estimator": estimator, **_settings(member)} for estimator, member in members
+            ],
+        }
+    _require_plain([*learner.classes.labels, *(learner.classes.declared or ())])
+    _require_plain([g for gs in learner.groups for g in gs])
+    _require_plain([name for part in learner.parts for name in names_in(part)])
+    if learner.costs is not None:
+        _require_plain(learner.costs.labels)
+    return {
+        "parts": describe_parts(learner.parts),
+        "rule": learner.rule.describe(),
+        "kernel": _described(learner),
+        "constant": learner.constant,
+        "link": learner.link.describe(),
+        "averaged": learner.averaged,
+        "preconditioner": learner.preconditioner.describe(),
+        "on_new_class": learner.on_new_class,
+        "costs": None if learner.costs is None else learner.costs.describe(),
+        "preprocessing": learner.preprocessing and learner.preprocessing.describe(),
+        "half_life": learner.half_life,
+        "labels": learner.classes.labels,
+        "order": learner.classes.declared,
+        "n_features": learner.n_features,
+        "n_sub_experts": learner.n_sub_experts,
+        "groups": [list(groups) for groups in learner.groups],
+        "memberships": learner.memberships,
+    }
+
+
+def _described(learner: Learner) -> dict[str, Any] | None:
+    """Return the metadata of a kernel, None if there is none."""
+    if not isinstance(learner, KernelLearner):
+        return None
+    return {
+        "part": learner.kernel.describe(),
+        "budget": learner.budget,
+        "dense": learner.dense,
+    }
+
+
+def _require_plain(names: Iterable[Any]) -> None:
+    for name in names:
+        if not isinstance(name, (bool, int, float, str)):
+            raise KeslerError(
+                f"a model file can store labels and groups that are numbers or text, not {name!r} "
+                f"({type(name).__name__}): map them to text before learning"
+            )

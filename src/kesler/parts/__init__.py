@@ -1,0 +1,1 @@
+"""Parts of a learner: hypotheses, feature maps, rules, links, kernels, preprocessing, costs."""

@@ -1,0 +1,65 @@
+"""Linear-threshold algorithms, which :class:`~kesler.LinearMax` makes multiclass learners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kesler.errors import KeslerError
+from kesler.parts.algorithms.algorithm import (
+    CustomAlgorithm,
+    ThresholdAlgorithm,
+    threshold_algorithm,
+)
+from kesler.parts.algorithms.alma import ALMA
+from kesler.parts.algorithms.quasi_additive import QuasiAdditive, RivalStep
+from kesler.parts.algorithms.romma import ROMMA
+from kesler.parts.links.exponential import Exponential
+from kesler.parts.links.p_norm import PNorm
+from kesler.parts.updates.rule import UpdateRule
+
+__all__ = [
+    "ALGORITHMS",
+    "ALMA",
+    "OURS",
+    "ROMMA",
+    "Algorithm",
+    "CustomAlgorithm",
+    "QuasiAdditive",
+    "RivalStep",
+    "ThresholdAlgorithm",
+    "resolve_algorithm",
+    "threshold_algorithm",
+]
+
+Algorithm = ThresholdAlgorithm | QuasiAdditive
+
+ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
+    "perceptron": QuasiAdditive,
+    "wma": lambda alpha=2.0: QuasiAdditive(Exponential(alpha, balanced=False)),
+    "winnow": lambda alpha=2.0: QuasiAdditive(Exponential(alpha)),
+    "p-norm": lambda p=8.0: QuasiAdditive(PNorm(p)),
+    "romma": ROMMA,
+    "alma": ALMA,
+}
+"""The algorithms by the names that :class:`~kesler.LinearMax` takes."""
+
+OURS: tuple[type[UpdateRule], ...] = (RivalStep, ROMMA, ALMA)
+"""The rules behind the names."""
+
+
+def resolve_algorithm(algorithm: str | Algorithm) -> Algorithm:
+    """Return the algorithm for a name, or the algorithm itself.
+
+    Examples
+    --------
+    >>> resolve_algorithm("wma").link
+    Exponential(alpha=2.0, balanced=False, total=1.0)
+    """
+    if isinstance(algorithm, Algorithm):
+        return algorithm
+    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
+        return ALGORITHMS[algorithm]()
+    raise KeslerError(
+        f"algorithm={algorithm!r} is not known: choose one of {', '.join(ALGORITHMS)}, an object "
+        "of kesler.algorithms, or a function decorated with kesler.threshold_algorithm"
+    )

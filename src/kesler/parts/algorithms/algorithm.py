@@ -1,0 +1,139 @@
+"""What a linear-threshold algorithm is, and how a user makes one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from kesler.errors import KeslerError
+from kesler.parts.description import describe_custom, reduce_custom, require_function
+from kesler.parts.updates.rule import UpdateRule, no_steps
+
+Update = Callable[..., None]
+"""update(parameters, positions, z, margin, weights, states, numbers): changes the last three."""
+
+MOST_STATES = 4
+
+
+@dataclass(frozen=True)
+class ThresholdAlgorithm(UpdateRule):
+    """A learner of two classes that sees instances z of label 1: those with <w, z> > 0 are right.
+
+    A multiclass trial makes z of the views of the right class and of its best rival, so that any
+    such algorithm becomes a multiclass learner. To write one, see :func:`threshold_algorithm`.
+
+    Attributes
+    ----------
+    update : the compiled part, a plain function of arrays.
+    """
+
+    update: ClassVar[Update]
+
+    constraints = "rival"
+    requires = "losses"
+    heeds_margin = False
+    steps = staticmethod(no_steps)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CustomAlgorithm(ThresholdAlgorithm):
+    """A user's own algorithm, made by :func:`threshold_algorithm`."""
+
+    update: Update  # type: ignore[misc]
+    begins_at: float = 0.0  # type: ignore[misc]
+    n_states: int = 0  # type: ignore[misc]
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_function(self.update, "a linear-threshold algorithm")
+        if not math.isfinite(self.begins_at):
+            raise KeslerError(f"{self!r}: begins_at={self.begins_at!r} must be a finite number")
+        if self.n_states not in range(MOST_STATES + 1):
+            raise KeslerError(
+                f"{self!r}: n_states={self.n_states!r} must be a whole number from 0 to "
+                f"{MOST_STATES}"
+            )
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers given by :meth:`with_parameters`."""
+        return self.values
+
+    def with_parameters(self, *values: float) -> CustomAlgorithm:
+        """Return the same algorithm with other numbers in `parameters`."""
+        return replace(self, values=tuple(float(value) for value in values))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the function and the parameters."""
+        return describe_custom(self.update, self.values)
+
+    def __reduce__(self) -> Any:
+        return reduce_custom(self, self.update)
+
+    def __repr__(self) -> str:
+        return f"{self.update.__qualname__}{self.values or ''}"
+
+
+def threshold_algorithm(
+    *, begins_at: float = 0.0, n_states: int = 0, parameters: tuple[float, ...] = ()
+) -> Callable[[Update], CustomAlgorithm]:
+    r"""Make a linear-threshold algorithm of a plain Python function; it runs compiled.
+
+    The function is called in every trial with an instance z of label 1, and changes the weights as
+    it sees fit, most only where :math:`\langle w, z \rangle \le 0`:
+
+    .. math:: w := f(w, z), \quad z = \phi(x, y) - \phi(x, s), \; s = \arg\max_{r \ne y} h(x, r)
+
+    Parameters
+    ----------
+    begins_at : the weight of whatever has not been seen yet; 0 for an algorithm that multiplies all
+        weights itself, in place of the scale.
+    n_states : from 0 to 4, how many numbers to keep beside each weight; they begin at 0.
+    parameters : numbers handed to the function as an array.
+
+    Returns
+    -------
+    A decorator that turns ``function(parameters, positions, z, margin, weights, states, numbers)``
+    into an algorithm. z is float64, of shape (n,), what is not 0 of the instance, and positions
+    say where: ``weights[positions[j]]`` (float32, all weights) goes with z[j], as does
+    ``states[i, positions[j]]`` (float64). numbers are 8 float64 for its own use, 0 at first, but
+    for numbers[0], the scale: what is learnt is numbers[0] * weights, so that all weights can be
+    shrunk in O(1). margin is numbers[0] <weights, z>.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is out of range; on first use, if Numba cannot compile the function.
+
+    Notes
+    -----
+    Called once a trial; O(n) for most algorithms. Positions and values that it writes are not
+    checked.
+
+    References
+    ----------
+    Mesterharm (2001), Section 2.
+
+    Examples
+    --------
+    >>> from kesler import LinearMax, threshold_algorithm
+    >>> @threshold_algorithm(parameters=(0.5,))
+    ... def lazy(parameters, positions, z, margin, weights, states, numbers):
+    ...     if margin <= 0:
+    ...         for j in range(len(z)):
+    ...             weights[positions[j]] += parameters[0] * z[j]
+    >>> LinearMax(lazy.with_parameters(0.25)).algorithm
+    lazy(0.25,)
+    """
+
+    def decorate(function: Update) -> CustomAlgorithm:
+        return CustomAlgorithm(
+            update=function,
+            begins_at=float(begins_at),
+            n_states=n_states,
+            values=tuple(float(p) for p in parameters),
+        )
+
+    return decorate

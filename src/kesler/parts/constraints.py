@@ -1,0 +1,63 @@
+"""Constraints: which classes must outscore which, and the selection that a rule receives.
+
+The target y of an instance requires score(x, y) >= score(x, s) + margin for every other known class
+s. The loss of such a constraint is margin - (score(x, y) - score(x, s)). The margin is that of the
+rule, 1 for most rules, times the cost of predicting s where y is right (:mod:`kesler.costs`). A
+target with levels (:mod:`kesler.learner.targets`) requires the same for every pair (r, s) in which
+r has the lower level: read "pair" for "class" below, and r for y.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from kesler.errors import KeslerError
+
+Selection = Literal[
+    "predicted",
+    "worst",
+    "mistaken",
+    "violated",
+    "all",
+    "growing",
+    "rival",
+    "one-vs-rest",
+    "violated-vs-rest",
+]
+"""Which constraints of a trial a rule receives.
+
+predicted : the predicted class, if it is not y (the worst pair, if s would be predicted before r).
+worst : the class with the largest loss, if that loss is above 0.
+mistaken : each class that would be predicted before y.
+violated : each class whose loss is above 0.
+all : every other class, in every trial.
+growing : first the worst; after each call the constraint that is most violated after the steps so
+    far is added, until none is violated: for rules that solve the problem of the trial exactly.
+rival : the class with the highest score other than y, in every trial.
+one-vs-rest : y against a virtual class of score 0, the rest, and the rest against every other
+    class, in every trial. With levels, the better half of the levels is above the rest, and a level
+    in the middle equals that of the rest.
+violated-vs-rest : the constraints of one-vs-rest whose loss is above 0.
+"""
+
+VS_REST = ("one-vs-rest", "violated-vs-rest")
+
+Requirement = Literal["losses", "norms", "gram"]
+"""Which quantities of its constraints a rule requires: "losses"; "norms", also ||d_s||^2; "gram",
+also all inner products <d_s, d_s'>, with d_s = phi(x, y) - phi(x, s) over all hypotheses."""
+
+
+def selection_code(name: str) -> int:
+    """Return the number of a selection in compiled code."""
+    return _code(name, get_args(Selection), "constraints")
+
+
+def requirement_code(name: str) -> int:
+    """Return the number of a requirement in compiled code."""
+    return _code(name, get_args(Requirement), "requires")
+
+
+def _code(name: str, names: tuple[str, ...], parameter: str) -> int:
+    if name not in names:
+        raise KeslerError(f"{parameter}={name!r} is not known: choose one of {', '.join(names)}")
+    return names.index(name)

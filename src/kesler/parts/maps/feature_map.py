@@ -1,0 +1,154 @@
+"""What a feature map is, and how a user makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from kesler.errors import KeslerError
+from kesler.parts.description import describe_custom, reduce_custom, require_function
+from kesler.parts.maps.view import View
+
+Statistic = Literal["first", "mean", "frequency", "contrast"]
+"""What p^r is: the first instance of class r; the mean of its instances so far; the share of its
+instances so far in which feature i is not zero; that share, and the one among all other rows."""
+
+Elementwise = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class FeatureMap(View):
+    """A class's own view of an instance, phi_i(x, r) = g(x_i, p_i^r).
+
+    p^r is a statistic of the instances of class r before this trial. To write a map, see
+    :func:`feature_map`.
+
+    Attributes
+    ----------
+    statistic : what p^r is, "first", "mean", "frequency" or "contrast"; "moments" of
+        :class:`GaussianRatio` alone, whose g is given what follows from mean and variance.
+    zero_at_zero : whether g(0, p) = 0 for every p, so that zeros of sparse rows may be left out.
+    g : the compiled part, a plain function g(x, p, q) of float32; q holds `parameters`.
+    """
+
+    statistic: ClassVar[Statistic | Literal["moments"]]
+    g: ClassVar[Elementwise]
+
+    @property
+    def looks_at(self) -> str:
+        """What the compiled loops hand to g."""
+        return self.statistic
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CustomMap(FeatureMap):
+    """A user's own map, made by :func:`feature_map`; pass it as ``feature_map=``."""
+
+    g: Elementwise  # type: ignore[misc]
+    statistic: Statistic = "mean"  # type: ignore[misc]
+    zero_at_zero: bool = False  # type: ignore[misc]
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_function(self.g, "a feature map")
+        if self.statistic not in get_args(Statistic):
+            names = ", ".join(get_args(Statistic))
+            raise KeslerError(f"statistic={self.statistic!r} is not known: choose one of {names}")
+        if len(self.values) > 4:
+            raise KeslerError(
+                f"a feature map takes at most 4 parameters, not {len(self.values)}: write further "
+                "constants into the function"
+            )
+        if self.zero_at_zero:
+            self._require_zero_at_zero()
+
+    def _require_zero_at_zero(self) -> None:
+        q = tuple(np.float32(v) for v in (*self.values, 0, 0, 0, 0)[:4])
+        n_shares = 2 if self.statistic == "contrast" else 1
+        arguments = (q,) if self.g.__code__.co_argcount == 2 + n_shares else ()
+        for p in (0.0, 0.01, 0.5, 1.0, -1.0, 3.0):
+            shares = (p, 0.5)[:n_shares]
+            value = self.g(np.float32(0), *map(np.float32, shares), *arguments)
+            if value != 0:
+                targets = ", ".join(map(str, shares))
+                raise KeslerError(
+                    f"{self!r} is declared zero at zero, but g(0, {targets}) = {value}: declare "
+                    "zero_at_zero=False, or let g return 0 where x is 0"
+                )
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers given by :meth:`with_parameters`."""
+        return self.values
+
+    def with_parameters(self, *values: float) -> CustomMap:
+        """Return the same map with other numbers in q."""
+        return replace(self, values=tuple(float(value) for value in values))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the function and the parameters."""
+        return describe_custom(self.g, self.values)
+
+    def __reduce__(self) -> Any:
+        return reduce_custom(self, self.g)
+
+    def __repr__(self) -> str:
+        return f"{self.g.__qualname__}{self.values or ''}"
+
+
+def feature_map(
+    *,
+    statistic: Statistic = "mean",
+    zero_at_zero: bool = False,
+    parameters: tuple[float, ...] = (),
+) -> Callable[[Elementwise], CustomMap]:
+    r"""Make a feature map of a plain Python function; it runs compiled, cached in its own file.
+
+    .. math:: \phi_i(x, r) = g(x_i, p_i^r)
+
+    Parameters
+    ----------
+    statistic : what p^r is: "first" (the first instance of class r), "mean" (of its instances so
+        far), "frequency" (the share of its instances so far in which feature i is not zero) or
+        "contrast" (that share, and the one among the instances of all other classes: the function
+        is then g(x, p, others) or g(x, p, others, q)).
+    zero_at_zero : whether g(0, p) = 0 whatever p is. Only such a map can be used with sparse rows,
+        whose zeros are never looked at. Checked at a few points.
+    parameters : up to four numbers; with them the function is g(x, p, q), q a tuple of 4 float32.
+
+    Returns
+    -------
+    A decorator that turns ``g(x, p)`` or ``g(x, p, q)``, of float32 scalars, into a map.
+
+    Raises
+    ------
+    KeslerError
+        If the statistic is unknown, there are more than four parameters, or the map is declared
+        zero at zero and is not; on first use, if Numba cannot compile the function.
+
+    Notes
+    -----
+    Called once for each non-zero and class, inlined in the loop over classes.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006), Eqs. 4, 9 and 10.
+
+    Examples
+    --------
+    >>> from kesler import feature_map
+    >>> @feature_map(statistic="mean")
+    ... def squared_distance(x, p):
+    ...     return -(x - p) * (x - p)
+    >>> squared_distance.zero_at_zero
+    False
+    """
+
+    def decorate(function: Elementwise) -> CustomMap:
+        values = tuple(float(p) for p in parameters)
+        return CustomMap(g=function, statistic=statistic, zero_at_zero=zero_at_zero, values=values)
+
+    return decorate

@@ -1,0 +1,89 @@
+"""Words that are common in a class speak for it, words that are rare there against it."""
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kesler.errors import KeslerError
+from kesler.parts.maps.feature_map import FeatureMap
+
+
+def frequency(x, p, q):
+    """Return reward x where p >= common, penalty x where p <= rare, 0 between."""
+    if p >= q[0]:
+        return q[2] * x
+    if p <= q[1]:
+        return q[3] * x
+    return np.float32(0)
+
+
+@dataclass(frozen=True)
+class Frequency(FeatureMap):
+    r"""Thresholds on how often a feature occurred in the class so far.
+
+    .. math::
+        \phi_i(x, r) = \begin{cases} \text{reward}\; x_i & p_i^r \ge \text{common} \\
+        \text{penalty}\; x_i & p_i^r \le \text{rare} \\ 0 & \text{otherwise} \end{cases}
+
+    with :math:`p_i^r` the share of the instances of class r so far in which feature i is not zero.
+    Binary rows give Fink's map, rows of counts Amit's.
+
+    Parameters
+    ----------
+    common : float in (rare, 1], default 0.2
+        From this share on, a feature speaks for the class. Larger values: fewer features do.
+    rare : float in [0, common), default 0.02
+        Up to this share, a feature speaks against the class. Larger values: more features do.
+    reward : float, default 2.0
+        What a common feature counts.
+    penalty : float, default -1.0
+        What a rare feature counts.
+
+    Raises
+    ------
+    KeslerError
+        Unless 0 <= rare < common <= 1 and the values are finite.
+
+    Notes
+    -----
+    Costs one division and two comparisons a non-zero and class. Zero at zero.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006), Eq. 10; Amit, Shalev-Shwartz and Singer (2006),
+    Section 6.
+
+    Examples
+    --------
+    >>> from kesler.maps import Frequency
+    >>> Frequency(common=0.3)
+    Frequency(common=0.3, rare=0.02, reward=2.0, penalty=-1.0)
+    """
+
+    common: float = 0.2
+    rare: float = 0.02
+    reward: float = 2.0
+    penalty: float = -1.0
+
+    statistic = "frequency"
+    zero_at_zero = True
+    g = staticmethod(frequency)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rare < self.common <= 1:
+            raise KeslerError(
+                f"Frequency(common={self.common!r}, rare={self.rare!r}): the thresholds are "
+                "shares, 0 <= rare < common <= 1"
+            )
+        if not np.isfinite([self.reward, self.penalty]).all():
+            raise KeslerError(
+                f"Frequency(reward={self.reward!r}, penalty={self.penalty!r}): both must be finite"
+            )
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The two thresholds and the two values."""
+        return (self.common, self.rare, self.reward, self.penalty)

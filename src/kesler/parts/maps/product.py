@@ -1,0 +1,66 @@
+"""The product of an instance with its class's first instance or mean."""
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kesler.parts.maps.feature_map import FeatureMap
+
+
+def product(x, p, q):
+    """Return x p."""
+    return x * p
+
+
+@dataclass(frozen=True)
+class Product(FeatureMap):
+    r"""The product with the class's first instance.
+
+    .. math:: \phi_i(x, r) = x_i p_i^r, \quad p^r \text{ the first instance of class } r
+
+    Notes
+    -----
+    Costs one multiplication a non-zero and class. Zero at zero.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006), Eq. 4.
+
+    Examples
+    --------
+    >>> from kesler.maps import Product
+    >>> Product().statistic
+    'first'
+    """
+
+    statistic = "first"
+    zero_at_zero = True
+    g = staticmethod(product)
+
+
+@dataclass(frozen=True)
+class ProductMean(FeatureMap):
+    r"""The product with the mean of the class's instances so far.
+
+    .. math:: \phi_i(x, r) = x_i p_i^r, \quad
+        p^r = \frac{1}{|I^r|} \sum_{t \in I^r} x_t, \; I^r = \{t : y_t = r\}
+
+    Notes
+    -----
+    Costs one multiplication and one division a non-zero and class. Zero at zero.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer and Ullman (2006), Eqs. 4 and 9.
+
+    Examples
+    --------
+    >>> from kesler.maps import ProductMean
+    >>> ProductMean().statistic
+    'mean'
+    """
+
+    statistic = "mean"
+    zero_at_zero = True
+    g = staticmethod(product)

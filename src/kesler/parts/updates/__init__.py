@@ -1,0 +1,103 @@
+"""Update rules: how far to move. One file a family, one row here for each name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kesler.errors import KeslerError
+from kesler.parts.updates.confidence import AROW, SCW
+from kesler.parts.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
+from kesler.parts.updates.mira import MIRA
+from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
+from kesler.parts.updates.passive_aggressive import PassiveAggressive
+from kesler.parts.updates.perceptron import MarginPerceptron, Perceptron
+from kesler.parts.updates.rule import CustomRule, UpdateRule, update_rule
+from kesler.parts.updates.simultaneous import ConProj, SimPerc, SimProj
+
+__all__ = [
+    "AROW",
+    "MIRA",
+    "OURS",
+    "RULES",
+    "SCW",
+    "ConProj",
+    "CustomRule",
+    "HingeGradient",
+    "LogisticGradient",
+    "MarginPerceptron",
+    "OneVsRestHinge",
+    "OneVsRestLogistic",
+    "OneVsRestSquared",
+    "PassiveAggressive",
+    "Perceptron",
+    "SimPerc",
+    "SimProj",
+    "SoftmaxGradient",
+    "UpdateRule",
+    "resolve_rule",
+    "update_rule",
+]
+
+RULES: dict[str, Callable[..., UpdateRule]] = {
+    "perceptron": Perceptron,
+    "pa": lambda C=1.0: PassiveAggressive(C, variant=0),
+    "pa1": lambda C=1.0: PassiveAggressive(C, variant=1),
+    "pa2": lambda C=1.0: PassiveAggressive(C, variant=2),
+    "simperc": SimPerc,
+    "conproj": ConProj,
+    "simproj": SimProj,
+    "mira": MIRA,
+    "margin-perceptron": MarginPerceptron,
+    "hinge": HingeGradient,
+    "softmax": SoftmaxGradient,
+    "logistic": LogisticGradient,
+    "ovr-squared": OneVsRestSquared,
+    "ovr-logistic": OneVsRestLogistic,
+    "ovr-hinge": OneVsRestHinge,
+    "arow": AROW,
+    "scw1": lambda C=1.0: SCW(C, variant=1),
+    "scw2": lambda C=1.0: SCW(C, variant=2),
+}
+"""The rules by the names that `OnlineClassifier` and the command line take."""
+
+OURS: tuple[type[UpdateRule], ...] = (
+    Perceptron,
+    PassiveAggressive,
+    SimPerc,
+    ConProj,
+    SimProj,
+    MIRA,
+    MarginPerceptron,
+    HingeGradient,
+    SoftmaxGradient,
+    LogisticGradient,
+    OneVsRestSquared,
+    OneVsRestLogistic,
+    OneVsRestHinge,
+    AROW,
+    SCW,
+)
+"""The classes behind the names."""
+
+
+def resolve_rule(update: str | UpdateRule) -> UpdateRule:
+    """Return the rule for a name, or the rule itself.
+
+    Examples
+    --------
+    >>> resolve_rule("pa2")
+    PassiveAggressive(C=1.0, variant=2)
+    """
+    if isinstance(update, UpdateRule):
+        if update.update is not None:
+            raise KeslerError(
+                f"update={update!r} is a linear-threshold algorithm, which moves weights by "
+                f"itself: use kesler.LinearMax({update!r})"
+            )
+        return update
+    if isinstance(update, str) and update in RULES:
+        return RULES[update]()
+    raise KeslerError(
+        f"update={update!r} is not known: choose one of {', '.join(RULES)}, a rule object of "
+        "kesler.updates, or a function decorated with kesler.update_rule"
+    )

@@ -1,0 +1,314 @@
+"""Gradient rules: steps of stochastic gradient descent on a loss of the trial.
+
+And their limit of many small steps.
+
+Such a step never overshoots, and a row of weight 2 moves as far as the row twice. Plain functions
+of numbers, compiled into the rules that call them.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar
+
+from kesler.errors import KeslerError
+from kesler.parts.constraints import Requirement
+from kesler.parts.updates.rule import Steps, UpdateRule
+
+
+def squared_flow(residual, norm, time):
+    """Return u with d(residual)/dt = -2 norm residual: residual (1 - exp(-2 norm t)) / norm."""
+    decay = 2.0 * norm * time
+    if decay < 1e-8:
+        return 2.0 * time * residual
+    return -math.expm1(-decay) * residual / norm
+
+
+def hinge_flow(loss, norm, time):
+    """Return u of a step along a constraint until its loss is 0, or time is over."""
+    if norm * time > loss:
+        return loss / norm
+    return time
+
+
+def sigmoid(z):
+    """Return 1 / (1 + exp(-z))."""
+    if z > 0:
+        return 1.0 / (1.0 + math.exp(-z))
+    rising = math.exp(z)
+    return rising / (1.0 + rising)
+
+
+def logistic_flow(margin, norm, time):
+    """Return u with d(margin)/dt = norm sigmoid(-margin): margin + exp(margin) grows by norm t.
+
+    Newton's method comes from the right, where the function bends the same way all along.
+    """
+    if margin > 30.0 or norm * time < 1e-8:
+        return time * sigmoid(-margin)
+    end = margin + math.exp(margin) + norm * time
+    z = math.log(end) if end > 1.0 else min(end, 0.0)
+    for _ in range(100):
+        rise = math.exp(z)
+        change = (z + rise - end) / (1.0 + rise)
+        z -= change
+        if abs(change) <= 1e-12 * (1.0 + abs(z)):
+            break
+    return max(0.0, (z - margin) / norm)
+
+
+def hinge_steps(parameters, weight, losses, squared_norms, gram, steps):
+    """Eta along the constraint of the largest loss."""
+    steps[0] = weight * parameters[0]
+
+
+def hinge_flows(parameters, weight, losses, squared_norms, gram, steps):
+    """Follow the loss for the time eta."""
+    steps[0] = hinge_flow(losses[0], squared_norms[0], weight * parameters[0])
+
+
+def softmax_gradient(parameters, losses, gradient):
+    """Write the probability of each wrong side, the largest taken out of the exponents."""
+    m = losses.shape[0]
+    largest = 0.0
+    for j in range(m):
+        largest = max(largest, losses[j])
+    total = math.exp(-largest)
+    for j in range(m):
+        gradient[j] = math.exp(losses[j] - largest)
+        total += gradient[j]
+    for j in range(m):
+        gradient[j] /= total
+
+
+def softmax_steps(parameters, weight, losses, squared_norms, gram, steps):
+    """Eta times the probability of each wrong side."""
+    softmax_gradient(parameters, losses, steps)
+    for j in range(losses.shape[0]):
+        steps[j] *= weight * parameters[0]
+
+
+def softmax_flows(parameters, weight, losses, squared_norms, gram, steps):
+    """Follow right against wrong for the time eta, along the mean of the wrong ways.
+
+    As if there were one wrong class, of the probability of all and the mean of their norms.
+    """
+    softmax_gradient(parameters, losses, steps)
+    m = losses.shape[0]
+    wrong, norm, largest, total = 0.0, 0.0, losses[0], 0.0
+    for j in range(m):
+        wrong += steps[j]
+        norm += steps[j] * squared_norms[j]
+        largest = max(largest, losses[j])
+    for j in range(m):
+        total += math.exp(losses[j] - largest)
+    if wrong > 0:
+        margin = -(largest + math.log(total))
+        step = logistic_flow(margin, norm / wrong, weight * parameters[0])
+        for j in range(m):
+            steps[j] *= step / wrong
+
+
+def logistic_gradient(parameters, losses, gradient):
+    """Write the probability that each constraint, alone, is the wrong way."""
+    for j in range(losses.shape[0]):
+        gradient[j] = sigmoid(losses[j])
+
+
+def logistic_steps(parameters, weight, losses, squared_norms, gram, steps):
+    """Eta times the probability that each constraint, alone, is the wrong way."""
+    logistic_gradient(parameters, losses, steps)
+    for j in range(losses.shape[0]):
+        steps[j] *= weight * parameters[0]
+
+
+def logistic_flows(parameters, weight, losses, squared_norms, gram, steps):
+    """Follow each constraint alone for the time eta."""
+    for j in range(losses.shape[0]):
+        steps[j] = logistic_flow(-losses[j], squared_norms[j], weight * parameters[0])
+
+
+@dataclass(frozen=True)
+class GradientRule(UpdateRule):
+    """A rule with a step size eta.
+
+    Attributes
+    ----------
+    plain_steps, flows : the compiled part of one step along the gradient, and of infinitely many
+        small ones.
+    """
+
+    eta: float = 0.1
+    invariant: bool = False
+
+    plain_steps: ClassVar[Steps]
+    flows: ClassVar[Steps]
+    strength = "eta"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.eta, Real) and math.isfinite(self.eta) and self.eta > 0):
+            raise KeslerError(
+                f"{type(self).__name__}(eta={self.eta!r}): eta must be a finite number above 0, "
+                "since it is the length of a step along the gradient"
+            )
+        if not isinstance(self.invariant, bool):
+            raise KeslerError(
+                f"{type(self).__name__}(invariant={self.invariant!r}): invariant must be True "
+                "(steps that never overshoot) or False (plain gradient steps)"
+            )
+        object.__setattr__(self, "eta", float(self.eta))
+
+    @property
+    def requires(self) -> Requirement:  # type: ignore[override]
+        """Losses; and norms, where a step must not overshoot."""
+        return "norms" if self.invariant else "losses"
+
+    @property
+    def steps(self) -> Steps:  # type: ignore[override]
+        """The compiled part."""
+        return self.flows if self.invariant else self.plain_steps
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The step size."""
+        return (self.eta,)
+
+
+@dataclass(frozen=True)
+class HingeGradient(GradientRule):
+    r"""One gradient step on the multiclass hinge loss.
+
+    .. math:: \ell = \max_{s \ne y} [1 - h(x, y) + h(x, s)]_+, \quad
+        w \mathrel{+}= \eta (\phi(x, y) - \phi(x, s)) \text{ if } \ell > 0
+
+    Parameters
+    ----------
+    eta : float > 0, default 0.1
+        Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
+        another one. A row's `sample_weight` multiplies it.
+    invariant : bool, default False
+        Whether the step ends where the loss does, so that it never overshoots and a row of weight 2
+        moves as far as the row twice: min(eta, loss / ||d||^2).
+
+    Raises
+    ------
+    KeslerError
+        If eta is not a finite number above 0, or invariant is not a bool.
+
+    Notes
+    -----
+    Unlike :class:`PassiveAggressive` it takes the same step however small the loss is. Costs
+    O(nnz k) a row to score and O(nnz) an update.
+
+    References
+    ----------
+    Crammer and Singer (2001), the loss; Shalev-Shwartz, Singer and Srebro (2007), the steps.
+
+    Examples
+    --------
+    >>> from kesler.updates import HingeGradient
+    >>> HingeGradient(eta=0.5)
+    HingeGradient(eta=0.5, invariant=False)
+    """
+
+    constraints = "worst"
+    plain_steps = staticmethod(hinge_steps)
+    flows = staticmethod(hinge_flows)
+
+
+@dataclass(frozen=True)
+class SoftmaxGradient(GradientRule):
+    r"""One gradient step on the negative log-likelihood of the softmax model.
+
+    .. math:: p_s = \frac{e^{h(x, s)}}{\sum_r e^{h(x, r)}}, \quad
+        w \mathrel{+}= \eta \sum_{s \ne y} p_s (\phi(x, y) - \phi(x, s))
+
+    that is, c = eta (e_y - p) in one coefficient a class. Of answers with several right classes it
+    descends :math:`\ln(1 + \sum_{(r, s)} e^{h(x, s) - h(x, r)})` over the pairs demanded.
+
+    Parameters
+    ----------
+    eta : float > 0, default 0.1
+        Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
+        another one. A row's `sample_weight` multiplies it.
+    invariant : bool, default False
+        Whether to follow the loss for the time eta rather than the gradient at its begin: the step
+        never overshoots. Exact for two classes; for more it takes the wrong ones for one.
+
+    Raises
+    ------
+    KeslerError
+        If eta is not a finite number above 0, or invariant is not a bool.
+
+    Notes
+    -----
+    Moves on every row, a little even where all is well. Costs O(nnz k) a row to score and as much
+    to update.
+
+    References
+    ----------
+    Chang (2017), multinomial logistic regression; Bottou (2010), stochastic gradient descent.
+
+    Examples
+    --------
+    >>> from kesler.updates import SoftmaxGradient
+    >>> SoftmaxGradient()
+    SoftmaxGradient(eta=0.1, invariant=False)
+    """
+
+    constraints = "all"
+    heeds_margin = False
+    margin = 0.0
+    gradient = staticmethod(softmax_gradient)
+    plain_steps = staticmethod(softmax_steps)
+    flows = staticmethod(softmax_flows)
+
+
+@dataclass(frozen=True)
+class LogisticGradient(GradientRule):
+    r"""One gradient step on a logistic loss for each constraint.
+
+    .. math:: w \mathrel{+}= \eta \sum_{s \ne y} \frac{1}{1 + e^{h(x, y) - h(x, s)}}
+        (\phi(x, y) - \phi(x, s))
+
+    Of ordinal answers this is the all-threshold logistic model, of rankings pairwise logistic
+    regression with shared weights.
+
+    Parameters
+    ----------
+    eta : float > 0, default 0.1
+        Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
+        another one. A row's `sample_weight` multiplies it.
+    invariant : bool, default False
+        Whether to follow each loss for the time eta rather than its gradient at the begin. Exact
+        for each constraint alone.
+
+    Raises
+    ------
+    KeslerError
+        If eta is not a finite number above 0, or invariant is not a bool.
+
+    Notes
+    -----
+    Moves on every row. Costs O(nnz k) a row to score and as much to update.
+
+    References
+    ----------
+    Rennie and Srebro (2005), all-threshold loss; Bottou (2010), stochastic gradient descent.
+
+    Examples
+    --------
+    >>> from kesler.updates import LogisticGradient
+    >>> LogisticGradient(eta=0.01)
+    LogisticGradient(eta=0.01, invariant=False)
+    """
+
+    constraints = "all"
+    heeds_margin = False
+    margin = 0.0
+    gradient = staticmethod(logistic_gradient)
+    plain_steps = staticmethod(logistic_steps)
+    flows = staticmethod(logistic_flows)

@@ -1,0 +1,27 @@
+"""Plots: Display classes that follow scikit-learn's API."""
+
+from kesler.evaluation.plots.chosen_features import ChosenFeaturesDisplay
+from kesler.evaluation.plots.curves import (
+    FeatureCurveDisplay,
+    Measure,
+    MistakeCurveDisplay,
+    path_curve,
+    save_feature_curves,
+    save_mistake_curves,
+)
+from kesler.evaluation.plots.drawing import COLOURS, require_drawable
+from kesler.evaluation.plots.images import MistakenImagesDisplay, TemplatesDisplay
+
+__all__ = [
+    "COLOURS",
+    "ChosenFeaturesDisplay",
+    "FeatureCurveDisplay",
+    "Measure",
+    "MistakeCurveDisplay",
+    "MistakenImagesDisplay",
+    "TemplatesDisplay",
+    "path_curve",
+    "require_drawable",
+    "save_feature_curves",
+    "save_mistake_curves",
+]

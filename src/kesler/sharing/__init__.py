@@ -1,0 +1,1 @@
+"""Few features for all classes: ShareBoost, its rivals, dictionaries, exports."""

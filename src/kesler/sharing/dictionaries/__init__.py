@@ -1,0 +1,1 @@
+"""Dictionaries: pools of candidate features from which ShareBoost picks."""

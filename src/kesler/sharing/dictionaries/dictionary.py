@@ -1,0 +1,314 @@
+"""What a dictionary of candidate features is, and the simplest: the features themselves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from kesler.errors import KeslerError
+from kesler.sharing.dictionaries.steps import Column, Step
+
+Self = TypeVar("Self", bound="Dictionary")
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
+
+# What the columns of a block of candidates may take.
+BLOCK_BYTES = 1 << 25
+# What the largest value of a column counts in its spread, beside its variance.
+RARE = 0.025
+
+
+class Dictionary(BaseEstimator, ABC):
+    """A pool of candidate features, numbered from 0, whose columns are made when asked for.
+
+    A candidate is one column or a group of columns that are chosen together. `fit` learns what
+    candidates there are (thresholds, centres, patches); `columns` gives some of them on any rows.
+    That is all that a dictionary of one's own must have; `pool` may be given anew where the
+    scores of all candidates can be had without their columns.
+
+    Attributes
+    ----------
+    n_candidates_ : int
+        How many candidates there are, once fitted.
+    indicators : bool
+        Whether every column is 0 or 1: their spreads then follow from scores, without columns.
+    """
+
+    n_candidates_: int
+    indicators: bool = False
+
+    @abstractmethod
+    def fit(self: Self, X: Any, y: Any = None) -> Self:
+        """Learn the candidates from validated rows: a float array or a CSR array."""
+
+    @abstractmethod
+    def columns(self, X: Any, candidates: Ints) -> Floats:
+        """Return the columns of some candidates on validated rows, those of each side by side."""
+
+    def widths(self, candidates: Ints) -> Ints:
+        """Return how many columns each of some candidates has: 1, unless told otherwise."""
+        return np.ones(len(candidates), dtype=np.int64)
+
+    def pool(self, X: Any) -> Pool:
+        """Return the training rows as seen through the dictionary."""
+        return Pool(self, X)
+
+    def step(self, candidate: int) -> Step:
+        """Return how to compute a candidate, for its name, its cost and exports.
+
+        Raises
+        ------
+        KeslerError
+            If the dictionary does not say.
+        """
+        raise KeslerError(
+            f"{type(self).__name__} does not say how candidate {candidate} is computed: give the "
+            "class a method step(candidate) that returns a kesler.sharing.dictionaries.steps.Step"
+        )
+
+
+class Pool:
+    """Training rows seen through a dictionary: scores and columns of candidates.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Fitted.
+    X : array or CSR array of shape (n_rows, n_features)
+    """
+
+    def __init__(self, dictionary: Dictionary, X: Any) -> None:
+        self.dictionary = dictionary
+        self.X = X
+
+    @property
+    def n_candidates(self) -> int:
+        """How many candidates there are."""
+        return self.dictionary.n_candidates_
+
+    def columns(self, candidates: Ints) -> Floats:
+        """Return the columns of some candidates, of shape (n_rows, sum of their widths)."""
+        return self.dictionary.columns(self.X, candidates)
+
+    def blocks(self) -> Iterator[Ints]:
+        """Yield all candidates by blocks whose columns fit in memory."""
+        step = max(1, BLOCK_BYTES // (8 * max(1, self.X.shape[0])))
+        for first in range(0, self.n_candidates, step):
+            yield np.arange(first, min(first + step, self.n_candidates))
+
+    def scores(self, residuals: Floats) -> Iterator[tuple[int, Floats]]:
+        r"""Yield the first number and the scores of blocks of candidates.
+
+        .. math:: s_J = \sum_{j \in J} \Big\| \sum_i x_{ij} R_i \Big\|_1
+
+        for the columns J of each candidate and residuals R of shape (n_rows, n_classes). With
+        R = (rho - e_y) / m it is the L1 norm of the loss's gradient.
+        """
+        for block in self.blocks():
+            columns = self.columns(block)
+            gradients = residuals.astype(columns.dtype, copy=False).T @ columns
+            yield int(block[0]), self._by_candidate(np.abs(gradients).sum(axis=0), block)
+
+    def spreads(self, row_weights: Floats, *, centred: bool) -> Iterator[tuple[int, Floats]]:
+        r"""Yield the first number and the spreads of blocks of candidates.
+
+        .. math:: t_J^2 = \sum_{j \in J} \sum_i q_i \Big( (x_{ij} - \bar{x}_j)^2
+            + \epsilon \max_l (x_{lj} - \bar{x}_j)^2 \Big)
+
+        for the columns J of each candidate and row weights q, with the mean so weighted, or 0
+        unless centred. 0 where nothing but rounding is left of the squares. Without the second
+        term, what is rarely other than 0 would count as much as what tells half of the rows from
+        the others; the largest may be bounded from above.
+        """
+        if self.dictionary.indicators:
+            for first, sums in self.scores(row_weights[:, None]):
+                yield first, spread(sums, sums, (0.0, 1.0), row_weights, centred=centred)
+            return
+        for block in self.blocks():
+            columns = self.columns(block)
+            q = row_weights.astype(columns.dtype)
+            ends = columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf)
+            each = spread(q @ columns, q @ np.square(columns), ends, row_weights, centred=centred)
+            yield int(block[0]), np.sqrt(self._by_candidate(each**2, block))
+
+    def _by_candidate(self, values: Floats, block: Ints) -> Floats:
+        """Return sums of the values of each candidate's columns."""
+        ends = np.cumsum(self.dictionary.widths(block))
+        return np.add.reduceat(values, np.concatenate([[0], ends[:-1]]))
+
+
+def spread(
+    sums: Floats, squares: Floats, ends: tuple[Any, Any], row_weights: Floats, *, centred: bool
+) -> Floats:
+    """Return the spread of columns by weighted sums, sums of squares, least and largest values."""
+    total = float(row_weights.sum())
+    if not total > 0:
+        return np.zeros_like(squares)
+    means = sums / total if centred else np.zeros_like(sums)
+    left = squares - sums * means
+    reach = np.maximum(np.abs(ends[0] - means), np.abs(ends[1] - means))
+    rounding = float(np.finfo(squares.dtype).eps) ** 0.75
+    return np.sqrt(np.where(left > rounding * squares, left + RARE * total * reach**2, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows that spreads follow from, and that add up.
+
+    Parameters
+    ----------
+    sums, squares : arrays of shape (n_candidates,)
+        Of the columns and of their squares, by what rows count.
+    least, most : arrays
+        The smallest and the largest value of each feature.
+    """
+
+    sums: Floats
+    squares: Floats
+    least: Floats
+    most: Floats
+
+    def __add__(self, other: Moments) -> Moments:
+        """Return those of the rows of both."""
+        return Moments(
+            self.sums + other.sums,
+            self.squares + other.squares,
+            np.minimum(self.least, other.least),
+            np.maximum(self.most, other.most),
+        )
+
+
+class SummablePool(Pool, ABC):
+    """Training rows of which others may stand elsewhere: what they say of candidates adds up."""
+
+    @abstractmethod
+    def gradients(self, residuals: Floats) -> Floats:
+        """Return the sums of all candidates times residuals, of shape (n_classes, n_candidates)."""
+
+    @abstractmethod
+    def moments(self, row_weights: Floats) -> Moments:
+        """Return what spreads follow from."""
+
+
+SelfColumns = TypeVar("SelfColumns", bound="Columns")
+
+
+class Columns(Dictionary):
+    """The features themselves: candidate j is column j.
+
+    Attributes
+    ----------
+    n_candidates_ : int
+        How many features there are.
+
+    Notes
+    -----
+    A round costs O(nnz k) for rows with nnz entries in all and k classes, in the rows' own
+    precision. Rows are neither copied nor made dense, so that they may be sparse, or a memory map.
+
+    Examples
+    --------
+    >>> from kesler.dictionaries import Columns
+    >>> import numpy as np
+    >>> pool = Columns().fit(np.eye(3)).pool(np.eye(3))
+    >>> pool.columns(np.array([2])).ravel().tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+    def fit(self: SelfColumns, X: Any, y: Any = None) -> SelfColumns:
+        """Count the features."""
+        self.n_candidates_ = int(X.shape[1])
+        return self
+
+    def columns(self, X: Any, candidates: Ints) -> Floats:
+        """Return some features."""
+        return dense(X[:, candidates])
+
+    def pool(self, X: Any) -> ColumnsPool:
+        """Return the training rows, whose product with residuals gives all scores."""
+        return ColumnsPool(self, X)
+
+    def ends(self, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """Return what no candidate is below, or above, by the ends of the features: these."""
+        return least, most
+
+    def step(self, candidate: int) -> Step:
+        """Return the feature."""
+        return Column(int(candidate))
+
+
+class ColumnsPool(SummablePool):
+    """Training rows whose candidates are their features: none of them is copied."""
+
+    def scores(self, residuals: Floats) -> Iterator[tuple[int, Floats]]:
+        """Yield the scores of all features at once, for as many classes at a time as fit."""
+        scores = np.zeros(self.n_candidates)
+        n_classes = max(1, BLOCK_BYTES // (8 * self.n_candidates))
+        for first in range(0, residuals.shape[1], n_classes):
+            products = self.gradients(residuals[:, first : first + n_classes])
+            scores += np.abs(products).sum(axis=0, dtype=np.float64)
+        yield 0, scores
+
+    def gradients(self, residuals: Floats) -> Floats:
+        """Return the sums of all features times residuals, of shape (n_classes, n_candidates)."""
+        # In the type of the rows: else all of them would be converted.
+        some = residuals.astype(self.X.dtype, copy=False)
+        # Dense products are three times as fast this way round.
+        is_sparse: bool = sparse.issparse(self.X)
+        return np.asarray((self.X.T @ some).T if is_sparse else some.T @ self.X)
+
+    def spreads(self, row_weights: Floats, *, centred: bool) -> Iterator[tuple[int, Floats]]:
+        """Yield the spreads of all candidates at once."""
+        found = self.moments(row_weights)
+        ends = found.least, found.most
+        yield 0, spread(found.sums, found.squares, ends, row_weights, centred=centred)
+
+    def moments(self, row_weights: Floats) -> Moments:
+        """Return what spreads follow from."""
+        q = row_weights.astype(self.X.dtype, copy=False)
+        ends = _line(self.X.min(axis=0)), _line(self.X.max(axis=0))
+        return Moments(self.X.T @ q, self._weighted_squares(q), *ends)
+
+    def _weighted_squares(self, q: Floats) -> Floats:
+        """Return sum_i q_i x_ij^2, a block of rows at a time where they are dense."""
+        X = self.X
+        if not isinstance(X, np.ndarray):
+            return np.asarray(X.multiply(X).T @ q)
+        step = max(1, BLOCK_BYTES // 8 // (X.itemsize * max(1, X.shape[1])))
+        starts = range(0, X.shape[0], step)
+        return np.asarray(sum(q[i : i + step] @ np.square(X[i : i + step]) for i in starts))
+
+
+def _line(values: Any) -> Floats:
+    """Return a row as an array of one dimension."""
+    return dense(values).ravel()
+
+
+def dense(X: Any) -> Floats:
+    """Return rows as an array, whether they are one or sparse."""
+    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray())
+
+
+def check_count(name: str, value: Any, most: int | None = None) -> None:
+    """Refuse what is not a whole number from 1, to `most` where there is a limit."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        raise KeslerError(f"{name} is {value!r}: give a whole number of 1 or more")
+    if most is not None and int(value) > most:
+        raise KeslerError(f"{name} is {value}: give {most} or fewer")
+
+
+def check_dense(X: Any, candidates: str) -> None:
+    """Refuse sparse rows, of which these candidates would be dense."""
+    if sparse.issparse(X):
+        raise KeslerError(
+            f"{candidates} are not made of sparse rows: give a dense array, "
+            "X.toarray() where memory allows, or fewer features"
+        )

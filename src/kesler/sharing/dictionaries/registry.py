@@ -1,0 +1,46 @@
+"""The registry of dictionaries: one file a dictionary, one row here for each name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from kesler.errors import KeslerError
+from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
+from kesler.sharing.dictionaries.pieces import Pieces
+from kesler.sharing.dictionaries.products import Products
+from kesler.sharing.dictionaries.stumps import Stumps
+from kesler.sharing.dictionaries.templates import Templates
+
+DICTIONARIES: dict[str, type[Dictionary]] = {
+    "columns": Columns,
+    "stumps": Stumps,
+    "products": Products,
+    "pieces": Pieces,
+    "templates": Templates,
+}
+"""The dictionaries by the names that `ShareBoostClassifier` and the command line take."""
+
+
+def resolve_dictionary(given: Any) -> Dictionary:
+    """Return a new unfitted dictionary for a name, or like a given one.
+
+    Raises
+    ------
+    KeslerError
+        If it is neither.
+
+    Examples
+    --------
+    >>> resolve_dictionary("stumps")
+    Stumps()
+    """
+    if isinstance(given, Dictionary):
+        return clone(given)
+    if not isinstance(given, str) or given not in DICTIONARIES:
+        raise KeslerError(
+            f"dictionary={given!r} is not known: use {', '.join(map(repr, DICTIONARIES))}, or an "
+            "object of a class derived from kesler.dictionaries.Dictionary"
+        )
+    return DICTIONARIES[given]()

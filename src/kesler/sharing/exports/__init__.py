@@ -1,0 +1,1 @@
+"""Compact predictors, written as Python, C or ONNX."""

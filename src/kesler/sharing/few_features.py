@@ -1,0 +1,113 @@
+"""What classifiers have that choose few candidates for all classes: scores, and a selector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from kesler.batch.estimator import ClassScores
+from kesler.errors import KeslerError
+from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
+from kesler.sharing.exports.export import Exportable
+
+Floats = npt.NDArray[Any]
+
+
+class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
+    """A linear classifier over the columns of chosen candidates.
+
+    Attributes
+    ----------
+    support_ : int array of shape (n_chosen,)
+        The chosen candidates.
+    coef_, intercept_ : arrays of shape (n_classes, n_columns) and (n_classes,)
+        Weights of their columns, in that order.
+    dictionary_ : Dictionary
+        Fitted.
+    classes_ : array of shape (n_classes,)
+    """
+
+    support_: npt.NDArray[np.int64]
+    coef_: Floats
+    intercept_: Floats
+    dictionary_: Dictionary
+    classes_: npt.NDArray[Any]
+
+    # ---- predictions ----------------------------------------------------------------------------
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`."""
+        return np.asarray(log_softmax(self._scores(X), axis=1))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, softmax(h(x)), in the order of `classes_`.
+
+        The same for both losses. With a margin the scores are made to differ by more than the
+        logistic loss would have it, so that probabilities are rather too sure.
+        """
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def _scores(self, X: Any) -> Floats:
+        X = self._rows(X)
+        columns = self.dictionary_.columns(X, self.support_)
+        return np.asarray(columns @ self.coef_.T + self.intercept_)
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
+    # ---- the selector ---------------------------------------------------------------------------
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        """Return which candidates are chosen: of "columns", which features."""
+        check_is_fitted(self)
+        mask = np.zeros(self.dictionary_.n_candidates_, dtype=bool)
+        mask[self.support_] = True
+        return mask
+
+    def _transform(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if isinstance(self.dictionary_, Columns):
+            return super()._transform(X)
+        return self.dictionary_.columns(self._rows(X), np.sort(self.support_))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return rows with the chosen features where they were, and zeros elsewhere.
+
+        Raises
+        ------
+        KeslerError
+            If the candidates are not features.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.dictionary_, Columns):
+            raise KeslerError(
+                f"what {type(self.dictionary_).__name__} makes of the features cannot be taken "
+                'back: inverse_transform is for dictionary="columns"'
+            )
+        return super().inverse_transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return what the chosen columns are called, in the order of `transform`.
+
+        Raises
+        ------
+        KeslerError
+            If the dictionary does not say how its candidates are computed.
+        """
+        check_is_fitted(self)
+        features = _check_feature_names_in(self, input_features)
+        names: list[str] = []
+        for candidate in np.sort(self.support_):
+            step = self.dictionary_.step(int(candidate))
+            name, width = step.name(features), step.width
+            names += [name] if width == 1 else [f"{name}[{i}]" for i in range(width)]
+        return np.asarray(names, dtype=object)

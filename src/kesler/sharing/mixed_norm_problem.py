@@ -1,0 +1,308 @@
+"""Softmax under a mixed norm: candidate columns, the problem, its dual.
+
+And models of few columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import xlogy
+
+from kesler.batch.design import DensePerClass, PerClassDesign, SparsePerClass
+from kesler.errors import KeslerError
+from kesler.sharing.dictionaries.dictionary import Ints, Pool
+from kesler.sharing.penalties import MixedNorm
+
+Doubles = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+class Columns(Protocol):
+    """Values of candidate features for the training rows, which need not exist all at once."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def n_columns(self) -> int:
+        """How many candidates there are."""
+
+    def dual_sizes(self, coefficients: Doubles, norm: MixedNorm) -> Doubles:
+        """Return the dual norm of each candidate's part of a gradient.
+
+        Parameters
+        ----------
+        coefficients : array of shape (n_rows, n_classes)
+            Derivatives with respect to the scores; the part of a candidate is the sum over the
+            rows of its value times them.
+        norm : MixedNorm
+
+        Returns
+        -------
+        Array of shape (n_columns,)
+        """
+
+    def take(self, chosen: Indices) -> Doubles:
+        """Return some candidates, of shape (n_rows, n_chosen)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixColumns:
+    """The columns of a matrix as it stands.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n_rows, n_columns), float32 or float64
+        Sparse rows name no feature twice.
+    """
+
+    X: Any
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.X.shape[1])
+
+    def dual_sizes(self, coefficients: Doubles, norm: MixedNorm) -> Doubles:
+        """Return the dual norm of each row of X' times the coefficients."""
+        return norm.dual_sizes(np.asarray(self._design.adjoint(coefficients)))
+
+    def take(self, chosen: Indices) -> Doubles:
+        """Return a copy of some columns, dense."""
+        if sparse.issparse(self.X):
+            return np.asarray(self._by_column[:, chosen].toarray(), dtype=np.float64, order="C")
+        return np.ascontiguousarray(self.X[:, chosen], dtype=np.float64)
+
+    @cached_property
+    def _design(self) -> PerClassDesign:
+        kind = SparsePerClass if sparse.issparse(self.X) else DensePerClass
+        return kind(self.X, intercept=False)
+
+    @cached_property
+    def _by_column(self) -> Any:
+        return self.X.tocsc()
+
+
+# What rounding may add to a loss, as a share of it.
+ROUNDING = 1e-13
+# Intercepts are best where probabilities add up to the classes' shares, to this error; or to the
+# other, if it falls no further.
+EXACT, NEARLY_EXACT = 1e-15, 1e-10
+MOST_NEWTON_STEPS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The mean loss at some scores.
+
+    Parameters
+    ----------
+    value : float
+    coefficients : float64 array of shape (n_rows, n_classes)
+        Its derivatives with respect to the scores.
+    probabilities : float32 array of shape (n_rows, n_classes)
+    """
+
+    value: float
+    coefficients: Doubles
+    probabilities: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnModel:
+    """Weights of the columns that have any, and intercepts.
+
+    Parameters
+    ----------
+    columns : int64 array of shape (n_chosen,)
+    weights : float64 array of shape (n_chosen, n_classes)
+    intercepts : float64 array of shape (n_classes,)
+    """
+
+    columns: Indices
+    weights: Doubles
+    intercepts: Doubles
+
+    @classmethod
+    def empty(cls, n_classes: int) -> ColumnModel:
+        """Return the model that scores 0."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, np.empty((0, n_classes)), np.zeros(n_classes))
+
+    def widened(self, columns: Indices) -> ColumnModel:
+        """Return the same model with further columns, of weight 0."""
+        capacity = np.zeros((len(columns), self.weights.shape[1]))
+        joined = np.concatenate([self.columns, columns])
+        return replace(self, columns=joined, weights=np.concatenate([self.weights, capacity]))
+
+    def pruned(self) -> ColumnModel:
+        """Return the same model without columns of weight 0, in their order."""
+        stored = np.flatnonzero(self.weights.any(axis=1))
+        stored = stored[np.argsort(self.columns[stored])]
+        return replace(self, columns=self.columns[stored], weights=self.weights[stored])
+
+
+@dataclass(frozen=True, eq=False)
+class MixedNormProblem:
+    r"""The mean loss of softmax, whose weights a mixed norm keeps to few columns.
+
+    .. math:: \min_{W, b} \; \sum_i c_i \ln \sum_k
+        \exp(h_k(x_i) + \mu [k \ne y_i] - h_{y_i}(x_i)) + \alpha \|W\|, \quad h(x) = x W + b
+
+    Its dual, :math:`\pi_i` being probabilities and H their entropy, is
+
+    .. math:: \max_\pi \; \sum_i c_i \left[ H(\pi_i) + \mu (1 - \pi_{i y_i}) \right]
+        \quad \text{where} \quad
+        \Big\| \sum_i c_i x_{ij} (\pi_i - e_{y_i}) \Big\|_* \le \alpha \; \forall j, \quad
+        \sum_i c_i (\pi_i - e_{y_i}) = 0
+
+    the last with intercepts only.
+
+    Parameters
+    ----------
+    columns : Columns
+    labels : int64 array of shape (n_rows,)
+        Classes by number; each has a row.
+    counts : float64 array of shape (n_rows,)
+        What rows count, c: above 0, with sum 1.
+    n_classes : int
+    norm : MixedNorm
+    margin : float, 0 or more
+    intercept : bool
+    """
+
+    columns: Columns
+    labels: npt.NDArray[np.int64]
+    counts: Doubles
+    n_classes: int
+    norm: MixedNorm
+    margin: float
+    intercept: bool
+
+    def loss_at(self, scores: Doubles) -> Loss:
+        """Return the loss at some scores."""
+        from kesler.compiled.batch.softmax_loss import take_losses
+
+        coefficients, probabilities = scores.copy(), np.empty(scores.shape, dtype=np.float32)
+        value = take_losses(coefficients, self.labels, self.counts, self.margin, probabilities)
+        return Loss(float(value), coefficients, probabilities)
+
+    def best_intercepts(self, scores: Doubles) -> tuple[Doubles, Loss]:
+        """Return what to add to scores for the least loss, by Newton's method, and that loss.
+
+        Without intercepts that is nothing.
+        """
+        added, loss, error = np.zeros(self.n_classes), self.loss_at(scores), np.inf
+        for _ in range(MOST_NEWTON_STEPS if self.intercept else 0):
+            slope, before = loss.coefficients.sum(axis=0), error
+            error = float(np.abs(slope).sum())
+            if error <= EXACT or (error <= NEARLY_EXACT and error > before / 2):
+                break
+            step = np.linalg.solve(self._intercept_curvature(loss), -slope)
+            share, most = 1.0, loss.value * (1 + ROUNDING)
+            while (nearer := self.loss_at(scores + added + share * step)).value > most:
+                share /= 2
+            added, loss = added + share * step, nearer
+        return added, loss
+
+    def _intercept_curvature(self, loss: Loss) -> Doubles:
+        """Return the loss's Hessian, with a curvature of 1 where all intercepts change alike."""
+        p = loss.probabilities.astype(np.float64)
+        counted = self.counts[:, None] * p
+        curvature: Doubles = np.diag(counted.sum(axis=0)) - counted.T @ p + 1 / self.n_classes
+        return curvature
+
+    def dual_value(self, loss: Loss, share: float) -> float:
+        """Return the dual objective where pi goes from the labels to the probabilities by `share`.
+
+        The loss is that at the best intercepts.
+        """
+        own = np.arange(len(self.labels)), self.labels
+        probabilities = share * loss.coefficients / self.counts[:, None]
+        probabilities[own] += 1
+        np.clip(probabilities, 0, 1, out=probabilities)
+        entropies = -xlogy(probabilities, probabilities).sum(axis=1)
+        return float(self.counts @ (entropies + self.margin * (1 - probabilities[own])))
+
+    def objectives(
+        self, loss: Loss, weights: Doubles, sizes: Doubles, alpha: float
+    ) -> tuple[float, float]:
+        """Return the primal and a dual objective, given the dual norms of columns' gradients."""
+        largest = float(sizes.max(initial=0.0))
+        share = alpha / largest if largest > alpha else 1.0
+        return loss.value + alpha * self.norm.of(weights), self.dual_value(loss, share)
+
+    @property
+    def alpha_max(self) -> float:
+        """The least alpha for which all weights are 0: the largest dual norm of a gradient at 0."""
+        scores = np.zeros((self.columns.n_rows, self.n_classes))
+        _, loss = self.best_intercepts(scores)
+        sizes = self.columns.dual_sizes(loss.coefficients, self.norm)
+        return float(sizes.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class SingleColumns:
+    """A pool whose candidates are columns each, made a block at a time.
+
+    Parameters
+    ----------
+    pool : Pool
+
+    Raises
+    ------
+    KeslerError
+        If a candidate is a group of columns.
+    """
+
+    pool: Pool
+
+    def __post_init__(self) -> None:
+        for block in self.pool.blocks():
+            widths = self.pool.dictionary.widths(block)
+            if (widths != 1).any():
+                grouped = int(block[(widths != 1).argmax()])
+                raise KeslerError(
+                    f"candidate {grouped} of {type(self.pool.dictionary).__name__} is a group of "
+                    f"{widths.max()} columns, but a mixed norm weighs each column by itself: give "
+                    "a dictionary of single columns, or choose groups by ShareBoostClassifier"
+                )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.pool.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """How many candidates there are."""
+        return self.pool.n_candidates
+
+    def dual_sizes(self, coefficients: Doubles, norm: MixedNorm) -> Doubles:
+        """Return the dual norm of each candidate's part of a gradient.
+
+        That of "inf-1" is the score by which ShareBoost chooses, which a pool may know a faster
+        way to.
+        """
+        if not norm.euclidean:
+            return np.concatenate([scores for _, scores in self.pool.scores(coefficients)])
+        parts = (self.take(block).T @ coefficients for block in self.pool.blocks())
+        return np.concatenate([norm.dual_sizes(part) for part in parts])
+
+    def take(self, chosen: Ints) -> Doubles:
+        """Return some candidates."""
+        if not len(chosen):
+            return np.empty((self.n_rows, 0))
+        return np.ascontiguousarray(self.pool.columns(chosen), dtype=np.float64)

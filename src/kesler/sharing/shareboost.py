@@ -1,0 +1,566 @@
+"""ShareBoostClassifier: few features for all classes, chosen one after the other."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from kesler.batch.estimator import sample_weights
+from kesler.batch.softmax import MARGINS, summed
+from kesler.errors import KeslerError
+from kesler.sharing.certificates import Certificate, certified
+from kesler.sharing.dictionaries.dictionary import Dictionary
+from kesler.sharing.dictionaries.registry import resolve_dictionary
+from kesler.sharing.few_features import FewFeatures
+from kesler.sharing.greedy import RULES, Greedy, Round
+from kesler.sharing.penalties import Frobenius, NoPenalty, Penalty, SmoothLargest, SmoothLength
+from kesler.sharing.training_rows import LocalRows, Task, TrainingRows
+
+Floats = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+
+class Path(list[Round]):
+    """The rounds of a fit, in their order.
+
+    Examples
+    --------
+    >>> from kesler.sharing.shareboost import Path
+    >>> from kesler.sharing.greedy import Round
+    >>> path = Path([Round(3, 1, 0.9, 0.4, 0.01, None, 5), Round(0, 2, 0.7, 0.3, 0.02, None, 6)])
+    >>> path.table()["loss"].tolist()
+    [0.9, 0.7]
+    """
+
+    def table(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of a table by name, as `pandas.DataFrame` takes them.
+
+        A validation error that was not measured is NaN.
+        """
+        rows = [asdict(each) for each in self]
+        table = {name: np.array([row[name] for row in rows]) for name in Round.__annotations__}
+        return table | {"validation_error": table["validation_error"].astype(np.float64)}
+
+    @property
+    def best(self) -> int:
+        """The number of rounds of least validation error, the fewest among equals."""
+        return 1 + int(np.argmin(self.table()["validation_error"]))
+
+
+@dataclass(eq=False)
+class PutAside:
+    """Rows on which every round is judged.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Fitted.
+    X : validated rows.
+    codes : int64 array of shape (n_rows,)
+        Their classes by number, -1 for one that the training rows have not.
+    """
+
+    dictionary: Dictionary
+    X: Any
+    codes: Ints
+    _columns: list[Floats] = field(default_factory=list)
+
+    def error(self, candidates: Ints, weights: Floats) -> float:
+        """Return the share of mistakes after some more candidates were chosen."""
+        self._columns.append(self.dictionary.columns(self.X, candidates))
+        scores = np.hstack(self._columns) @ weights[1:] + weights[0]
+        return float((scores.argmax(axis=1) != self.codes).mean())
+
+
+def shown(rounds: Iterable[Round], total: int, *, verbose: bool) -> Iterator[Round]:
+    """Yield rounds, beside a bar where one was asked for and there is a terminal to show it."""
+    if not (verbose and sys.stderr.isatty()):
+        yield from rounds
+        return
+    if find_spec("tqdm") is None:
+        warnings.warn(
+            "verbose=True shows a bar by the library tqdm: run pip install tqdm, or leave it out",
+            stacklevel=4,
+        )
+        yield from rounds
+        return
+    with import_module("tqdm").tqdm(total=total, unit="feature") as bar:
+        for each in rounds:
+            bar.set_postfix(loss=f"{each.loss:.4g}")
+            bar.update()
+            yield each
+
+
+Self = TypeVar("Self", bound="ShareBoostClassifier")
+
+PENALTIES: dict[str | None, Callable[[float, float], Penalty]] = {
+    None: lambda alpha, beta: NoPenalty(),
+    "frobenius": lambda alpha, beta: Frobenius(alpha),
+    "inf-1": SmoothLargest,
+    "2-1": SmoothLength,
+}
+SCALES = ("spread", None)
+
+
+class ShareBoostClassifier(FewFeatures):
+    r"""ShareBoost: a linear classifier on few features, the same for all classes.
+
+    .. math:: \min_{W, b} \; \sum_i c_i \ln \sum_r e^{[r \ne y_i] + h_r(x_i) - h_{y_i}(x_i)}
+        + \Omega(W), \quad h(x) = W x + b, \quad \sum_i c_i = 1,
+
+    with few columns of W other than 0. It begins with none; each round chooses the candidate j for
+    which the gradient of the loss L is largest, and then solves for the weights of all chosen
+    candidates anew:
+
+    .. math:: j = \arg\max_j \; \Big\| \frac{\partial L}{\partial w_j} \Big\|_1 \Big/ t_j.
+
+    Parameters
+    ----------
+    n_features_to_select : int > 0, default 10
+        How many candidates to choose, or groups of them; fewer, with a warning, where all that are
+        left are constant, repeat what was chosen, or have no gradient. More fit the training rows
+        closer and cost more to predict with.
+    dictionary : "columns", "stumps", "products", "pieces", "templates" or Dictionary
+        What there is to choose from: the features themselves, or what a
+        :class:`~kesler.dictionaries.Dictionary` makes of them.
+    choice : "gradient", "line", "column" or "full", default "gradient"
+        What a candidate is chosen by: its gradient g, or the lowest objective over W + a g e_j'
+        for numbers a, over W + u e_j' for vectors u, or over all weights of those chosen and it.
+        In this order fits come closer with the same number of features and take longer: the last
+        three solve a problem for each candidate in each round.
+    shortlist : int > 0 or None, default None
+        How many candidates of largest gradient the last three rules look at; None for all. Fewer
+        take less time.
+    scale : "spread" or None, default "spread"
+        What gradients are divided by, t: t^2 is the variance of the candidate and 0.025 of the
+        square of what it is furthest from its mean by, so that units of measurement change nothing
+        and what is rarely other than 0 is not taken for more than it is; or 1, as the source has
+        it for features in [-1, 1].
+    groups : int array of shape (n_candidates,) or None, default None
+        The group of each candidate: a round chooses the group whose gradients have the largest
+        sum.
+    loss : "margin-softmax" or "softmax", default "margin-softmax"
+        Whether wrong classes are scored as if they were 1 higher, as above, or not.
+    penalty : None, "frobenius", "inf-1" or "2-1", default None
+        Omega: 0, alpha times the sum of all squared weights, or smooth stand-ins for alpha times
+        the sum over features j of the largest absolute weight or of the length of w_j:
+
+        .. math:: \alpha \sum_j \tfrac1\beta \ln \Big( \tfrac1{2k} \sum_r
+            e^{\beta w_{rj}} + e^{-\beta w_{rj}} \Big), \qquad
+            \alpha \sum_j \sqrt{\|w_j\|^2 + \beta^{-2}} - \beta^{-1}.
+    alpha : float > 0, default 1e-3
+        Larger values keep weights smaller.
+    beta : float > 0, default 100.0
+        Larger values come closer to the norms, and take longer to solve.
+    bias : bool, default True
+        Whether scores have a constant b, which bears no penalty.
+    class_weight : mapping, "balanced" or None, default None
+        What rows of each class count, in addition to `sample_weight`.
+    tol : float > 0, default 1e-4
+        How far above the lowest an objective may be after a round, by estimate, as a share of it
+        (and of a hundredth of the objective at weights 0). Smaller values take longer.
+    max_iter : int > 0, default 200
+        The most steps to solve for weights after a round.
+    n_rounds_no_change : int > 0 or None, default None
+        Stop after so many rounds that did not lower the error on `eval_set`, and keep the round of
+        the least error. None: no early stop, and the last round is kept.
+    warm_start : bool, default False
+        Whether `fit` goes on choosing from where the last one on the same rows ended, rather than
+        from nothing.
+    verbose : bool, default False
+        Whether to show a bar, if the library tqdm is there and stderr is a terminal.
+
+    Attributes
+    ----------
+    support_ : int array of shape (n_chosen,)
+        The chosen candidates in the order of choice.
+    coef_ : array of shape (n_classes, n_columns)
+        Weights of the columns of the chosen candidates, in that order.
+    intercept_ : array of shape (n_classes,)
+        0 without a bias.
+    dictionary_ : Dictionary
+        Fitted.
+    path_ : list of Round
+        Every round: its candidate (with `groups`, the group), the loss, the gradient that it was
+        chosen by, the seconds since the beginning, the error on `eval_set`. `path_.table()` gives
+        it by columns.
+    n_rounds_ : int
+        How many rounds the classifier is made of: all of the path, unless stopped early.
+    n_iter_ : int
+        Steps to solve for weights, in all rounds.
+    converged_ : bool
+        Whether `tol` was always reached.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    KeslerError
+        If a parameter is out of its range, there is one class only or no row counts, or `groups`
+        is not as long as there are candidates.
+
+    Warns
+    -----
+    UserWarning
+        If fewer candidates were chosen than asked for.
+    ConvergenceWarning
+        If `max_iter` steps did not suffice.
+
+    Notes
+    -----
+    A round costs O(m d k) for m rows, d candidates (of one column) and k classes, and some ten
+    steps of O(m n k) after n choices. The columns of chosen candidates are kept in the precision of
+    X, and the weights after each round: 4 n^2 k bytes. Features that are given as float32 or as a
+    memory map stay so; sparse rows stay sparse. A multiple of a chosen column, or a constant if
+    there is a bias, is never chosen.
+
+    As a selector of scikit-learn it knows candidates in the order of their numbers: `transform`
+    gives the chosen ones in this order.
+
+    References
+    ----------
+    Shalev-Shwartz, Wexler and Shashua (2011), "ShareBoost: Efficient multiclass learning with
+    feature sharing".
+
+    Examples
+    --------
+    >>> from kesler import ShareBoostClassifier
+    >>> X = [[0, 1, 5], [1, 0, 5], [1, 1, 5], [0, 2, 5]]
+    >>> model = ShareBoostClassifier(2, penalty="frobenius").fit(X, ["a", "b", "c", "a"])
+    >>> model.support_.tolist(), model.at(1).support_.tolist(), model.predict([[0, 3, 5]]).tolist()
+    ([0, 1], [0], ['a'])
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        *,
+        dictionary: str | Dictionary = "columns",
+        choice: Literal["gradient", "line", "column", "full"] = "gradient",
+        shortlist: int | None = None,
+        scale: Literal["spread"] | None = "spread",
+        groups: Any = None,
+        loss: Literal["margin-softmax", "softmax"] = "margin-softmax",
+        penalty: Literal["frobenius", "inf-1", "2-1"] | None = None,
+        alpha: float = 1e-3,
+        beta: float = 100.0,
+        bias: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        n_rounds_no_change: int | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.dictionary = dictionary
+        self.choice = choice
+        self.shortlist = shortlist
+        self.scale = scale
+        self.groups = groups
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.beta = beta
+        self.bias = bias
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_rounds_no_change = n_rounds_no_change
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    _weights: list[Floats]
+
+    # ---- fitting --------------------------------------------------------------------------------
+
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
+        """Choose candidates and solve for their weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+            Labels.
+        sample_weight : array of shape (n_rows,) or None, default None
+            What each row counts, 0 or more: 2 is the row twice.
+        eval_set : (X, y) or None, default None
+            Rows put aside, on which every round is judged. A label that y has not is a mistake.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self._require_parameters(eval_set)
+        goes_on = self.warm_start and hasattr(self, "path_")
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=not goes_on
+        )
+        check_classification_targets(y)
+        classes, labels = np.unique(y, return_inverse=True)
+        counts = sample_weights(X, y, classes, labels, sample_weight, self.class_weight)
+        X = summed(X) if sparse.issparse(X) else X
+        X, y, labels, counts = _counting(X, y, labels, counts / counts.sum())
+        if goes_on:
+            self._require_same(classes)
+        else:
+            self._begin(resolve_dictionary(self.dictionary).fit(X, y), classes)
+        task = Task(labels.astype(np.int64), counts, len(classes), MARGINS[self.loss])
+        rows = LocalRows(self.dictionary_.pool(X), task)
+        return self._choose(rows, eval_set, goes_on=goes_on)
+
+    def _begin(self, dictionary: Dictionary, classes: npt.NDArray[Any]) -> None:
+        """Forget what was chosen."""
+        self.dictionary_, self.classes_ = dictionary, classes
+        self.path_, self._chosen = Path(), np.empty(0, dtype=np.int64)
+        self.n_iter_, self.converged_ = 0, True
+
+    def _choose(self: Self, rows: TrainingRows, eval_set: Any, *, goes_on: bool) -> Self:
+        """Choose among the candidates of rows, wherever these are."""
+        names, groups = self._numbered_groups()
+        greedy = self._greedy(rows, groups)
+        aside = None if eval_set is None else self._put_aside(eval_set)
+        self._run(greedy, names, aside, goes_on=goes_on)
+        self._warn(greedy)
+        return self
+
+    def _greedy(self, rows: TrainingRows, groups: Ints | None) -> Greedy:
+        return Greedy(
+            rows,
+            len(self.classes_),
+            PENALTIES[self.penalty](float(self.alpha), float(self.beta)),
+            rule=self.choice,
+            shortlist=None if self.shortlist is None else int(self.shortlist),
+            scaled=self.scale is not None,
+            bias=bool(self.bias),
+            groups=groups,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )
+
+    def _run(
+        self, greedy: Greedy, names: Ints | None, aside: PutAside | None, *, goes_on: bool
+    ) -> None:
+        """Add rounds to the path, and keep the last or the best."""
+        if goes_on and self.path_:
+            units = [each.candidate for each in self.path_]
+            numbers = units if names is None else np.searchsorted(names, units).tolist()
+            greedy.resume(numbers, self._weights[-1])
+            self._judge_again(aside)
+        else:
+            self._weights = [greedy.weights]
+        wanted = self.n_features_to_select - len(self.path_)
+        rounds = islice(greedy.rounds(), wanted)
+        for each in shown(rounds, wanted, verbose=bool(self.verbose)):
+            self._weights.append(greedy.weights)
+            error, new = None, greedy.chosen[len(self._chosen) :]
+            if aside is not None:
+                error = aside.error(new, self._weights[-1])
+            name = each.candidate if names is None else int(names[each.candidate])
+            self.path_.append(replace(each, candidate=name, validation_error=error))
+            self._chosen = greedy.chosen
+            self.n_iter_ += each.n_steps
+            if self._is_stale():
+                break
+        self.converged_ = self.converged_ and greedy.all_converged
+        self.n_iter_ = max(1, self.n_iter_)
+        self._keep(self.path_.best if self._stops_early() else len(self.path_))
+
+    def _judge_again(self, aside: PutAside | None) -> None:
+        """Judge the rounds of an earlier fit on the rows put aside for this one."""
+        begun = 0
+        for number, each in enumerate(self.path_):
+            new, begun = self._chosen[begun : each.n_chosen], each.n_chosen
+            error = None if aside is None else aside.error(new, self._weights[number + 1])
+            self.path_[number] = replace(each, validation_error=error)
+
+    def _stops_early(self) -> bool:
+        return self.n_rounds_no_change is not None and len(self.path_) > 0
+
+    def _is_stale(self) -> bool:
+        """Whether the error has not fallen for as many rounds as are allowed."""
+        patience = self.n_rounds_no_change
+        return patience is not None and len(self.path_) - self.path_.best >= patience
+
+    def _keep(self, n_rounds: int) -> None:
+        """Be the classifier after some rounds of the path."""
+        n_chosen = self.path_[n_rounds - 1].n_chosen if n_rounds else 0
+        weights = self._weights[n_rounds]
+        self.n_rounds_, self.support_ = n_rounds, self._chosen[:n_chosen]
+        self.coef_, self.intercept_ = np.ascontiguousarray(weights[1:].T), weights[0]
+
+    def at(self: Self, n: int) -> Self:
+        """Return the classifier after the first n rounds of the path.
+
+        Raises
+        ------
+        KeslerError
+            If the path is not as long.
+        """
+        check_is_fitted(self)
+        if not (_is_whole(n) and 1 <= n <= len(self.path_)):
+            raise KeslerError(
+                f"n={n!r} must be a whole number from 1 to {len(self.path_)}, the number of rounds "
+                "of this fit"
+            )
+        model = copy.copy(self)
+        model.n_features_to_select = int(n)
+        model.path_, model._weights = Path(self.path_[:n]), self._weights[: n + 1]
+        model._chosen = self._chosen[: self.path_[n - 1].n_chosen]
+        model.n_iter_ = max(1, sum(each.n_steps for each in model.path_))
+        model._keep(int(n))
+        return model
+
+    # ---- what was promised ----------------------------------------------------------------------
+
+    def certificate(
+        self, W: Any, X: Any, y: Any, sample_weight: Any = None, *, delta: float = 0.05
+    ) -> Certificate:
+        """Return what Theorems 1 and 2 of the source promise of this fit, beside what came of it.
+
+        The weights are taken for optimal after each round; they are so within `tol`.
+
+        Parameters
+        ----------
+        W : array of shape (n_classes, n_columns)
+            Any weights for the columns of all candidates: the loss is compared with theirs.
+        X, y, sample_weight : the training rows, as `fit` was given them.
+        delta : float in (0, 1), default 0.05
+            The chance that Theorem 1 may fail.
+
+        Raises
+        ------
+        KeslerError
+            If a column that was chosen or that W weighs is not within [-1, 1], the fit is not one
+            that the theorems speak of (scale=None, penalty=None, no groups, and choice="gradient",
+            "column" or "full"), or W has not the shape.
+        """
+        rows = self._rows(X)
+        labels = self._codes(y, rows, "y")
+        if (labels < 0).any():
+            raise KeslerError("y holds labels that the fit has not seen: give the training rows")
+        counts = sample_weights(
+            rows, np.asarray(y), self.classes_, labels, sample_weight, self.class_weight
+        )
+        task = Task(labels, counts / counts.sum(), len(self.classes_), MARGINS[self.loss])
+        return certified(self, task, rows, W, delta)
+
+    # ---- what is given --------------------------------------------------------------------------
+
+    def _numbered_groups(self) -> tuple[Ints | None, Ints | None]:
+        """Return the groups' own numbers and each candidate's group from 0, None for none."""
+        if self.groups is None:
+            return None, None
+        groups, n_candidates = np.asarray(self.groups), self.dictionary_.n_candidates_
+        if groups.shape != (n_candidates,) or groups.dtype.kind not in "iu":
+            raise KeslerError(
+                f"groups is an array of {groups.dtype} of shape {groups.shape}: give a whole "
+                f"number for each of the {n_candidates} candidates"
+            )
+        names, numbers = np.unique(groups, return_inverse=True)
+        return names, numbers.astype(np.int64)
+
+    def _put_aside(self, eval_set: Any) -> PutAside:
+        X, y = eval_set
+        rows = self._rows(X)
+        return PutAside(self.dictionary_, rows, self._codes(y, rows, "eval_set's y"))
+
+    def _codes(self, y: Any, rows: Any, name: str) -> Ints:
+        """Return labels by number, -1 for those that the training rows have not."""
+        y = np.asarray(y)
+        if y.ndim != 1:
+            raise KeslerError(f"{name} has shape {y.shape}: give one label for each row")
+        check_consistent_length(rows, y)
+        numbers = {label: code for code, label in enumerate(self.classes_.tolist())}
+        return np.array([numbers.get(label, -1) for label in y.tolist()], dtype=np.int64)
+
+    def _require_same(self, classes: npt.NDArray[Any]) -> None:
+        if not np.array_equal(classes, self.classes_):
+            raise KeslerError(
+                "warm_start=True goes on from the last fit, but these rows have other classes: "
+                "give the same rows, or fit a new estimator"
+            )
+        if self.n_features_to_select < len(self.path_):
+            raise KeslerError(
+                f"n_features_to_select={self.n_features_to_select} is less than the "
+                f"{len(self.path_)} rounds that warm_start=True goes on from: take at("
+                f"{self.n_features_to_select}), or ask for more"
+            )
+
+    def _require_parameters(self, eval_set: Any) -> None:
+        for name in ("n_features_to_select", "max_iter"):
+            if not (_is_whole(getattr(self, name)) and getattr(self, name) > 0):
+                raise KeslerError(f"{name}={getattr(self, name)!r} must be a whole number above 0")
+        for name in ("alpha", "beta", "tol"):
+            if not _is_positive(getattr(self, name)):
+                raise KeslerError(f"{name}={getattr(self, name)!r} must be a number above 0")
+        known = {"choice": RULES, "scale": SCALES, "loss": MARGINS, "penalty": PENALTIES}
+        for name, values in known.items():
+            if getattr(self, name) not in list(values):
+                raise KeslerError(
+                    f"{name}={getattr(self, name)!r} is not known: use "
+                    f"{' or '.join(map(repr, values))}"
+                )
+        for name in ("shortlist", "n_rounds_no_change"):
+            value = getattr(self, name)
+            if value is not None and not (_is_whole(value) and value > 0):
+                raise KeslerError(f"{name}={value!r} must be a whole number above 0, or None")
+        if self.n_rounds_no_change is not None and eval_set is None:
+            raise KeslerError(
+                "n_rounds_no_change asks for rows put aside: give fit eval_set=(X, y), or leave "
+                "it out"
+            )
+
+    def _warn(self, greedy: Greedy) -> None:
+        if not self.converged_:
+            warnings.warn(
+                f"after a round, {self.max_iter} steps did not bring the weights within "
+                f"tol={self.tol:g} of the best: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if len(self.path_) < self.n_features_to_select and not self._is_stale():
+            unit = "candidates" if self.groups is None else "groups"
+            warnings.warn(
+                f"{len(self.path_)} were chosen, not n_features_to_select="
+                f"{self.n_features_to_select}: of {greedy.n_units} {unit} the others are constant, "
+                "repeat those chosen, or have no gradient",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _counting(X: Any, y: Any, labels: Ints, counts: Floats) -> tuple[Any, Any, Ints, Floats]:
+    """Return the rows that count, and what was told of them: others are as if not given."""
+    stored = counts > 0
+    if stored.all():
+        return X, y, labels, counts
+    return X[stored], y[stored], labels[stored], counts[stored]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf

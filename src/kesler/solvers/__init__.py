@@ -1,1 +1,0 @@
-"""Batch optimisation: the same hypotheses and constraints, solved to the optimum."""

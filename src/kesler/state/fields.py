@@ -1,0 +1,217 @@
+"""Fields: the declarations of stored arrays, and the functions that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+from kesler.state.capacity import aligned_zeros
+
+Arrays = dict[str, npt.NDArray[Any]]
+Axes = tuple[str | int, ...]
+
+
+def record(**fields: str) -> np.dtype[Any]:
+    """Return the type of a record of named numbers, which compiled code can write.
+
+    Examples
+    --------
+    >>> counts = np.zeros(1, record(n_trials="i8"))[0]
+    >>> counts.n_trials += 1
+    >>> int(counts.n_trials)
+    1
+    """
+    return np.dtype((np.record, list(fields.items())))
+
+
+def _always(owner: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Field:
+    """Declaration of a stored array.
+
+    Parameters
+    ----------
+    dtype : dtype of the array, or of a record of named numbers.
+    axes : names or lengths of the axes; empty for a record.
+    initial : initial values of a record, in the order of its names.
+    when : whether a learner has the array; if not, the axes without a fixed length have length 0.
+    saved : whether a model file holds the array, cut to the part of each axis in use.
+    at_least : minimum of valid values, None for any.
+    at_most : the axis whose length in use is the maximum of valid values, None for any.
+    aligned : whether the rows, of float32, begin on cache lines.
+    fill : function that writes initial values other than 0, given the learner.
+    """
+
+    dtype: Any
+    axes: Axes = ()
+    initial: tuple[float, ...] = ()
+    when: Callable[[Any], bool] = _always
+    saved: bool = True
+    at_least: float | None = None
+    at_most: str | None = None
+    aligned: bool = False
+    fill: Callable[[Any, npt.NDArray[Any]], None] | None = None
+
+    def zeros(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Return a new array of zeros, or an array of one record with its initial values."""
+        if not self.axes:
+            found = np.zeros(1, dtype=self.dtype)
+            if self.initial:
+                found[0] = self.initial
+            return found
+        return aligned_zeros(*shape) if self.aligned else np.zeros(shape, dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Declaration of an array that is computed from the parts of a learner and not stored.
+
+    Parameters
+    ----------
+    dtype : dtype of the array.
+    n_axes : number of axes.
+    """
+
+    dtype: Any
+    n_axes: int = 1
+
+
+Declared = Field | Given | type
+
+
+@cache
+def declared_in(group: type) -> Mapping[str, Declared]:
+    """Return the declarations of a compiled record by name, in order.
+
+    A declaration is a `Field`, a `Given`, the class of a nested record, or `int` or `float` for a
+    number.
+    """
+    hints = get_type_hints(group, include_extras=True)
+    return {
+        name: get_args(hint)[1] if get_origin(hint) is Annotated else hint
+        for name, hint in hints.items()
+        if name in group._fields  # type: ignore[attr-defined]
+    }
+
+
+@cache
+def fields_of(group: type, prefix: str = "") -> Mapping[str, Field]:
+    """Return the stored fields of a record and of its nested records, by dotted names."""
+    found: dict[str, Field] = {}
+    for name, kind in declared_in(group).items():
+        if isinstance(kind, Field):
+            found[prefix + name] = kind
+        elif isinstance(kind, type) and hasattr(kind, "_fields"):
+            found |= fields_of(kind, f"{prefix}{name}.")
+    return found
+
+
+def bind(group: type, values: Mapping[str, Any], prefix: str = "", **bound: Any) -> Any:
+    """Return the record that compiled code takes, made of arrays and settings by dotted names.
+
+    An array of one record becomes this record. Numbers become int64 or float64, so that interpreted
+    code gives the same bits as compiled code. Nested records in `bound` are used unchanged.
+    """
+    found = [
+        bound[name] if name in bound else convert(values, key)
+        for name, key, convert in _conversions(group, prefix)
+    ]
+    return group(*found)
+
+
+Convert = Callable[[Mapping[str, Any], str], Any]
+
+
+@cache
+def _conversions(group: type, prefix: str) -> tuple[tuple[str, str, Convert], ...]:
+    """Return the name, the dotted name and the conversion of each line of a record."""
+    return tuple(
+        (name, prefix + name, _conversion(kind, f"{prefix}{name}."))
+        for name, kind in declared_in(group).items()
+    )
+
+
+def _conversion(kind: Declared, prefix: str) -> Convert:
+    if isinstance(kind, Field):
+        return (
+            (lambda values, key: values[key]) if kind.axes else lambda values, key: values[key][0]
+        )
+    if isinstance(kind, Given):
+        dtype = kind.dtype
+        return lambda values, key: np.ascontiguousarray(values[key], dtype=dtype)
+    if kind in (int, float):
+        number = np.int64 if kind is int else np.float64
+        return lambda values, key: number(values[key])
+    return lambda values, key: bind(kind, values, prefix)
+
+
+def array_of(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the values of a record as a plain array, which a model file can hold."""
+    if numbers.dtype.names is None:
+        return numbers
+    return np.array(numbers[0].item(), dtype=_plain(numbers.dtype))
+
+
+def number_type(field: Field) -> np.dtype[Any]:
+    """Return the dtype of a field in a model file."""
+    return _plain(np.dtype(field.dtype))
+
+
+def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    names = dtype.names
+    return dtype if names is None else np.result_type(*(dtype[name] for name in names))
+
+
+def allocated(fields: Mapping[str, Field], owner: Any, lengths: Mapping[str, int]) -> Arrays:
+    """Return new arrays for the fields; zeros take no memory before they are written."""
+    return {name: field.zeros(shape_of(field, owner, lengths)) for name, field in fields.items()}
+
+
+def shape_of(field: Field, owner: Any, lengths: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the shape of a field for axes of these lengths."""
+    if not field.when(owner):
+        return tuple(0 if isinstance(axis, str) else axis for axis in field.axes)
+    return tuple(lengths[axis] if isinstance(axis, str) else axis for axis in field.axes)
+
+
+def require_valid(
+    name: str, array: npt.NDArray[Any], field: Field, shape: tuple[int, ...], most: int | None
+) -> None:
+    """Raise unless an array of a model file fits its field.
+
+    Raises
+    ------
+    KeslerError
+        If its dtype or shape differs from the expected one, or a value is not finite, is below the
+        minimum of the field or above `most`.
+    """
+    kind = number_type(field)
+    wanted = shape if field.axes else (len(np.dtype(field.dtype).names or ()),)
+    if array.shape != wanted or array.dtype != kind:
+        raise damaged(
+            f"{name} is an array of {array.dtype} of shape {array.shape}, not of {kind} of shape "
+            f"{wanted}, which its classes and features require"
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise damaged(f"{name} holds numbers that are not finite")
+    if field.at_least is not None and array.size and array.min() < field.at_least:
+        raise damaged(f"{name} holds {array.min()}, and the minimum is {field.at_least:g}")
+    if most is not None and array.size and array.max() > most:
+        raise damaged(f"{name} holds {array.max()}, and the maximum is {most}")
+
+
+def damaged(reason: str) -> KeslerError:
+    """Return the error for a model file whose arrays are missing or inconsistent."""
+    return KeslerError(
+        f"the model's {reason}: the file is damaged or was changed; use an earlier copy or train "
+        "again"
+    )

@@ -1,0 +1,445 @@
+"""The state of a learner: the records that compiled code reads and writes.
+
+Allocation, growth, saving, restoring, copies, the types of compiled code and the validation of
+model files follow from these declarations (:mod:`kesler.state.fields`). Each entry is a setting
+(`int`, `float`), an array computed from the parts of a learner (`Given`), or a stored array
+(`Field`).
+
+Axes: "feature", the features seen so far; "row", the rows of the weight table, each a feature or a
+sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the parts of the
+hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
+preprocessing; "state", the additional values stored for each weight; "margin", the classes if
+costs are given, else 1.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.state.fields import Field, Given, record
+
+MOST_NUMBERS = 8  # state variables of an algorithm, of which the scale of the weights is the first
+
+f4, f8, i4, i8, flag = np.float32, np.float64, np.int32, np.int64, np.bool_
+
+# The numbers of trials, mistakes and classes so far; n_not_finite counts the steps skipped since
+# the last report because they were not finite.
+COUNTS = record(n_trials="i8", n_mistakes="i8", n_classes="i8", n_not_finite="i8")
+# The number of features listed, whose weights a new class inherits.
+LISTS = record(n_listed="i8")
+# The inverse temperature, its Fisher information (0 before the first informative row), the number
+# of targets that the scores did not explain and the number of all targets; all but the first are
+# discounted.
+CALIBRATION = record(inverse="f8", information="f8", lapses="f8", n_targets="f8")
+UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
+# The scale of a link: the mass (a sum over all weights), its peak since the last recomputation, the
+# reference that weights are relative to, the scale itself, and whether it must be recomputed.
+SCALE = record(mass="f8", peak="f8", reference="f8", value="f8", is_stale="f8")
+# Preconditioners: the measured total, the factor of squared gradients, the gain of the step sizes,
+# and the number of rows and the sum of their scaled squared lengths, which determine the gain.
+RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="f8")
+# The task of a pass over the weights: update them, accumulate evidence, or measure a norm.
+WALK = record(task="i8")
+# The number of rows that preprocessing has seen.
+SEEN = record(n_rows="f8")
+# The sum of the sample weights of all rows.
+TOTAL = record(amount="f8")
+# The decayed weight of the last row and its square root; 1 without a half-life.
+ROW = record(weight="f8", root="f8")
+# Sparse rows: the units of entries and the rows of the table in use, and how many more of each the
+# last trial required.
+POOL = record(n_units="i8", n_rows="i8", more_units="i8", more_rows="i8")
+# The number of classes that have a weight for a feature of the row, the class of highest score, and
+# the number of rows of the task that were processed before the capacity was exhausted.
+REACH = record(n_reached="i8", winner="i8", n_done="i8")
+# Sigma as a multiple of the median squared distance (0 if sigma is fixed), that median, the number
+# of distances that it is the median of, and the number of rows.
+BANDWIDTH = record(share="f8", median="f8", n_distances="f8", n_rows="f8")
+
+
+# ---- conditions ----------------------------------------------------------------------------------
+
+
+def _has_states(learner: Any) -> bool:
+    return bool(learner.n_states)
+
+
+def _lists_features(learner: Any) -> bool:
+    return bool(learner.n_virtual)
+
+
+def _has_statistics(learner: Any) -> bool:
+    return bool(learner.statistics)
+
+
+def _is_pooled(learner: Any) -> bool:
+    return bool(learner.n_pooled)
+
+
+def _has_moments(learner: Any) -> bool:
+    return "centre" in learner.statistics
+
+
+def _has_order(learner: Any) -> bool:
+    return bool(learner.answer == "rank")
+
+
+def _is_calibrated(learner: Any) -> bool:
+    return bool(learner.answer != "levels")
+
+
+def _is_normalised(learner: Any) -> bool:
+    return bool(learner.link.normalised) and learner.rule.update is None
+
+
+def _runs_algorithm(learner: Any) -> bool:
+    return learner.rule.update is not None
+
+
+def _has_evidence(learner: Any) -> bool:
+    return bool(learner.preconditioner.follows != "nothing")
+
+
+def _has_units(learner: Any) -> bool:
+    return bool(learner.preconditioner.unit != "none")
+
+
+def _has_scales(learner: Any) -> bool:
+    return bool(learner.preconditioner.unit == "features")
+
+
+def _is_conditioned(learner: Any) -> bool:
+    return learner.preprocessing is not None
+
+
+def _forgets(learner: Any) -> bool:
+    return learner.half_life is not None
+
+
+def _fill_weights(learner: Any, weights: npt.NDArray[Any]) -> None:
+    learner.fill_weights(weights)
+
+
+def _fill_margins(learner: Any, margins: npt.NDArray[Any]) -> None:
+    margins[:] = learner.rule.margin
+
+
+# ---- weights: one of three records ---------------------------------------------------------------
+
+
+class TableWeights(NamedTuple):
+    """Dense weight table of shape (rows, hypotheses), so that the inner loops run over classes.
+
+    states : for each weight, the sums that a link is applied to, or the running sums of an average;
+    flat, flat_states : flattened views of the weights and states, for algorithms; initial : for
+    each part, the initial weight, towards which weights decay; given_sums : scratch buffer for
+    ratings, zero between trials; lists, listed, is_listed : with a virtual class, the features seen
+    so far.
+    """
+
+    values: Annotated[Any, Field(f4, ("row", "hypothesis"), aligned=True, fill=_fill_weights)]
+    states: Annotated[Any, Field(f8, ("state", "row", "hypothesis"), when=_has_states)]
+    flat: Annotated[Any, Given(f4)]
+    flat_states: Annotated[Any, Given(f8, 2)]
+    initial: Annotated[Any, Given(f8)]
+    given_sums: Annotated[Any, Given(f8)]
+    lists: Annotated[Any, Field(LISTS, saved=False)]
+    listed: Annotated[Any, Field(i8, ("row",), when=_lists_features, saved=False)]
+    is_listed: Annotated[Any, Field(flag, ("row",), when=_lists_features, saved=False)]
+
+
+class SparseRows(NamedTuple):
+    """Sparse weights: entries for those pairs of feature and class that have a weight.
+
+    heads : start of the last run of a feature, in units of SIMD_WIDTH entries, or its row in the
+    table; counts : number of entries of a feature, or IN_TABLE; owners, values : class and weight
+    of each entry, class -1 after the last; links : start of the previous run of the same feature,
+    stored at the start of a run; spare : the first free run of each size, in powers of two;
+    table : dense rows of the features with many entries; row 0 holds zeros.
+    """
+
+    heads: Annotated[Any, Field(i4, ("feature",))]
+    counts: Annotated[Any, Field(i4, ("feature",))]
+    owners: Annotated[Any, Field(i4, ("entry",))]
+    values: Annotated[Any, Field(f4, ("entry",))]
+    links: Annotated[Any, Field(i4, ("unit",))]
+    spare: Annotated[Any, Field(i8, (32,))]
+    table: Annotated[Any, Field(f4, ("table row", "class"))]
+    pool: Annotated[Any, Field(POOL, initial=(0, 1, 0, 0))]
+
+
+class Reached(NamedTuple):
+    """Scratch arrays of a trial over sparse weights, not kept between trials.
+
+    A class is reached if it has a weight for a feature of the row. scores : zero between trials
+    except for the classes reached; marks : whether a class is reached, eight classes in each of
+    mark_words; reached : the classes reached, in the order of their first instances; lanes :
+    partial sums; coefficients, is_moved, exponentials : as in `Solver`.
+    """
+
+    scores: Annotated[Any, Field(f4, ("class",))]
+    marks: Annotated[Any, Field(np.uint8, ("class in words",))]
+    mark_words: Annotated[Any, Given(np.uint64)]
+    reached: Annotated[Any, Field(i8, ("class",))]
+    reach: Annotated[Any, Field(REACH)]
+    coefficients: Annotated[Any, Field(f8, ("class",))]
+    is_moved: Annotated[Any, Field(flag, ("class",))]
+    exponentials: Annotated[Any, Field(f4, ("class",))]
+    lanes: Annotated[Any, Field(f8, (32,))]
+
+
+class SparseWeights(NamedTuple):
+    """Weights in sparse rows, and the scratch arrays of one trial."""
+
+    rows: SparseRows
+    trial: Reached
+
+
+class RecentRows(NamedTuple):
+    """The last 64 rows, if sigma is estimated from the distances between rows.
+
+    panel : all features of each row (dense rows); features, values, lengths : the non-zeros of each
+    row (sparse rows).
+    """
+
+    panel: Annotated[Any, Field(f4, ("recent feature", 64))]
+    features: Annotated[Any, Field(i8, (64, "longest"), at_least=0)]
+    values: Annotated[Any, Field(f4, (64, "longest"))]
+    lengths: Annotated[Any, Field(i8, (64,), at_least=0)]
+    squared_norms: Annotated[Any, Field(f4, (64,), at_least=0.0)]
+    bandwidth: Annotated[Any, Field(BANDWIDTH, at_least=0.0)]
+
+
+class SupportVectors(NamedTuple):
+    """Hypotheses over a Mercer kernel: sums over entries of coefficient Phi(support vector).
+
+    Dense support vectors are stored in panels, sparse ones as lists of non-zeros.
+
+    panels : dense support vectors; starts, features, values : sparse support vectors;
+    entry_starts, owners, coefficients : the hypotheses that contain a support vector, and its
+    coefficient in each; oldest, following : indices of the oldest support vector in use and of the
+    next one; places : scratch buffer, 0 between rows, else 1 + the position of a feature in the
+    row; single, double : addresses of the kernel function in float32, for scores, and in float64,
+    for norms; budget : maximum number of support vectors of a part, 0 for unlimited; parameters :
+    parameters of the kernel, of which the first is set by the bandwidth.
+    """
+
+    panels: Annotated[Any, Field(f4, ("part", "panel", "panel feature", 64))]
+    starts: Annotated[Any, Field(i8, ("part", "list"))]
+    features: Annotated[Any, Field(i8, ("part", "value"))]
+    values: Annotated[Any, Field(f4, ("part", "value"))]
+    squared_norms: Annotated[Any, Field(f4, ("part", "support"))]
+    entry_starts: Annotated[Any, Field(i8, ("part", "entry list"))]
+    owners: Annotated[Any, Field(i8, ("part", "entry"))]
+    coefficients: Annotated[Any, Field(f4, ("part", "entry"))]
+    oldest: Annotated[Any, Field(i8, ("part",))]
+    following: Annotated[Any, Field(i8, ("part",))]
+    places: Annotated[Any, Given(i8)]
+    single: int
+    double: int
+    budget: int
+    in_panels: int
+    parameters: Annotated[Any, Given(f8)]
+    recent: RecentRows
+
+
+# ---- records of every learner --------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """How the first instance of a class is treated, and whether probabilities are calibrated."""
+
+    on_new_class: int
+    is_calibrated: int
+
+
+class Parts(NamedTuple):
+    """The parts of the hypotheses: how classes share weights, and over which features.
+
+    kind : how classes share the hypotheses of a part; map : address of the feature map, or ITSELF
+    or GIVEN; statistic : index of the first statistic that the map reads; offset, width : the
+    columns of the part; member_starts, of shape (parts, classes + 1), members : the hypotheses of
+    each class of grouped parts.
+    """
+
+    kind: Annotated[Any, Given(i8)]
+    map: Annotated[Any, Given(i8)]
+    statistic: Annotated[Any, Given(i8)]
+    offset: Annotated[Any, Given(i8)]
+    width: Annotated[Any, Given(i8)]
+    map_parameters: Annotated[Any, Given(f4, 2)]
+    member_starts: Annotated[Any, Given(i8, 2)]
+    members: Annotated[Any, Given(i8)]
+
+
+class Statistics(NamedTuple):
+    """Running statistics of the instances of each class and of all rows.
+
+    kinds : kinds of the statistics; sums, totals : sums, and the totals that they are divided by;
+    pooled : statistics of all rows, with the columns named in `kesler.compiled.trial.records`;
+    moments : means and sums of squared deviations; amounts, total : sums of the sample weights of
+    the rows of each class and of all rows; divisors : rows as named there; shrinkage, floor,
+    pseudo_rows : smoothing of variances and counts; prior : the value of the constant feature, 0
+    for none.
+    """
+
+    kinds: Annotated[Any, Given(i8)]
+    sums: Annotated[
+        Any, Field(f4, ("statistic", "feature", "class"), aligned=True, when=_has_statistics)
+    ]
+    totals: Annotated[Any, Field(f4, ("statistic", "class"), when=_has_statistics)]
+    pooled: Annotated[Any, Field(f8, ("feature", "pooled"), when=_is_pooled)]
+    moments: Annotated[Any, Field(f8, (2, "class", "feature"), when=_has_moments)]
+    amounts: Annotated[Any, Field(f8, ("class",), when=_is_pooled, at_least=0.0)]
+    total: Annotated[Any, Field(TOTAL, when=_is_pooled, at_least=0.0)]
+    divisors: Annotated[Any, Field(f4, (4, "class"), when=_is_pooled, at_least=0.0)]
+    shrinkage: float
+    floor: float
+    pseudo_rows: float
+    prior: float
+
+
+class Ranks(NamedTuple):
+    """The order of classes in ordinal learners.
+
+    places : rank of each class among all labels; order : the classes seen so far, from the lowest
+    to the highest; positions : rank of each class among the classes seen so far.
+    """
+
+    places: Annotated[Any, Field(i8, ("class",), when=_has_order, saved=False)]
+    order: Annotated[Any, Field(i8, ("class",), when=_has_order, saved=False)]
+    positions: Annotated[Any, Field(i8, ("class",), when=_has_order, saved=False)]
+
+
+class Rule(NamedTuple):
+    """The update rule.
+
+    address : address of the function that computes the steps; selection : which constraints it
+    receives; requires : which arguments it reads; gradient : address of the gradient function, 0 if
+    the gradient is 1 along each constraint; margins : one margin for all pairs of classes, or one
+    for each pair.
+    """
+
+    address: int
+    selection: int
+    requires: int
+    gradient: int
+    parameters: Annotated[Any, Given(f8)]
+    margins: Annotated[Any, Field(f8, ("margin", "margin"), saved=False, fill=_fill_margins)]
+
+
+class Link(NamedTuple):
+    """The link: how weights follow from the accumulated updates.
+
+    address : address of the link function, 0 for the linear link; scale_source : which part defines
+    the scale of the weights; exponent, factor : of the norm that steps are measured in; is_seen :
+    the features whose weights are included in the mass; n_features, n_hypotheses : the numbers of
+    features and hypotheses of each part that are included.
+    """
+
+    address: int
+    scale_source: int
+    parameters: Annotated[Any, Given(f8)]
+    exponent: float
+    factor: float
+    scale: Annotated[Any, Field(SCALE, when=_is_normalised)]
+    is_seen: Annotated[Any, Field(flag, ("row", "part"), when=_is_normalised)]
+    n_features: Annotated[Any, Field(i8, ("part",), when=_is_normalised, at_least=0, at_most="row")]
+    n_hypotheses: Annotated[
+        Any, Field(i8, ("part",), when=_is_normalised, at_least=0, at_most="hypothesis")
+    ]
+
+
+class Algorithm(NamedTuple):
+    """A linear-threshold algorithm, which updates the weights itself.
+
+    address : address of the update function, 0 for none; numbers : state variables, of which the
+    scale of the weights is the first.
+    """
+
+    address: int
+    numbers: Annotated[Any, Field(f8, (MOST_NUMBERS,), when=_runs_algorithm)]
+
+
+class Preconditioner(NamedTuple):
+    """The step size of each weight.
+
+    kind : what the step sizes are computed from; unit : the unit of the step sizes;
+    evidence_rule : how a step adds evidence; parameter : parameter of the evidence; address,
+    parameters : a user-defined function and its parameters; evidence : evidence of each weight;
+    scales : the largest absolute value of each feature so far.
+    """
+
+    kind: int
+    unit: int
+    evidence_rule: int
+    parameter: float
+    address: int
+    parameters: Annotated[Any, Given(f8)]
+    walk: Annotated[Any, Field(WALK, saved=False)]
+    rates: Annotated[Any, Field(RATES, initial=(0.0, 0.0, 1.0, 0.0, 0.0), when=_has_units)]
+    evidence: Annotated[
+        Any,
+        Field(f4, ("row", "hypothesis"), aligned=True, when=_has_evidence, at_least=0.0),
+    ]
+    scales: Annotated[Any, Field(f4, ("row",), when=_has_scales, at_least=0.0)]
+
+
+class Preprocessing(NamedTuple):
+    """Preprocessing of rows, and its running statistics of earlier rows.
+
+    method : number of the method, 0 for none; n_constant : number of leading features that are not
+    preprocessed; statistics : running statistics of each feature, with columns that depend on the
+    method.
+    """
+
+    method: int
+    n_constant: int
+    parameters: Annotated[Any, Given(f8)]
+    statistics: Annotated[Any, Field(f8, ("feature", "number"), when=_is_conditioned)]
+    seen: Annotated[Any, Field(SEEN, when=_is_conditioned, at_least=0.0)]
+
+
+class Decay(NamedTuple):
+    """Decay: the weight of a row is `growth` times the weight of the previous row."""
+
+    growth: float
+    row: Annotated[Any, Field(ROW, initial=(1.0, 1.0), when=_forgets, at_least=0.0)]
+
+
+class LearnerRecord(NamedTuple):
+    """The complete state that a trial reads and writes; `weights` is one of three records."""
+
+    counts: Annotated[Any, Field(COUNTS, at_least=0)]
+    settings: Settings
+    weights: TableWeights
+    parts: Parts
+    statistics: Statistics
+    ranks: Ranks
+    rule: Rule
+    link: Link
+    algorithm: Algorithm
+    preconditioner: Preconditioner
+    preprocessing: Preprocessing
+    calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED, when=_is_calibrated)]
+    decay: Decay
+
+
+class EnsembleRecord(NamedTuple):
+    """The state of an ensemble, with one value for each member.
+
+    rule : how members are combined; discount : discount factor of the past; demotion : factor that
+    the vote of a wrong member is multiplied by; losses : discounted errors or log losses, or the
+    number of errors for votes; weights : weights of the votes and probabilities.
+    """
+
+    rule: int
+    discount: float
+    demotion: float
+    counts: Annotated[Any, Field(COUNTS, at_least=0)]
+    losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
+    weights: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
+    calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

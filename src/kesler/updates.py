@@ -1,0 +1,35 @@
+"""Update rules: the step sizes along the constraints of a trial."""
+
+from kesler.parts.updates import OURS, RULES, resolve_rule
+from kesler.parts.updates.confidence import AROW, SCW
+from kesler.parts.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
+from kesler.parts.updates.mira import MIRA
+from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
+from kesler.parts.updates.passive_aggressive import PassiveAggressive
+from kesler.parts.updates.perceptron import MarginPerceptron, Perceptron
+from kesler.parts.updates.rule import CustomRule, UpdateRule, update_rule
+from kesler.parts.updates.simultaneous import ConProj, SimPerc, SimProj
+
+__all__ = [
+    "AROW",
+    "MIRA",
+    "OURS",
+    "RULES",
+    "SCW",
+    "ConProj",
+    "CustomRule",
+    "HingeGradient",
+    "LogisticGradient",
+    "MarginPerceptron",
+    "OneVsRestHinge",
+    "OneVsRestLogistic",
+    "OneVsRestSquared",
+    "PassiveAggressive",
+    "Perceptron",
+    "SimPerc",
+    "SimProj",
+    "SoftmaxGradient",
+    "UpdateRule",
+    "resolve_rule",
+    "update_rule",
+]

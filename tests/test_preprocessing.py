@@ -1,0 +1,322 @@
+"""Preprocessing: its reference, the past that it looks at, and streams that are hard to bear."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+
+from kesler import (
+    KeslerError,
+    LinearMax,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
+    Ratings,
+    load,
+    progressive_validate,
+)
+from kesler.evaluation.replay import Replay
+from kesler.links import Exponential
+from kesler.maps import Product
+from kesler.preprocessing import (
+    OURS,
+    PREPROCESSINGS,
+    Counts,
+    Ranges,
+    ZScores,
+    resolve_preprocessing,
+)
+from reference_preprocessing import conditioned
+from streams import make_stream
+
+ESTIMATORS: list[Any] = [
+    *(OnlineClassifier, LinearMax, OnlineMultilabelClassifier),
+    *(OnlineLabelRanker, OnlineOrdinalClassifier),
+]
+PARTS = [
+    *(Counts(), Counts(idf=True), Counts(damped=False), Counts(unit=False)),
+    *(Counts(False, True, False), ZScores(), ZScores(clip=0.5), Ranges()),
+]
+
+
+def seen(part: Any, X: Any, weights: Any = None, **more: Any) -> Any:
+    """Return rows as their trials saw them: of a class with one row, the map keeps that row."""
+    model = OnlineClassifier("single", Product(), update="pa1", preprocessing=part, **more)
+    model.partial_fit(X, np.arange(np.shape(X)[0]), sample_weight=weights)
+    return model._learner.arrays()["statistics.sums"][0].T
+
+
+# ---- the reference
+# -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", PARTS, ids=repr)
+@settings(max_examples=15)
+@given(
+    seed=st.integers(0, 999),
+    scale=st.sampled_from([1e-30, 0.01, 1.0, 50.0]),
+    weighted=st.booleans(),
+)
+def test_rows_are_seen_as_the_reference_sees_them(part, seed, scale, weighted):
+    stream = make_stream(seed, n_rows=25)
+    X = (scale * stream.X).astype(np.float32)
+    weights = stream.weights if weighted else None
+    assert_allclose(seen(part, X, weights), conditioned(part, X, weights), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("part", [Counts(idf=True), Counts(unit=False)], ids=repr)
+def test_counts_are_the_same_in_sparse_rows_bit_for_bit(part):
+    X = np.rint(2 * make_stream(3).X)
+    assert_array_equal(seen(part, sparse.csr_array(X)), seen(part, X))
+
+
+def test_counts_by_hand():
+    X = np.array([[1.0, -3.0, 0.0, 0.25], [1.0, 0.0, 0.0, 0.0]])
+    three = 1 + np.log(3)
+    assert_allclose(seen(Counts(unit=False), X)[0], [1, -three, 0, 0.25], rtol=1e-6)
+    assert_allclose(seen(Counts(False, True, False), X)[1, 0], np.sqrt(np.log(2 / 1.5)), rtol=1e-6)
+    assert_allclose((seen(Counts(), X) ** 2).sum(axis=1), 1, rtol=1e-6)
+
+
+def test_z_scores_by_hand():
+    X = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [100.0, 9.0], [3.0, 7.0]])
+    rows = seen(ZScores(), X)
+    # Two values lie one deviation from their mean; 1, 3, 5 have the variance 8 / 3; 7, 7, 7, 9
+    # the mean 7.5 and the variance 3 / 4.
+    assert_allclose(rows[:3], [[0, 0], [1, 0], [2 / np.sqrt(8 / 3), 0]], rtol=1e-6)
+    assert_allclose(rows[3, 1], 1.5 / np.sqrt(3 / 4), rtol=1e-6)
+    # 100 counts as 30 deviations, D, from 3: the mean is 3 + D / 4.
+    D = 30 * np.sqrt(8 / 3)
+    deviation = np.sqrt((8 + 3 / 4 * D**2) / 4)
+    assert_allclose(rows[3, 0], (97 - D / 4) / deviation, rtol=1e-6)
+
+
+def test_ranges_by_hand():
+    X = np.array([[5.0, 7.0], [9.0, 7.0], [7.0, 7.0], [1.0, 9.0], [5.0, 5.0]])
+    expected = [[0, 0], [1, 0], [0.5, 0], [-0.5, 1], [0, -0.5]]
+    assert_allclose(seen(Ranges(), X), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("part", [Counts(), ZScores(), Ranges()], ids=repr)
+def test_the_intercept_stays_as_it_is_and_out_of_the_length(part):
+    X = make_stream(4).X
+    rows = seen(part, X, intercept=3.0)
+    assert (rows[:, 0] == 3).all()
+    assert_array_equal(rows[:, 1:], seen(part, X))
+
+
+def test_a_row_looks_at_the_rows_before_it_alone():
+    X, other = make_stream(5).X, make_stream(6).X
+    for part in PARTS:
+        changed = np.vstack([X[:20], other[20:]])
+        assert_array_equal(seen(part, X)[:20], seen(part, changed)[:20])
+
+
+def test_a_row_of_weight_two_counts_as_two():
+    """As far as what follows is concerned."""
+    X = make_stream(7).X
+    for part in (Counts(idf=True), ZScores()):
+        once = seen(part, X, np.r_[2.0, np.ones(len(X) - 1)])
+        assert_allclose(once[1:], seen(part, np.vstack([X[:1], X]))[2:], rtol=1e-5, atol=1e-6)
+
+
+# ---- what an estimator is told ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_estimator_takes_a_name_or_a_part(estimator):
+    model = estimator(preprocessing="idf")
+    assert "preprocessing='idf'" in repr(model) and "preprocessing" not in repr(estimator())
+    assert clone(model).get_params()["preprocessing"] == "idf"
+    assert estimator().preprocessing in (None, "default")
+    with pytest.raises(KeslerError, match="auto, none, counts, idf, z-scores"):
+        y = [["a"], ["b"]] if estimator in ESTIMATORS[2:4] else ["a", "b"]
+        estimator(preprocessing="tfidf").fit(np.eye(2), y)
+
+
+@pytest.mark.parametrize(
+    ("X", "part"),
+    [
+        (np.eye(3), ZScores()),
+        (sparse.csr_array(np.eye(3)), Counts()),
+        ([{"a": 1}, {"b": 1}, {"c": 1}], Counts()),
+    ],
+    ids=["dense", "sparse", "named"],
+)
+def test_auto_goes_by_the_kind_of_the_first_rows(X, part, tmp_path):
+    model = OnlineClassifier(update="pa1", preprocessing="auto").fit(X, [0, 1, 0])
+    assert model.preprocessing_ == part
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.preprocessing_ == again.preprocessing == part
+    assert OnlineClassifier(update="pa1").fit(X, [0, 1, 0]).preprocessing_ is None
+    assert (
+        OnlineClassifier(update="pa1", preprocessing="none").fit(X, [0, 1, 0]).preprocessing_
+        is None
+    )
+
+
+def test_the_table_of_preprocessings_is_complete():
+    named = [resolve_preprocessing(name, dense=True) for name in PREPROCESSINGS]
+    assert {type(part) for part in named if part is not None} == set(OURS)
+    assert all(resolve_preprocessing(part, dense=False) is part for part in named)
+    assert resolve_preprocessing("auto", dense=True, by_distance=True) == Ranges()
+    assert resolve_preprocessing("auto", dense=False, by_distance=True) == Counts()
+
+
+@pytest.mark.parametrize("clip", [0, -1.0, np.inf, np.nan, "4", None, True])
+def test_a_clip_that_is_none_is_refused(clip):
+    with pytest.raises(KeslerError, match=r"ZScores\(clip=.*finite number above 0"):
+        ZScores(clip)
+
+
+@pytest.mark.parametrize("name", ["damped", "idf", "unit"])
+def test_counts_take_yes_or_no(name):
+    with pytest.raises(KeslerError, match=rf"Counts\({name}=1\): give True or False"):
+        Counts(**{name: 1})
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_z_scores_take_no_sparse_rows(kernel):
+    model = OnlineClassifier("multi", update="pa1", preprocessing="z-scores", kernel=kernel)
+    with pytest.raises(KeslerError, match=r"ZScores\(clip=4.0\).*sparse rows.*'counts'"):
+        model.fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
+    assert not model.__sklearn_tags__().input_tags.sparse
+
+
+def test_attributes_beside_ratings_are_conditioned():
+    X, values = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 0.0]]), np.ones((3, 2, 1))
+    rated = Ratings.from_dense(values, labels=[0, 1], attributes=X)
+    model = OnlineClassifier(
+        "multi+sub-experts", update="perceptron", preprocessing="counts", intercept=1
+    )
+    plain = OnlineClassifier("multi+sub-experts", update="perceptron", intercept=1)
+    beforehand = Ratings.from_dense(values, labels=[0, 1], attributes=conditioned(Counts(), X))
+    model.fit(rated, [0, 1, 0]), plain.fit(beforehand, [0, 1, 0])
+    assert_array_equal(model.decision_function(rated), plain.decision_function(beforehand))
+
+
+# ---- features never seen -------------------------------------------------------------------------
+
+
+def test_a_word_never_met_counts_in_the_length_and_as_the_rarest():
+    model = OnlineClassifier("multi", update="perceptron", preprocessing="idf")
+    model.learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y").learn_one({"a": 1.0}, "y")
+    alone, beside = model.decision_function([{"a": 1.0}, {"a": 1.0, "new": 9.0, "newer": 1.0}])
+    v = np.sqrt(np.log(4 / np.array([2.5, 0.5, 0.5]))) * [1, 1 + np.log(9), 1]
+    assert_allclose(beside / alone, v[0] / np.linalg.norm(v), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
+    """A matrix is as wide as it is, but rows of readers grow."""
+    from kesler.data.rows import Rows
+
+    rows = [{0: 1.0, 2: 2.0}, {1: 1.0}, {0: 1.0, 16: 3.0}, {99: 5.0, 1: 1.0}, {500: 1.0, 7: 1.0}]
+    link = "linear" if kernel else Exponential(balanced=False)
+    model = OnlineClassifier(
+        "multi", update="pa1", link=link, kernel=kernel, preprocessing=Counts(idf=True)
+    )
+    model.learn_rows(Rows.from_sparse_rows(rows[:2], 3), ["x", "y"])
+    for row in rows[2:]:
+        one = Rows.from_sparse_rows([row], 0)
+        scores = model.score_rows(one)
+        trials = model._run_trials(one, ["x"], keep_scores=True)
+        assert_array_equal(trials.scores, scores)
+    far = Rows.from_sparse_rows([{10**8: 1.0}], 0)
+    assert np.isfinite(model.score_rows(far)).all()
+
+
+# ---- kept, and gone through again ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", PARTS, ids=repr)
+def test_the_past_grows_with_the_features_and_is_kept(part, tmp_path):
+    rng = np.random.default_rng(8)
+    X, y = rng.poisson(2, size=(60, 40)), rng.integers(3, size=60)
+    model = OnlineClassifier("multi", update="pa1", preprocessing=part).partial_fit(X[:30], y[:30])
+    model.save(tmp_path / "model")
+    for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(again.decision_function(X), model.decision_function(X))
+    arrays = model._learner.arrays()
+    assert arrays["preprocessing.statistics"].shape == (40, part.n_statistics)
+    assert arrays["preprocessing.seen"].tolist() == [30]
+
+
+def test_a_replay_forgets_the_past_before_each_pass():
+    stream = make_stream(10)
+    model = OnlineClassifier("multi", update="pa1", preprocessing="z-scores")
+    replay = Replay(model, clone(model)._blocks(stream.X, stream.y))
+    learner = replay.learner(model._learner.rule)
+    for _ in replay.learn(learner):
+        pass
+    first = learner.stored["preprocessing.statistics"].copy()
+    for _ in replay.learn(learner):
+        pass
+    assert_array_equal(learner.stored["preprocessing.statistics"], first)
+
+
+# ---- streams that are hard to bear --------------------------------------------------------------
+
+
+def measured(n_rows: int = 1500) -> tuple[Any, Any]:
+    """Measurements of four classes that lie apart, in units of their own."""
+    rng = np.random.default_rng(11)
+    y = rng.integers(4, size=n_rows)
+    X = rng.normal(size=(4, 6))[y] * 2 + rng.normal(size=(n_rows, 6))
+    return X * 10.0 ** np.arange(-3, 3), y
+
+
+def errors(X: Any, y: Any, part: Any, kernel: Any = None) -> Any:
+    """Return which trials were mistakes; nothing on the way is anything but a number."""
+    sigma = {} if kernel is None else {"sigma": 3.0, "budget": 300}
+    model = OnlineClassifier(
+        "multi", update="pa1", preprocessing=part, intercept=1, kernel=kernel, **sigma
+    )
+    result = progressive_validate(model, X, y)
+    assert all(np.isfinite(a).all() for a in model._learner.arrays().values())
+    assert np.isfinite(model.decision_function(X[-20:])).all()
+    return result.predictions != y
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_mistakes_recover_when_the_scale_jumps_by_a_million(kernel):
+    X, y = measured()
+    calm = errors(X, y, "z-scores", kernel)[-500:].mean()
+    X[500:] *= 1e6
+    assert errors(X, y, "z-scores", kernel)[-500:].mean() < 1.5 * calm + 0.01 < 0.15
+
+
+@pytest.mark.parametrize("value", [1e30, -3e38])
+def test_a_broken_value_does_not_hide_those_after_it(value):
+    X, y = measured()
+    broken = X.copy()
+    broken[500:503] = value
+    calm, later = (errors(rows, y, "z-scores")[-500:].mean() for rows in (X, broken))
+    assert later < 1.5 * calm + 0.01 < 0.15
+
+
+@pytest.mark.parametrize("part", PARTS, ids=repr)
+def test_no_stream_makes_anything_but_numbers(part):
+    rng = np.random.default_rng(12)
+    X, y = measured(200)
+    X[:, 0], X[0], X[50:, 1] = 0.1, 0, 0.0
+    X[100:, 2] = rng.choice([-1e30, 1e30, 3e38, 1e-45, -4.0], size=100)
+    if isinstance(part, Counts) and not part.unit:
+        X = np.clip(X, -1e4, 1e4)  # which are not brought to a length
+    errors(X, y, part)
+
+
+def test_a_large_offset_costs_no_digits():
+    X = np.random.default_rng(13).integers(9, size=(99, 3))
+    assert_allclose(seen(ZScores(), X + 2.0**23), seen(ZScores(), X), atol=1e-6)
+    assert_array_equal(seen(Ranges(), X + 2.0**23), seen(Ranges(), X))
