@@ -1,0 +1,63 @@
+"""Two gates: no figure of accuracy changes without a reason, no public name loads more modules."""
+
+import os
+
+import pytest
+
+import learners
+import mistakes
+import modules
+
+is_compiled = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="60,000 rows by four learners take minutes"
+)
+
+
+@is_compiled
+@pytest.mark.data
+@pytest.mark.parametrize("name", learners.NAMES)
+def test_mistakes_are_those_of_the_file(name):
+    now = {name: mistakes.measured(name)}
+    assert mistakes.changes(now, mistakes.read().figures) == [], (
+        "if that is meant: python tests/gates/mistakes.py --write 'why'"
+    )
+
+
+@pytest.mark.data
+def test_the_file_has_every_set_and_as_many_rows_as_are_run():
+    gate = mistakes.read()
+    assert list(gate.figures) == list(gate.n_rows) == list(learners.NAMES)
+    for name, n_rows in gate.n_rows.items():
+        assert n_rows <= learners.N_ROWS and list(gate.figures[name]) == list(learners.LEARNERS)
+
+
+def test_the_last_reason_is_that_of_the_figures():
+    gate = mistakes.read()
+    assert gate.reasons[-1][0] == mistakes.digest(gate.figures), (
+        "figures changed without a line that says why"
+    )
+    assert all(len(sentence) >= mistakes.SHORTEST_REASON for _, sentence in gate.reasons)
+
+
+def test_a_figure_changed_by_hand_is_found_out(tmp_path, monkeypatch):
+    text = mistakes.FILE.read_text(encoding="utf-8")
+    monkeypatch.setattr(mistakes, "FILE", tmp_path / "mistakes.tsv")
+    mistakes.FILE.write_text(text, encoding="utf-8")
+    figures = mistakes.read().figures
+    figures["letter"]["default"] -= 1
+    assert mistakes.digest(figures) != mistakes.read().reasons[-1][0]
+    monkeypatch.setattr(mistakes, "rows_of", lambda name: learners.Stream([], [0] * 5))
+    mistakes.write(figures, "for the sake of this test")
+    gate = mistakes.read()
+    assert gate.figures == figures and gate.reasons[-1][0] == mistakes.digest(figures)
+    assert gate.reasons[-1][1].startswith("letter default ")
+    assert gate.reasons[-1][1].endswith(": for the sake of this test")
+
+
+# ---- imports ------------------------------------------------------------------------------------
+
+
+def test_no_public_name_loads_more_modules_than_its_limit():
+    limits, now = modules.limits(), modules.loaded(modules.public_names())
+    assert list(now) == list(limits), "python tests/gates/modules.py --write"
+    assert {name: n for name, n in now.items() if n > limits[name]} == {}
