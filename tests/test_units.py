@@ -171,7 +171,7 @@ def test_support_vectors_follow_the_ranges():
     model.fit(X, y)
     learner = model._learner
     norms = learner.supports.stored["squared_norms"][0, : model.n_support_vectors_[0]]
-    stored = learner.supports._vectors(0, slice(0, len(norms)), 2)
+    stored = learner.supports.stored["panels"][0, 0, :2, : len(norms)].T
     assert_allclose(norms, ((stored / [4, 10]) ** 2).sum(axis=1), rtol=1e-6)
 
 

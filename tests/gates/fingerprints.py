@@ -90,12 +90,23 @@ def weights_of_one(learner: Any) -> list[Any]:
     """Return the weights of one learner, or its support vectors and their coefficients."""
     if not hasattr(learner, "supports"):
         return list(learner.hypothesis_weights())
-    stored = learner.supports.arrays(learner.n_features)
-    kinds = ("vectors", "features", "values", "owners", "coefficients")
-    of = [f"supports.{kind}" for kind in kinds]
+    supports = learner.supports
+    supports.arrays(learner.n_features)  # drops what is no longer in use
     return [
-        stored[name] for kind in of for name in sorted(stored) if name.rpartition(".")[0] == kind
+        array for part in range(len(learner.parts)) for array in of_part(supports, part).values()
     ]
+
+
+def of_part(supports: Any, part: int) -> dict[str, Any]:
+    """Return the support vectors of one part, and their coefficients."""
+    own = {name: array[part] for name, array in supports.stored.items() if "recent" not in name}
+    n = own["following"]
+    n_entries, n_values = own["entry_starts"][n], own["starts"][0 if supports.in_panels else n]
+    return {
+        "panels": own["panels"][:, : supports.n_features if supports.in_panels else 0],
+        **{name: own[name][:n_entries] for name in ("owners", "coefficients")},
+        **{name: own[name][:n_values] for name in ("features", "values")},
+    }
 
 
 @contextmanager

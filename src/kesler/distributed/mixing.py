@@ -259,10 +259,6 @@ class Mixture:
         for name, array in self._summable(self._aligned(learner, names)).items():
             self._found[name] = self._mixed(name, array, share)
 
-    @property
-    def _has_moments(self) -> bool:
-        return "centre" in self.blank.statistics
-
     def _aligned(self, learner: Learner, names: list[str] | None) -> Arrays:
         own = Numbering.of(learner, names)
         return Alignment(learner, own, self.everyone).arrays()
@@ -291,7 +287,7 @@ class Mixture:
             weights, states = f"{WEIGHTS}.{i}", f"{STATES}.{i}"
             if states in found:  # the sum of the weights after each trial
                 found[states] = n_trials * found[weights] - found[states][0]
-            if blank.preconditioner.unit == "features":
+            if blank.preconditioner.has_scales:
                 found[weights] *= self._units(found[SCALES])
         if "first" in blank.statistics:
             layer = blank.statistics.index("first")
@@ -302,7 +298,7 @@ class Mixture:
                 found[SUMS][layer], found[TOTALS][layer] = 0, 0
         if "calibration" in found:
             found["calibration"] = _logged(found["calibration"])
-        if self._has_moments:
+        if self.blank.has_moments:
             self._add_up(found, "moments", found[AMOUNTS][:, None], *found.pop(MOMENTS))
             pooled = found[POOLED].T
             self._add_up(
@@ -373,7 +369,7 @@ class Mixture:
         n_trials, blank = named("counts", found)["n_trials"], self.blank
         for i in range(len(blank.parts)):
             weights, states = f"{WEIGHTS}.{i}", f"{STATES}.{i}"
-            if blank.preconditioner.unit == "features":
+            if blank.preconditioner.has_scales:
                 found[weights] /= self._units(found[SCALES])
             if states in found:
                 found[states] = (n_trials * found[weights] - found[states])[None]
@@ -387,7 +383,7 @@ class Mixture:
             length = rates["scaled_length"]
             rates["gain"] = rates["n_scaled"] / length if length > 0 else 1.0
             found[RATES] = numbers_of(RATES_RECORD, **rates)
-        if self._has_moments:
+        if self.blank.has_moments:
             found[MOMENTS] = self._apart(found, "moments", found[AMOUNTS][:, None])
             pooled = self._apart(found, "pooled", found[TOTAL][0])
             found[POOLED][:, [POOLED_MEAN, POOLED_SQUARES]] = pooled.T

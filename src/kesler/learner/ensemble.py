@@ -25,7 +25,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event, R
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers
 from kesler.parts.hypotheses import Grouped, Part
-from kesler.state.fields import Arrays, allocated, array_of, bind, damaged, fields_of, require_valid
+from kesler.state.fields import Arrays, allocated, array_of, bind, checked, fields_of, put
 from kesler.state.records import EnsembleRecord
 
 Combination = Literal["majority", "best", "mixture"]
@@ -295,12 +295,9 @@ class EnsembleLearner(Counted):
         KeslerError
             If an array is missing, of another type or shape, or holds what it must not.
         """
-        for name, field in fields_of(EnsembleRecord).items():
-            if f"ensemble.{name}" not in arrays:
-                raise damaged(f"ensemble.{name} is missing")
-            array, stored = arrays[f"ensemble.{name}"], self.stored[name]
-            require_valid(f"ensemble.{name}", array, field, stored.shape, None)
-            stored[:] = array if field.axes else tuple(array.tolist())
+        fields, lengths = fields_of(EnsembleRecord), {"member": len(self.members)}
+        for name, array in checked(fields, self, lengths, arrays, "ensemble.").items():
+            put(array, self.stored[name])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock, which holds only in this process."""

@@ -158,7 +158,7 @@ class KernelLearner(Learner):
     def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
         """Begin without support vectors, then make room for their features."""
         if "supports" in vars(self):
-            self.supports.make_room_for_features(feature_capacity)
+            self.supports.reserve_features(feature_capacity)
         else:
             share, dense = self.kernel.share, self.dense
             self.supports = SupportVectors(

@@ -459,7 +459,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         half_life = self.half_life
         return {
             "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
-            "settings.is_calibrated": self.answer != "levels",
+            "settings.is_calibrated": self.is_calibrated,
             "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
             "statistics.shrinkage": shrinkage,
             "statistics.floor": floor,

@@ -33,6 +33,7 @@ from kesler.state.fields import (
     array_of,
     damaged,
     fields_of,
+    put,
     require_valid,
 )
 from kesler.state.records import LearnerRecord
@@ -255,7 +256,7 @@ class LearnerState(Counted):
 
     def _place_ranks(self) -> None:
         """Tell the kernels how all labels are ordered, and which of them are known."""
-        if self.answer != "rank":
+        if not self.has_order:
             return
         places, order, positions = (
             self.stored[f"ranks.{name}"] for name in ("places", "order", "positions")
@@ -327,8 +328,8 @@ class LearnerState(Counted):
         self._offsets = offsets
         self.stored |= arrays
         for name, field in fields.items():
-            if field.fill is not None:
-                field.fill(self, self.stored[name])
+            if field.fill:
+                getattr(self, field.fill)(self.stored[name])
         self._bind()
 
     def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
@@ -377,7 +378,7 @@ class LearnerState(Counted):
         in_use = {} if whole else self._in_use
         for name, field in self._fields.items():
             array = self.stored[name]
-            if not field.when(self) or not (field.axes if whole else field.saved):
+            if not field.exists(self) or not (field.axes if whole else field.saved):
                 continue
             if "hypothesis" in field.axes:
                 for i, columns in enumerate(self._columns):
@@ -393,10 +394,10 @@ class LearnerState(Counted):
         for name, array in arrays.items():
             field, target = self._field_of(name), self._target_of(name)
             if field.axes:
-                begun = field.fill is not None and not self._begins_at_zero(field)
+                begun = field.fill and not self._begins_at_zero(field)
                 copy(array, target, starts_at_zero=not begun)
             else:
-                target[0] = tuple(array.tolist())
+                put(array, target)
 
     def _field_of(self, name: str) -> Field:
         fields = self._fields
@@ -417,6 +418,10 @@ class LearnerState(Counted):
         for part, offset in zip(self.parts, self._offsets, strict=True):
             if isinstance(part, Shared) and part.begins_at:
                 weights[:, offset] = part.begins_at
+
+    def fill_margins(self, margins: npt.NDArray[np.float64]) -> None:
+        """Write the margin of all pairs of classes."""
+        margins[:] = self.rule.margin
 
     def _begins_at_zero(self, field: Field) -> bool:
         """Whether an array that is filled is filled with zeros."""
@@ -486,9 +491,29 @@ class LearnerState(Counted):
         self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
 
     @property
+    def has_moments(self) -> bool:
+        """Whether a map reads means and variances of the features of each class."""
+        return "centre" in self.statistics
+
+    @property
+    def has_order(self) -> bool:
+        """Whether classes are ranks."""
+        return self.answer == "rank"
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether probabilities of classes are learnt."""
+        return self.answer != "levels"
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether the link divides all weights by a scale."""
+        return self.link.normalised and self.rule.update is None
+
+    @property
     def n_pooled(self) -> int:
         """How many numbers are kept of each feature over all rows, as far as a map looks at it."""
-        return 6 if "centre" in self.statistics else int("contrast" in self.statistics)
+        return 6 if self.has_moments else int("contrast" in self.statistics)
 
     @property
     def n_virtual(self) -> int:
@@ -544,9 +569,10 @@ class LearnerState(Counted):
 
     def arrays(self) -> Arrays:
         """Return all that was learnt, cut to what is in use, as a model file keeps it."""
-        found = {name: array_of(array) for name, array in self._views(whole=False).items()}
-        found |= self._other_arrays()
-        return {name: np.ascontiguousarray(array) for name, array in found.items()}
+        with self.lock:
+            found = {name: array_of(array) for name, array in self._views(whole=False).items()}
+            found |= self._other_arrays()
+            return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
     def _other_arrays(self) -> Arrays:
         """Return the hypotheses that do not stand in the table of weights."""
@@ -584,9 +610,9 @@ class LearnerState(Counted):
     def _put_record(self, name: str, arrays: Arrays) -> bool:
         """Take over one record of a file, if it is there and belongs to this learner."""
         field = self._fields[name]
-        if name not in arrays or not field.when(self):
+        if name not in arrays or not field.exists(self):
             return False
-        require_valid(name, arrays[name], field, (), None)
+        require_valid(name, arrays, field, (), {})
         self._put({name: arrays[name]})
         return True
 
@@ -596,11 +622,7 @@ class LearnerState(Counted):
             raise damaged(f"counts name {self.n_known} classes, of {len(self.classes)} labels")
         found, in_use = {}, self._in_use
         for name, view in self._views(whole=False).items():
-            field = self._field_of(name)
-            if name not in arrays:
-                raise damaged(f"{name} is missing")
-            most = None if field.at_most is None else in_use[field.at_most]
-            require_valid(name, arrays[name], field, view.shape, most)
+            require_valid(name, arrays, self._field_of(name), view.shape, in_use)
             found[name] = np.ascontiguousarray(arrays[name])
         return found
 
@@ -629,7 +651,7 @@ def copy(source: npt.NDArray[Any], target: npt.NDArray[Any], *, starts_at_zero: 
         for place in np.ndindex(source.shape[:-2]):
             copy_filled(source[place], target[place])
     else:
-        target[tuple(map(slice, source.shape))] = source
+        put(source, target)
 
 
 def layers_of(statistic: str) -> tuple[str, ...]:

@@ -54,9 +54,24 @@ class Preconditioner:
         return (self.parameter,)
 
     @property
+    def has_evidence(self) -> bool:
+        """Whether step sizes follow from evidence that is stored for each weight."""
+        return self.follows != "nothing"
+
+    @property
+    def has_units(self) -> bool:
+        """Whether step sizes are in units of rows or of features."""
+        return self.unit != "none"
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether step sizes are in units of the largest value of each feature."""
+        return self.unit == "features"
+
+    @property
     def is_euclidean(self) -> bool:
         """Whether every weight has the same step size."""
-        return self.follows == "nothing" and self.unit == "none"
+        return not self.has_evidence and not self.has_units
 
     def describe(self) -> dict[str, Any]:
         """Return the name and the parameters, as a model file keeps them."""

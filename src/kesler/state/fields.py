@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -30,10 +31,6 @@ def record(**fields: str) -> np.dtype[Any]:
     return np.dtype((np.record, list(fields.items())))
 
 
-def _always(owner: Any) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class Field:
     """Declaration of a stored array.
@@ -43,23 +40,36 @@ class Field:
     dtype : dtype of the array, or of a record of named numbers.
     axes : names or lengths of the axes; empty for a record.
     initial : initial values of a record, in the order of its names.
-    when : whether a learner has the array; if not, the axes without a fixed length have length 0.
+    when : the attribute of the owner, such as "rule.update", that is true if it has the array, ""
+        if it always has; without the array, the axes without a fixed length have length 0.
     saved : whether a model file holds the array, cut to the part of each axis in use.
     at_least : minimum of valid values, None for any.
-    at_most : the axis whose length in use is the maximum of valid values, None for any.
+    at_most : the axis whose length in use is the maximum of valid values, "" for any.
+    index_into : the axis that the values are indices of, "" if they are not indices.
     aligned : whether the rows, of float32, begin on cache lines.
-    fill : function that writes initial values other than 0, given the learner.
+    fill : the method of the owner that writes initial values other than 0, "" if there is none.
     """
 
     dtype: Any
     axes: Axes = ()
     initial: tuple[float, ...] = ()
-    when: Callable[[Any], bool] = _always
+    when: str = ""
     saved: bool = True
     at_least: float | None = None
-    at_most: str | None = None
+    at_most: str = ""
+    index_into: str = ""
     aligned: bool = False
-    fill: Callable[[Any, npt.NDArray[Any]], None] | None = None
+    fill: str = ""
+
+    def exists(self, owner: Any) -> bool:
+        """Return whether the owner has the array."""
+        return not self.when or bool(attrgetter(self.when)(owner))
+
+    def limits(self, lengths: Mapping[str, int]) -> tuple[float | None, int | None]:
+        """Return the minimum and the maximum of valid values, for these lengths in use."""
+        if self.index_into:
+            return 0, lengths[self.index_into] - 1
+        return self.at_least, lengths[self.at_most] if self.at_most else None
 
     def zeros(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         """Return a new array of zeros, or an array of one record with its initial values."""
@@ -178,35 +188,81 @@ def allocated(fields: Mapping[str, Field], owner: Any, lengths: Mapping[str, int
 
 def shape_of(field: Field, owner: Any, lengths: Mapping[str, int]) -> tuple[int, ...]:
     """Return the shape of a field for axes of these lengths."""
-    if not field.when(owner):
+    if not field.exists(owner):
         return tuple(0 if isinstance(axis, str) else axis for axis in field.axes)
     return tuple(lengths[axis] if isinstance(axis, str) else axis for axis in field.axes)
 
 
+def put(array: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
+    """Copy an array to the beginning of a larger one, or plain values into a record."""
+    if target.dtype.names is None:
+        target[tuple(map(slice, array.shape))] = array
+    else:
+        target[0] = tuple(array.tolist())
+
+
+# ---- validation of model files -------------------------------------------------------------------
+
+
+def checked(
+    fields: Mapping[str, Field],
+    owner: Any,
+    lengths: Mapping[str, int],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    prefix: str,
+) -> Arrays:
+    """Return the arrays of a model file that belong to the fields, after validation.
+
+    Raises
+    ------
+    KeslerError
+        If an array is missing or does not fit its field.
+    """
+    for name, field in fields.items():
+        shape = shape_of(field, owner, lengths)
+        require_valid(prefix + name, arrays, field, shape, lengths)
+    return {name: arrays[prefix + name] for name in fields}
+
+
 def require_valid(
-    name: str, array: npt.NDArray[Any], field: Field, shape: tuple[int, ...], most: int | None
+    name: str,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    field: Field,
+    shape: tuple[int, ...],
+    lengths: Mapping[str, int],
 ) -> None:
     """Raise unless an array of a model file fits its field.
 
     Raises
     ------
     KeslerError
-        If its dtype or shape differs from the expected one, or a value is not finite, is below the
-        minimum of the field or above `most`.
+        If it is missing, its dtype or shape differs from the expected one, or a value is not
+        finite, below the minimum of the field or above its maximum.
     """
-    kind = number_type(field)
+    if name not in arrays:
+        raise damaged(f"{name} is missing")
+    array, kind = arrays[name], number_type(field)
     wanted = shape if field.axes else (len(np.dtype(field.dtype).names or ()),)
     if array.shape != wanted or array.dtype != kind:
         raise damaged(
             f"{name} is an array of {array.dtype} of shape {array.shape}, not of {kind} of shape "
             f"{wanted}, which its classes and features require"
         )
+    if not array.size:
+        return
+    least, most = field.limits(lengths)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise damaged(f"{name} holds numbers that are not finite")
-    if field.at_least is not None and array.size and array.min() < field.at_least:
-        raise damaged(f"{name} holds {array.min()}, and the minimum is {field.at_least:g}")
-    if most is not None and array.size and array.max() > most:
+    if least is not None and array.min() < least:
+        raise damaged(f"{name} holds {array.min()}, and the minimum is {least:g}")
+    if most is not None and array.max() > most:
         raise damaged(f"{name} holds {array.max()}, and the maximum is {most}")
+
+
+def require_lists(name: str, starts: npt.NDArray[np.integer[Any]]) -> None:
+    """Raise unless these are the positions of lists that follow each other."""
+    if starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise damaged(f"{name} are not the positions of lists that follow each other")
 
 
 def damaged(reason: str) -> KeslerError:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kesler.state.fields import Field, Given, record
 
@@ -60,73 +59,6 @@ REACH = record(n_reached="i8", winner="i8", n_done="i8")
 BANDWIDTH = record(share="f8", median="f8", n_distances="f8", n_rows="f8")
 
 
-# ---- conditions ----------------------------------------------------------------------------------
-
-
-def _has_states(learner: Any) -> bool:
-    return bool(learner.n_states)
-
-
-def _lists_features(learner: Any) -> bool:
-    return bool(learner.n_virtual)
-
-
-def _has_statistics(learner: Any) -> bool:
-    return bool(learner.statistics)
-
-
-def _is_pooled(learner: Any) -> bool:
-    return bool(learner.n_pooled)
-
-
-def _has_moments(learner: Any) -> bool:
-    return "centre" in learner.statistics
-
-
-def _has_order(learner: Any) -> bool:
-    return bool(learner.answer == "rank")
-
-
-def _is_calibrated(learner: Any) -> bool:
-    return bool(learner.answer != "levels")
-
-
-def _is_normalised(learner: Any) -> bool:
-    return bool(learner.link.normalised) and learner.rule.update is None
-
-
-def _runs_algorithm(learner: Any) -> bool:
-    return learner.rule.update is not None
-
-
-def _has_evidence(learner: Any) -> bool:
-    return bool(learner.preconditioner.follows != "nothing")
-
-
-def _has_units(learner: Any) -> bool:
-    return bool(learner.preconditioner.unit != "none")
-
-
-def _has_scales(learner: Any) -> bool:
-    return bool(learner.preconditioner.unit == "features")
-
-
-def _is_conditioned(learner: Any) -> bool:
-    return learner.preprocessing is not None
-
-
-def _forgets(learner: Any) -> bool:
-    return learner.half_life is not None
-
-
-def _fill_weights(learner: Any, weights: npt.NDArray[Any]) -> None:
-    learner.fill_weights(weights)
-
-
-def _fill_margins(learner: Any, margins: npt.NDArray[Any]) -> None:
-    margins[:] = learner.rule.margin
-
-
 # ---- weights: one of three records ---------------------------------------------------------------
 
 
@@ -140,15 +72,15 @@ class TableWeights(NamedTuple):
     so far.
     """
 
-    values: Annotated[Any, Field(f4, ("row", "hypothesis"), aligned=True, fill=_fill_weights)]
-    states: Annotated[Any, Field(f8, ("state", "row", "hypothesis"), when=_has_states)]
+    values: Annotated[Any, Field(f4, ("row", "hypothesis"), aligned=True, fill="fill_weights")]
+    states: Annotated[Any, Field(f8, ("state", "row", "hypothesis"), when="n_states")]
     flat: Annotated[Any, Given(f4)]
     flat_states: Annotated[Any, Given(f8, 2)]
     initial: Annotated[Any, Given(f8)]
     given_sums: Annotated[Any, Given(f8)]
     lists: Annotated[Any, Field(LISTS, saved=False)]
-    listed: Annotated[Any, Field(i8, ("row",), when=_lists_features, saved=False)]
-    is_listed: Annotated[Any, Field(flag, ("row",), when=_lists_features, saved=False)]
+    listed: Annotated[Any, Field(i8, ("row",), when="n_virtual", saved=False)]
+    is_listed: Annotated[Any, Field(flag, ("row",), when="n_virtual", saved=False)]
 
 
 class SparseRows(NamedTuple):
@@ -205,12 +137,12 @@ class RecentRows(NamedTuple):
     row (sparse rows).
     """
 
-    panel: Annotated[Any, Field(f4, ("recent feature", 64))]
-    features: Annotated[Any, Field(i8, (64, "longest"), at_least=0)]
-    values: Annotated[Any, Field(f4, (64, "longest"))]
-    lengths: Annotated[Any, Field(i8, (64,), at_least=0)]
-    squared_norms: Annotated[Any, Field(f4, (64,), at_least=0.0)]
-    bandwidth: Annotated[Any, Field(BANDWIDTH, at_least=0.0)]
+    panel: Annotated[Any, Field(f4, ("recent feature", 64), when="share")]
+    features: Annotated[Any, Field(i8, (64, "longest"), when="share", index_into="feature")]
+    values: Annotated[Any, Field(f4, (64, "longest"), when="share")]
+    lengths: Annotated[Any, Field(i8, (64,), when="share", at_least=0, at_most="longest")]
+    squared_norms: Annotated[Any, Field(f4, (64,), when="share", at_least=0.0)]
+    bandwidth: Annotated[Any, Field(BANDWIDTH, when="share", at_least=0.0)]
 
 
 class SupportVectors(NamedTuple):
@@ -228,15 +160,15 @@ class SupportVectors(NamedTuple):
     """
 
     panels: Annotated[Any, Field(f4, ("part", "panel", "panel feature", 64))]
-    starts: Annotated[Any, Field(i8, ("part", "list"))]
-    features: Annotated[Any, Field(i8, ("part", "value"))]
+    starts: Annotated[Any, Field(i8, ("part", "list"), at_least=0, at_most="value")]
+    features: Annotated[Any, Field(i8, ("part", "value"), index_into="feature")]
     values: Annotated[Any, Field(f4, ("part", "value"))]
     squared_norms: Annotated[Any, Field(f4, ("part", "support"))]
-    entry_starts: Annotated[Any, Field(i8, ("part", "entry list"))]
-    owners: Annotated[Any, Field(i8, ("part", "entry"))]
+    entry_starts: Annotated[Any, Field(i8, ("part", "entry list"), at_least=0, at_most="entry")]
+    owners: Annotated[Any, Field(i8, ("part", "entry"), at_least=0)]
     coefficients: Annotated[Any, Field(f4, ("part", "entry"))]
-    oldest: Annotated[Any, Field(i8, ("part",))]
-    following: Annotated[Any, Field(i8, ("part",))]
+    oldest: Annotated[Any, Field(i8, ("part",), at_least=0, at_most="support")]
+    following: Annotated[Any, Field(i8, ("part",), at_least=0, at_most="support")]
     places: Annotated[Any, Given(i8)]
     single: int
     double: int
@@ -288,14 +220,14 @@ class Statistics(NamedTuple):
 
     kinds: Annotated[Any, Given(i8)]
     sums: Annotated[
-        Any, Field(f4, ("statistic", "feature", "class"), aligned=True, when=_has_statistics)
+        Any, Field(f4, ("statistic", "feature", "class"), aligned=True, when="statistics")
     ]
-    totals: Annotated[Any, Field(f4, ("statistic", "class"), when=_has_statistics)]
-    pooled: Annotated[Any, Field(f8, ("feature", "pooled"), when=_is_pooled)]
-    moments: Annotated[Any, Field(f8, (2, "class", "feature"), when=_has_moments)]
-    amounts: Annotated[Any, Field(f8, ("class",), when=_is_pooled, at_least=0.0)]
-    total: Annotated[Any, Field(TOTAL, when=_is_pooled, at_least=0.0)]
-    divisors: Annotated[Any, Field(f4, (4, "class"), when=_is_pooled, at_least=0.0)]
+    totals: Annotated[Any, Field(f4, ("statistic", "class"), when="statistics")]
+    pooled: Annotated[Any, Field(f8, ("feature", "pooled"), when="n_pooled")]
+    moments: Annotated[Any, Field(f8, (2, "class", "feature"), when="has_moments")]
+    amounts: Annotated[Any, Field(f8, ("class",), when="n_pooled", at_least=0.0)]
+    total: Annotated[Any, Field(TOTAL, when="n_pooled", at_least=0.0)]
+    divisors: Annotated[Any, Field(f4, (4, "class"), when="n_pooled", at_least=0.0)]
     shrinkage: float
     floor: float
     pseudo_rows: float
@@ -309,9 +241,9 @@ class Ranks(NamedTuple):
     to the highest; positions : rank of each class among the classes seen so far.
     """
 
-    places: Annotated[Any, Field(i8, ("class",), when=_has_order, saved=False)]
-    order: Annotated[Any, Field(i8, ("class",), when=_has_order, saved=False)]
-    positions: Annotated[Any, Field(i8, ("class",), when=_has_order, saved=False)]
+    places: Annotated[Any, Field(i8, ("class",), when="has_order", saved=False)]
+    order: Annotated[Any, Field(i8, ("class",), when="has_order", saved=False)]
+    positions: Annotated[Any, Field(i8, ("class",), when="has_order", saved=False)]
 
 
 class Rule(NamedTuple):
@@ -328,7 +260,7 @@ class Rule(NamedTuple):
     requires: int
     gradient: int
     parameters: Annotated[Any, Given(f8)]
-    margins: Annotated[Any, Field(f8, ("margin", "margin"), saved=False, fill=_fill_margins)]
+    margins: Annotated[Any, Field(f8, ("margin", "margin"), saved=False, fill="fill_margins")]
 
 
 class Link(NamedTuple):
@@ -345,11 +277,13 @@ class Link(NamedTuple):
     parameters: Annotated[Any, Given(f8)]
     exponent: float
     factor: float
-    scale: Annotated[Any, Field(SCALE, when=_is_normalised)]
-    is_seen: Annotated[Any, Field(flag, ("row", "part"), when=_is_normalised)]
-    n_features: Annotated[Any, Field(i8, ("part",), when=_is_normalised, at_least=0, at_most="row")]
+    scale: Annotated[Any, Field(SCALE, when="is_normalised")]
+    is_seen: Annotated[Any, Field(flag, ("row", "part"), when="is_normalised")]
+    n_features: Annotated[
+        Any, Field(i8, ("part",), when="is_normalised", at_least=0, at_most="row")
+    ]
     n_hypotheses: Annotated[
-        Any, Field(i8, ("part",), when=_is_normalised, at_least=0, at_most="hypothesis")
+        Any, Field(i8, ("part",), when="is_normalised", at_least=0, at_most="hypothesis")
     ]
 
 
@@ -361,7 +295,7 @@ class Algorithm(NamedTuple):
     """
 
     address: int
-    numbers: Annotated[Any, Field(f8, (MOST_NUMBERS,), when=_runs_algorithm)]
+    numbers: Annotated[Any, Field(f8, (MOST_NUMBERS,), when="rule.update")]
 
 
 class Preconditioner(NamedTuple):
@@ -380,12 +314,20 @@ class Preconditioner(NamedTuple):
     address: int
     parameters: Annotated[Any, Given(f8)]
     walk: Annotated[Any, Field(WALK, saved=False)]
-    rates: Annotated[Any, Field(RATES, initial=(0.0, 0.0, 1.0, 0.0, 0.0), when=_has_units)]
+    rates: Annotated[
+        Any, Field(RATES, initial=(0.0, 0.0, 1.0, 0.0, 0.0), when="preconditioner.has_units")
+    ]
     evidence: Annotated[
         Any,
-        Field(f4, ("row", "hypothesis"), aligned=True, when=_has_evidence, at_least=0.0),
+        Field(
+            f4,
+            ("row", "hypothesis"),
+            aligned=True,
+            when="preconditioner.has_evidence",
+            at_least=0.0,
+        ),
     ]
-    scales: Annotated[Any, Field(f4, ("row",), when=_has_scales, at_least=0.0)]
+    scales: Annotated[Any, Field(f4, ("row",), when="preconditioner.has_scales", at_least=0.0)]
 
 
 class Preprocessing(NamedTuple):
@@ -399,15 +341,15 @@ class Preprocessing(NamedTuple):
     method: int
     n_constant: int
     parameters: Annotated[Any, Given(f8)]
-    statistics: Annotated[Any, Field(f8, ("feature", "number"), when=_is_conditioned)]
-    seen: Annotated[Any, Field(SEEN, when=_is_conditioned, at_least=0.0)]
+    statistics: Annotated[Any, Field(f8, ("feature", "number"), when="preprocessing")]
+    seen: Annotated[Any, Field(SEEN, when="preprocessing", at_least=0.0)]
 
 
 class Decay(NamedTuple):
     """Decay: the weight of a row is `growth` times the weight of the previous row."""
 
     growth: float
-    row: Annotated[Any, Field(ROW, initial=(1.0, 1.0), when=_forgets, at_least=0.0)]
+    row: Annotated[Any, Field(ROW, initial=(1.0, 1.0), when="half_life", at_least=0.0)]
 
 
 class LearnerRecord(NamedTuple):
@@ -424,7 +366,7 @@ class LearnerRecord(NamedTuple):
     algorithm: Algorithm
     preconditioner: Preconditioner
     preprocessing: Preprocessing
-    calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED, when=_is_calibrated)]
+    calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated")]
     decay: Decay
 
 
