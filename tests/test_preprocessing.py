@@ -28,7 +28,6 @@ from kesler.evaluation.replay import Replay
 from kesler.links import Exponential
 from kesler.maps import Product
 from kesler.preprocessing import (
-    OURS,
     PREPROCESSINGS,
     Counts,
     Ranges,
@@ -167,7 +166,7 @@ def test_auto_goes_by_the_kind_of_the_first_rows(X, part, tmp_path):
 
 def test_the_table_of_preprocessings_is_complete():
     named = [resolve_preprocessing(name, dense=True) for name in PREPROCESSINGS]
-    assert {type(part) for part in named if part is not None} == set(OURS)
+    assert {type(part) for part in named if part is not None} == {Counts, Ranges, ZScores}
     assert all(resolve_preprocessing(part, dense=False) is part for part in named)
     assert resolve_preprocessing("auto", dense=True, by_distance=True) == Ranges()
     assert resolve_preprocessing("auto", dense=False, by_distance=True) == Counts()

@@ -1,6 +1,6 @@
 """Linear-threshold algorithms, which :class:`~kesler.LinearMax` turns into multiclass learners."""
 
-from kesler.parts.algorithms import ALGORITHMS, OURS, Algorithm, resolve_algorithm
+from kesler.parts.algorithms import ALGORITHMS, Algorithm, resolve_algorithm
 from kesler.parts.algorithms.algorithm import (
     CustomAlgorithm,
     ThresholdAlgorithm,
@@ -13,7 +13,6 @@ from kesler.parts.algorithms.romma import ROMMA
 __all__ = [
     "ALGORITHMS",
     "ALMA",
-    "OURS",
     "ROMMA",
     "Algorithm",
     "CustomAlgorithm",

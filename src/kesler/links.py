@@ -1,13 +1,12 @@
 """Links: how weights follow from the accumulated updates."""
 
-from kesler.parts.links import LINKS, OURS, require_compatible, resolve_link
+from kesler.parts.links import LINKS, require_compatible, resolve_link
 from kesler.parts.links.exponential import Exponential
 from kesler.parts.links.link import CustomLink, Linear, Link, link_function
 from kesler.parts.links.p_norm import PNorm
 
 __all__ = [
     "LINKS",
-    "OURS",
     "CustomLink",
     "Exponential",
     "Linear",

@@ -2,7 +2,6 @@
 
 from kesler.parts.preconditioners import (
     EUCLIDEAN,
-    OURS,
     PRECONDITIONERS,
     AdaGrad,
     Confidence,
@@ -12,7 +11,6 @@ from kesler.parts.preconditioners import (
     Rate,
     ScaleFree,
     SoftConfidence,
-    named_metrics,
     preconditioner,
     require_above_zero,
     resolve_preconditioner,
@@ -20,7 +18,6 @@ from kesler.parts.preconditioners import (
 
 __all__ = [
     "EUCLIDEAN",
-    "OURS",
     "PRECONDITIONERS",
     "AdaGrad",
     "Confidence",
@@ -30,7 +27,6 @@ __all__ = [
     "Rate",
     "ScaleFree",
     "SoftConfidence",
-    "named_metrics",
     "preconditioner",
     "require_above_zero",
     "resolve_preconditioner",

@@ -2,7 +2,6 @@
 
 from kesler.parts.preprocessing import (
     COUNTS,
-    OURS,
     PREPROCESSINGS,
     RANGES,
     Z_SCORES,
@@ -15,7 +14,6 @@ from kesler.parts.preprocessing import (
 
 __all__ = [
     "COUNTS",
-    "OURS",
     "PREPROCESSINGS",
     "RANGES",
     "Z_SCORES",

@@ -1,6 +1,6 @@
 """Update rules: the step sizes along the constraints of a trial."""
 
-from kesler.parts.updates import OURS, RULES, resolve_rule
+from kesler.parts.updates import RULES, resolve_rule
 from kesler.parts.updates.confidence import AROW, SCW
 from kesler.parts.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
 from kesler.parts.updates.mira import MIRA
@@ -13,7 +13,6 @@ from kesler.parts.updates.simultaneous import ConProj, SimPerc, SimProj
 __all__ = [
     "AROW",
     "MIRA",
-    "OURS",
     "RULES",
     "SCW",
     "ConProj",

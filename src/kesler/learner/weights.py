@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.parts.hypotheses import Ordered, Part, PerClass, Shared
-from kesler.state.fields import Arrays, allocated, bind, damaged, fields_of
-from kesler.state.records import Reached, SparseRows
+from kesler.state.fields import Arrays, allocated, bind, checked, fields_of, put, require_lists
+from kesler.state.records import Reached, SavedRows, SparseRows
 from kesler.state.records import SparseWeights as Record
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ GROWTH = 4  # room grows by a quarter
 # Arrays that grow begin with room for so many bytes, which take no memory before they are written:
 # smaller ones would lie among others, and leave holes there when they move.
 FIRST_ROOM = 33 << 20
-# What a model file holds: rows of weights that are not 0.
-STARTS, CLASSES, WEIGHTS = "sparse.starts", "sparse.classes", "sparse.weights"
+PREFIX = "sparse."  # of names in a model file
+STARTS, WEIGHTS = PREFIX + "starts", PREFIX + "weights"
 
 
 class SparseWeights:
@@ -224,7 +224,7 @@ class SparseWeights:
         matrix = self.matrix(n_features, n_classes)
         return {
             STARTS: matrix.indptr.astype(np.int64),
-            CLASSES: matrix.indices.astype(np.int32),
+            PREFIX + "classes": matrix.indices.astype(np.int32),
             WEIGHTS: matrix.data,
         }
 
@@ -242,10 +242,13 @@ class SparseWeights:
             self.put(arrays["weights.values.0"])
         if not is_sparse(arrays):
             return
-        _require_rows(arrays, n_features, n_classes)
+        n_entries = np.size(arrays.get(PREFIX + "classes", ()))
+        lengths = {"start": n_features + 1, "class": n_classes, "saved entry": n_entries}
+        found = checked(fields_of(SavedRows), self, lengths, arrays, PREFIX)
+        require_lists(STARTS, found["starts"], n_entries)
         shape = n_features, self.stored["table"].shape[1]
-        stored = arrays[WEIGHTS], arrays[CLASSES], arrays[STARTS]
-        self.put(sparse.csr_array(stored, shape=shape))
+        rows = found["weights"], found["classes"], found["starts"]
+        self.put(sparse.csr_array(rows, shape=shape))
 
     def own(self) -> None:
         """Copy arrays that may be a read-only memory map."""
@@ -263,24 +266,6 @@ class SparseWeights:
             "table": rows,
         }
         return {"stored": stored | {name: stored[name][:end] for name, end in ends.items()}}
-
-
-def _require_rows(arrays: Arrays, n_features: int, n_classes: int) -> None:
-    """Raise unless the arrays of a file are sparse rows of so many features and classes."""
-    missing = [name for name in (STARTS, CLASSES, WEIGHTS) if name not in arrays]
-    if missing:
-        raise damaged(f"{missing[0]} is missing")
-    starts, classes, weights = arrays[STARTS], arrays[CLASSES], arrays[WEIGHTS]
-    kinds = [str(array.dtype) for array in (starts, classes, weights)]
-    if kinds != ["int64", "int32", "float32"] or len(starts) != n_features + 1:
-        raise damaged(f"sparse rows are {', '.join(kinds)}, of {len(starts) - 1} features")
-    ends = [starts[0] == 0, starts[-1] == len(classes) == len(weights)]
-    if not all(ends) or (np.diff(starts) < 0).any():
-        raise damaged("sparse rows of weights do not follow each other")
-    if len(classes) and not (classes.min() >= 0 and classes.max() < n_classes):
-        raise damaged(f"sparse rows name classes from {classes.min()} to {classes.max()}")
-    if not np.isfinite(weights).all():
-        raise damaged("sparse rows hold weights that are not finite")
 
 
 def is_sparse(arrays: Arrays) -> bool:
@@ -301,5 +286,5 @@ def _with_rows(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
     if len(array) >= n:
         return array
     enlarged = np.zeros((n, *array.shape[1:]), dtype=array.dtype)
-    enlarged[: len(array)] = array
+    put(array, enlarged)
     return enlarged

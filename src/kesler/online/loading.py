@@ -22,18 +22,23 @@ from kesler.online.linear_max import LinearMax
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
-from kesler.parts.algorithms import OURS as ALGORITHMS
+from kesler.parts.algorithms import ALGORITHMS
+from kesler.parts.algorithms.quasi_additive import RivalStep
 from kesler.parts.costs import restore_costs
 from kesler.parts.description import restore
 from kesler.parts.hypotheses import restore_parts
 from kesler.parts.kernels import KERNELS
 from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links import OURS as LINKS
+from kesler.parts.links import LINKS
 from kesler.parts.links.link import Linear, Link
-from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner, named_metrics
-from kesler.parts.preconditioners import OURS as PRECONDITIONERS
-from kesler.parts.preprocessing import OURS as PREPROCESSINGS
-from kesler.parts.updates import OURS as RULES
+from kesler.parts.preconditioners import (
+    EUCLIDEAN,
+    PRECONDITIONERS,
+    Preconditioner,
+    SoftConfidence,
+)
+from kesler.parts.preprocessing import PREPROCESSINGS, Preprocessing
+from kesler.parts.updates import RULES
 from kesler.parts.updates.rule import UpdateRule
 
 LINEAR = Linear().describe()  # files of the first version do not store it
@@ -102,17 +107,16 @@ def _ensemble_of(stored: dict[str, Any], arrays: model_file.Arrays, custom: list
 def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
     """Return the estimator of a single learner that a file describes."""
     estimator = _estimators()[metadata["estimator"]]
-    rules = [each for each in custom if isinstance(each, UpdateRule)]
     parts = restore_parts(metadata["parts"], custom)
-    rule = restore(metadata["rule"], "update rule", (*RULES, *ALGORITHMS), rules)
-    links = [each for each in custom if isinstance(each, Link)]
-    link = restore(metadata.get("link", LINEAR), "link", LINKS, links)
-    given = [each for each in custom if isinstance(each, Preconditioner)]
-    preconditioners = [*named_metrics(), *given]
+    rules = *RULES.values(), *ALGORITHMS.values(), RivalStep
+    rule = restore(metadata["rule"], "update rule", UpdateRule, rules, custom)
+    link = restore(metadata.get("link", LINEAR), "link", Link, LINKS.values(), custom)
     costs = restore_costs(metadata.get("costs"), custom)
     preprocessing = metadata.get("preprocessing")
     if preprocessing is not None:
-        preprocessing = restore(preprocessing, "preprocessing", PREPROCESSINGS, ())
+        preprocessing = restore(
+            preprocessing, "preprocessing", Preprocessing, PREPROCESSINGS.values(), ()
+        )
     constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
     order = metadata.get("order")
     made_of: dict[str, Any] = {
@@ -127,8 +131,9 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "preconditioner": restore(
             metadata.get("preconditioner", EUCLIDEAN.describe()),
             "preconditioner",
-            PRECONDITIONERS,
-            preconditioners,
+            Preconditioner,
+            (*PRECONDITIONERS.values(), SoftConfidence),
+            custom,
         ),
         "on_new_class": metadata.get("on_new_class", "register"),
         "preprocessing": preprocessing,
@@ -148,8 +153,7 @@ def _over_kernel(
     stored: dict[str, Any], custom: list[Any], made_of: dict[str, Any]
 ) -> KernelLearner:
     """Return a learner with the kernel that a file names."""
-    kernels = [each for each in custom if isinstance(each, MercerKernel)]
-    kernel = restore(stored["part"], "kernel", KERNELS.values(), kernels)
+    kernel = restore(stored["part"], "kernel", MercerKernel, KERNELS.values(), custom)
     return KernelLearner(**made_of, kernel=kernel, dense=stored["dense"], budget=stored["budget"])
 
 

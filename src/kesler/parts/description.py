@@ -88,7 +88,8 @@ def _made(cls: type[Any], values: dict[str, Any]) -> Any:
 def restore(
     description: Mapping[str, Any],
     kind: str,
-    ours: Iterable[type[Any]],
+    base: type[Any],
+    built_in: Iterable[Callable[..., Any]],
     custom: Iterable[Any],
 ) -> Any:
     """Return the part that a description stands for.
@@ -97,29 +98,34 @@ def restore(
     ----------
     description : result of `describe` or `describe_custom`.
     kind : name of this kind of part in messages.
-    ours : the built-in parts of this kind.
-    custom : user-defined parts passed by the user, since a model file holds no code.
+    base : the class of all parts of this kind.
+    built_in : the classes of the built-in parts, or functions that make one.
+    custom : user-defined parts of any kind, since a model file holds no code.
 
     Raises
     ------
     KeslerError
         If the part is neither built in nor in `custom`.
     """
+    built_in = list(built_in)
+    made = [each() for each in built_in if not isinstance(each, type)]
     if "custom" in description:
-        named = [each for each in custom if each.describe().get("custom") == description["custom"]]
+        name = description["custom"]
+        parts = [each for each in (*made, *custom) if isinstance(each, base)]
+        named = [part for part in parts if part.describe().get("custom") == name]
         if len(named) > 1:
             raise KeslerError(
-                f"custom=[...] has {len(named)} parts named {description['custom']}: pass only "
+                f"custom=[...] has {len(named)} parts named {name}: pass only "
                 "the one that the model was trained with"
             )
         if named:
             return named[0].with_parameters(*description["parameters"])
         raise KeslerError(
-            f"the model was trained with the {kind} {description['custom']}, which a model file "
+            f"the model was trained with the {kind} {name}, which a model file "
             "does not contain: import it and pass it in custom=[...]"
         )
-    for part in ours:
-        if part.__name__ == description["name"]:
+    for part in (*map(type, made), *built_in):
+        if isinstance(part, type) and part.__name__ == description["name"]:
             return part(**description["fields"])
     raise KeslerError(
         f"the {kind} {description['name']} is not known to this version of Kesler: update Kesler"

@@ -17,7 +17,6 @@ from kesler.data.labels import plain
 from kesler.errors import KeslerError
 from kesler.parts.description import find_function, function_name, restore
 from kesler.parts.maps import MAPS
-from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.view import SubExperts, View
 
 MOST = 1e6  # maximum absolute value of initial weights
@@ -337,10 +336,9 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
 
 def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) -> list[Part]:
     """Return the parts that `describe_parts` described, with user-defined ones from `custom`."""
-    maps = [each for each in custom if isinstance(each, FeatureMap)]
     parts: list[Part] = []
     for entry in descriptions:
-        view = entry["map"] and restore(entry["map"], "feature map", VIEWS, maps)
+        view = entry["map"] and restore(entry["map"], "feature map", View, VIEWS, custom)
         if entry["kind"] == "PerClass":
             parts.append(PerClass(view))
         elif entry["kind"] == "Shared":

@@ -356,15 +356,6 @@ PRECONDITIONERS: dict[str, Callable[[], Preconditioner]] = {
 }
 """The preconditioners by the names that estimators and the command line take."""
 
-OURS: tuple[type[Preconditioner], ...] = (Euclidean, AdaGrad, ScaleFree, Confidence, SoftConfidence)
-"""The classes behind the names."""
-
-
-def named_metrics() -> list[CustomMetric]:
-    """Return the preconditioners that have a name and are functions, as users write them."""
-    made = (make() for make in PRECONDITIONERS.values())
-    return [preconditioner for preconditioner in made if isinstance(preconditioner, CustomMetric)]
-
 
 def resolve_preconditioner(
     preconditioner: str | Preconditioner, own: Preconditioner | None = None

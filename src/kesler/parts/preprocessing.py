@@ -228,9 +228,6 @@ PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
 }
 """The preprocessings by the names that estimators and the command line take."""
 
-OURS: tuple[type[Preprocessing], ...] = (Counts, ZScores, Ranges)
-"""The classes behind the names."""
-
 
 def resolve_preprocessing(
     choice: str | Preprocessing | None, *, dense: bool, by_distance: bool = False

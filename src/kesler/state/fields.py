@@ -259,9 +259,12 @@ def require_valid(
         raise damaged(f"{name} holds {array.max()}, and the maximum is {most}")
 
 
-def require_lists(name: str, starts: npt.NDArray[np.integer[Any]]) -> None:
-    """Raise unless these are the positions of lists that follow each other."""
-    if starts[0] != 0 or (np.diff(starts) < 0).any():
+def require_lists(
+    name: str, starts: npt.NDArray[np.integer[Any]], n_items: int | None = None
+) -> None:
+    """Raise unless these are the positions of lists that follow each other, up to the last item."""
+    whole = n_items is None or starts[-1] == n_items
+    if starts[0] != 0 or (np.diff(starts) < 0).any() or not whole:
         raise damaged(f"{name} are not the positions of lists that follow each other")
 
 

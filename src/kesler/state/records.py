@@ -103,6 +103,18 @@ class SparseRows(NamedTuple):
     pool: Annotated[Any, Field(POOL, initial=(0, 1, 0, 0))]
 
 
+class SavedRows(NamedTuple):
+    """Sparse weights in a model file: the rows of a sparse matrix, one for each feature.
+
+    starts : where the entries of each feature begin; classes, weights : class and weight of each
+    entry.
+    """
+
+    starts: Annotated[Any, Field(i8, ("start",), at_least=0, at_most="saved entry")]
+    classes: Annotated[Any, Field(i4, ("saved entry",), index_into="class")]
+    weights: Annotated[Any, Field(f4, ("saved entry",))]
+
+
 class Reached(NamedTuple):
     """Scratch arrays of a trial over sparse weights, not kept between trials.
 

@@ -5,31 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kesler.errors import KeslerError
-from kesler.parts.algorithms.algorithm import (
-    CustomAlgorithm,
-    ThresholdAlgorithm,
-    threshold_algorithm,
-)
+from kesler.parts.algorithms.algorithm import ThresholdAlgorithm
 from kesler.parts.algorithms.alma import ALMA
-from kesler.parts.algorithms.quasi_additive import QuasiAdditive, RivalStep
+from kesler.parts.algorithms.quasi_additive import QuasiAdditive
 from kesler.parts.algorithms.romma import ROMMA
 from kesler.parts.links.exponential import Exponential
 from kesler.parts.links.p_norm import PNorm
-from kesler.parts.updates.rule import UpdateRule
-
-__all__ = [
-    "ALGORITHMS",
-    "ALMA",
-    "OURS",
-    "ROMMA",
-    "Algorithm",
-    "CustomAlgorithm",
-    "QuasiAdditive",
-    "RivalStep",
-    "ThresholdAlgorithm",
-    "resolve_algorithm",
-    "threshold_algorithm",
-]
 
 Algorithm = ThresholdAlgorithm | QuasiAdditive
 
@@ -42,9 +23,6 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "alma": ALMA,
 }
 """The algorithms by the names that :class:`~kesler.LinearMax` takes."""
-
-OURS: tuple[type[UpdateRule], ...] = (RivalStep, ROMMA, ALMA)
-"""The rules behind the names."""
 
 
 def resolve_algorithm(algorithm: str | Algorithm) -> Algorithm:

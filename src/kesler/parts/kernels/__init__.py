@@ -5,20 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from kesler.errors import KeslerError
-from kesler.parts.kernels.mercer import CustomKernel, MercerKernel, mercer_kernel
+from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.kernels.polynomial import Linear, Polynomial
 from kesler.parts.kernels.rbf import RBF
-
-__all__ = [
-    "KERNELS",
-    "RBF",
-    "CustomKernel",
-    "Linear",
-    "MercerKernel",
-    "Polynomial",
-    "mercer_kernel",
-    "resolve_kernel",
-]
 
 KERNELS: dict[str, type[MercerKernel]] = {
     "rbf": RBF,

@@ -6,22 +6,9 @@ from collections.abc import Callable
 
 from kesler.errors import KeslerError
 from kesler.parts.links.exponential import Exponential
-from kesler.parts.links.link import CustomLink, Linear, Link, link_function
+from kesler.parts.links.link import Linear, Link
 from kesler.parts.links.p_norm import PNorm
 from kesler.parts.updates.rule import UpdateRule
-
-__all__ = [
-    "LINKS",
-    "OURS",
-    "CustomLink",
-    "Exponential",
-    "Linear",
-    "Link",
-    "PNorm",
-    "link_function",
-    "require_compatible",
-    "resolve_link",
-]
 
 LINKS: dict[str, Callable[..., Link]] = {
     "linear": Linear,
@@ -30,9 +17,6 @@ LINKS: dict[str, Callable[..., Link]] = {
     "p-norm": PNorm,
 }
 """The links by the names that estimators and the command line take."""
-
-OURS: tuple[type[Link], ...] = (Linear, Exponential, PNorm)
-"""The classes behind the names."""
 
 
 def resolve_link(link: str | Link) -> Link:

@@ -11,32 +11,8 @@ from kesler.parts.updates.mira import MIRA
 from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
 from kesler.parts.updates.passive_aggressive import PassiveAggressive
 from kesler.parts.updates.perceptron import MarginPerceptron, Perceptron
-from kesler.parts.updates.rule import CustomRule, UpdateRule, update_rule
+from kesler.parts.updates.rule import UpdateRule
 from kesler.parts.updates.simultaneous import ConProj, SimPerc, SimProj
-
-__all__ = [
-    "AROW",
-    "MIRA",
-    "OURS",
-    "RULES",
-    "SCW",
-    "ConProj",
-    "CustomRule",
-    "HingeGradient",
-    "LogisticGradient",
-    "MarginPerceptron",
-    "OneVsRestHinge",
-    "OneVsRestLogistic",
-    "OneVsRestSquared",
-    "PassiveAggressive",
-    "Perceptron",
-    "SimPerc",
-    "SimProj",
-    "SoftmaxGradient",
-    "UpdateRule",
-    "resolve_rule",
-    "update_rule",
-]
 
 RULES: dict[str, Callable[..., UpdateRule]] = {
     "perceptron": Perceptron,
@@ -59,25 +35,6 @@ RULES: dict[str, Callable[..., UpdateRule]] = {
     "scw2": lambda C=1.0: SCW(C, variant=2),
 }
 """The rules by the names that `OnlineClassifier` and the command line take."""
-
-OURS: tuple[type[UpdateRule], ...] = (
-    Perceptron,
-    PassiveAggressive,
-    SimPerc,
-    ConProj,
-    SimProj,
-    MIRA,
-    MarginPerceptron,
-    HingeGradient,
-    SoftmaxGradient,
-    LogisticGradient,
-    OneVsRestSquared,
-    OneVsRestLogistic,
-    OneVsRestHinge,
-    AROW,
-    SCW,
-)
-"""The classes behind the names."""
 
 
 def resolve_rule(update: str | UpdateRule) -> UpdateRule:
