@@ -32,7 +32,7 @@ from kesler.compiled.trial.ensemble import combine
 from kesler.data.rows import Rows
 from kesler.hypotheses import Grouped
 from kesler.learner import ensemble as capacities
-from kesler.state.fields import allocated, bind, fields_of
+from kesler.state.fields import allocated, bind, converted, fields_of
 from kesler.state.records import EnsembleRecord
 from registry import ROWS
 from streams import make_stream, streams
@@ -98,7 +98,7 @@ def run(way, winners, p, y, discount=0.9, demotion=0.5, state=None):
         stored = allocated(fields_of(EnsembleRecord), None, {"member": n_members})
         stored["weights"][:] = weights
         rule = {"rule": WAYS.index(way), "discount": discount, "demotion": demotion}
-        state = bind(EnsembleRecord, stored | rule)
+        state = bind(EnsembleRecord, stored | converted(EnsembleRecord, rule))
     probabilities = np.concatenate([np.full((n_members, n_rows, 2), np.nan), p], axis=2)
     for t, answer in enumerate(y):
         probabilities[:, t, 1] = p[:, t, answer]

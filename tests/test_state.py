@@ -15,7 +15,16 @@ from kesler import LinearMax, OnlineClassifier, OnlineOrdinalClassifier, load
 from kesler.data import model_file
 from kesler.errors import KeslerError
 from kesler.learner import state as memory_module
-from kesler.state.fields import Field, Given, bind, declared_in, fields_of, number_type, record
+from kesler.state.fields import (
+    Field,
+    Given,
+    bind,
+    converted,
+    declared_in,
+    fields_of,
+    number_type,
+    record,
+)
 from kesler.state.records import (
     EnsembleRecord,
     LearnerRecord,
@@ -103,6 +112,7 @@ class _Ones(dict[str, Any]):
 
     def __init__(self, group: type) -> None:
         super().__init__()
+        self.group = group
         self.fields = fields_of(group)
         self.given = _given_in(group)
 
@@ -111,8 +121,8 @@ class _Ones(dict[str, Any]):
             field = self.fields[name]
             return np.zeros((1,) * max(1, len(field.axes)), field.dtype)
         if name in self.given:
-            return np.zeros((1,) * self.given[name].n_axes)
-        return 1
+            return np.zeros((1,) * self.given[name].n_axes, self.given[name].dtype)
+        return converted(self.group, {name: 1})[name]
 
 
 def _given_in(group: type, prefix: str = "") -> dict[str, Given]:

@@ -12,37 +12,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kesler.batch.crammer_singer import CrammerSingerClassifier
-    from kesler.batch.decompositions.error_correcting_code import ErrorCorrectingCode
-    from kesler.batch.decompositions.kesler_reduction import KeslerReduction
-    from kesler.batch.decompositions.label_tree import LabelTree
-    from kesler.batch.decompositions.one_against_some import OneAgainstSome
-    from kesler.batch.decompositions.one_vs_one import OneVsOne
-    from kesler.batch.decompositions.one_vs_rest import OneVsRest
-    from kesler.batch.decompositions.tournaments import ErrorCorrectingTournament, FilterTree
-    from kesler.batch.softmax import SoftmaxClassifier
-    from kesler.data.ratings import Ratings
-    from kesler.errors import KeslerError
-    from kesler.evaluation.bounds import mistake_bound
-    from kesler.evaluation.validation import progressive_validate
-    from kesler.online.classifier import OnlineClassifier
-    from kesler.online.ensemble import Ensemble
-    from kesler.online.linear_max import LinearMax
-    from kesler.online.loading import load
-    from kesler.online.multilabel import OnlineMultilabelClassifier
-    from kesler.online.ordinal import OnlineOrdinalClassifier
-    from kesler.online.ranking import OnlineLabelRanker
-    from kesler.online.structured import StructuredLearner
-    from kesler.parts.algorithms.algorithm import threshold_algorithm
-    from kesler.parts.kernels.mercer import mercer_kernel
-    from kesler.parts.links.link import link_function
-    from kesler.parts.maps.feature_map import feature_map
-    from kesler.parts.preconditioners import preconditioner
-    from kesler.parts.updates.rule import update_rule
-    from kesler.sharing.exports.export import export
-    from kesler.sharing.jointboost import JointBoostClassifier
-    from kesler.sharing.mixed_norm import MixedNormClassifier
-    from kesler.sharing.shareboost import ShareBoostClassifier
+    from kesler.batch.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier
+    from kesler.batch.decompositions.error_correcting_code import (
+        ErrorCorrectingCode as ErrorCorrectingCode,
+    )
+    from kesler.batch.decompositions.kesler_reduction import KeslerReduction as KeslerReduction
+    from kesler.batch.decompositions.label_tree import LabelTree as LabelTree
+    from kesler.batch.decompositions.one_against_some import OneAgainstSome as OneAgainstSome
+    from kesler.batch.decompositions.one_vs_one import OneVsOne as OneVsOne
+    from kesler.batch.decompositions.one_vs_rest import OneVsRest as OneVsRest
+    from kesler.batch.decompositions.tournaments import (
+        ErrorCorrectingTournament as ErrorCorrectingTournament,
+    )
+    from kesler.batch.decompositions.tournaments import FilterTree as FilterTree
+    from kesler.batch.softmax import SoftmaxClassifier as SoftmaxClassifier
+    from kesler.data.ratings import Ratings as Ratings
+    from kesler.errors import KeslerError as KeslerError
+    from kesler.evaluation.bounds import mistake_bound as mistake_bound
+    from kesler.evaluation.validation import progressive_validate as progressive_validate
+    from kesler.online.classifier import OnlineClassifier as OnlineClassifier
+    from kesler.online.ensemble import Ensemble as Ensemble
+    from kesler.online.linear_max import LinearMax as LinearMax
+    from kesler.online.loading import load as load
+    from kesler.online.multilabel import OnlineMultilabelClassifier as OnlineMultilabelClassifier
+    from kesler.online.ordinal import OnlineOrdinalClassifier as OnlineOrdinalClassifier
+    from kesler.online.ranking import OnlineLabelRanker as OnlineLabelRanker
+    from kesler.online.structured import StructuredLearner as StructuredLearner
+    from kesler.parts.algorithms.algorithm import threshold_algorithm as threshold_algorithm
+    from kesler.parts.kernels.mercer import mercer_kernel as mercer_kernel
+    from kesler.parts.links.link import link_function as link_function
+    from kesler.parts.maps.feature_map import feature_map as feature_map
+    from kesler.parts.preconditioners import preconditioner as preconditioner
+    from kesler.parts.updates.rule import update_rule as update_rule
+    from kesler.sharing.exports.export import export as export
+    from kesler.sharing.jointboost import JointBoostClassifier as JointBoostClassifier
+    from kesler.sharing.mixed_norm import MixedNormClassifier as MixedNormClassifier
+    from kesler.sharing.shareboost import ShareBoostClassifier as ShareBoostClassifier
 
 __version__ = "0.1.0"
 
@@ -111,46 +116,7 @@ _MODULES = frozenset(
     }
 )
 
-__all__ = [  # noqa: RUF022 (grouped)
-    # online estimators
-    "Ensemble",
-    "LinearMax",
-    "OnlineClassifier",
-    "OnlineLabelRanker",
-    "OnlineMultilabelClassifier",
-    "OnlineOrdinalClassifier",
-    "StructuredLearner",
-    # batch estimators
-    "CrammerSingerClassifier",
-    "ErrorCorrectingCode",
-    "ErrorCorrectingTournament",
-    "FilterTree",
-    "KeslerReduction",
-    "LabelTree",
-    "OneAgainstSome",
-    "OneVsOne",
-    "OneVsRest",
-    "SoftmaxClassifier",
-    # feature sharing
-    "JointBoostClassifier",
-    "MixedNormClassifier",
-    "ShareBoostClassifier",
-    "export",
-    # evaluation
-    "mistake_bound",
-    "progressive_validate",
-    # data and files
-    "KeslerError",
-    "Ratings",
-    "load",
-    # decorators for user-defined parts
-    "feature_map",
-    "link_function",
-    "mercer_kernel",
-    "preconditioner",
-    "threshold_algorithm",
-    "update_rule",
-]
+__all__ = list(_DEFINED_IN)
 
 
 def __getattr__(name: str) -> Any:

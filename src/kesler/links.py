@@ -1,6 +1,6 @@
 """Links: how weights follow from the accumulated updates."""
 
-from kesler.parts.links import LINKS, require_compatible, resolve_link
+from kesler.parts.links import LINKS, resolve_link
 from kesler.parts.links.exponential import Exponential
 from kesler.parts.links.link import CustomLink, Linear, Link, link_function
 from kesler.parts.links.p_norm import PNorm
@@ -13,6 +13,5 @@ __all__ = [
     "Link",
     "PNorm",
     "link_function",
-    "require_compatible",
     "resolve_link",
 ]

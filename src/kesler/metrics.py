@@ -8,10 +8,9 @@ from kesler.evaluation.metrics import (
     one_error,
     ranking_loss,
 )
-from kesler.online.label_sets import Floats, kendall_tau
+from kesler.online.label_sets import kendall_tau
 
 __all__ = [
-    "Floats",
     "calibration_error",
     "hamming_loss",
     "kendall_tau",

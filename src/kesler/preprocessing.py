@@ -1,10 +1,7 @@
 """Preprocessing: transformations of a row that use statistics of earlier rows only."""
 
 from kesler.parts.preprocessing import (
-    COUNTS,
     PREPROCESSINGS,
-    RANGES,
-    Z_SCORES,
     Counts,
     Preprocessing,
     Ranges,
@@ -13,10 +10,7 @@ from kesler.parts.preprocessing import (
 )
 
 __all__ = [
-    "COUNTS",
     "PREPROCESSINGS",
-    "RANGES",
-    "Z_SCORES",
     "Counts",
     "Preprocessing",
     "Ranges",

@@ -38,11 +38,15 @@ POOLED_COUNT, POOLED_MEAN, POOLED_SQUARES = 0, 1, 2
 # Statistics that are recomputed from others.
 DERIVED = ("centre", "sharpness", "height")
 # Names of the arrays in a model file.
-WEIGHTS, STATES, EVIDENCE = "weights.values", "weights.states", "preconditioner.evidence"
+WEIGHTS, STATES = "weights.values", "weights.states"
 SCALES, RATES = "preconditioner.scales", "preconditioner.rates"
 SUMS, TOTALS, POOLED = "statistics.sums", "statistics.totals", "statistics.pooled"
 MOMENTS, AMOUNTS, TOTAL = "statistics.moments", "statistics.amounts", "statistics.total"
 DIVISORS, PAST, N_ROWS = "statistics.divisors", "preprocessing.statistics", "preprocessing.seen"
+
+# Names of converted arrays, and how they are mixed where that is not by sums.
+FIRSTS, ORIGINS, EXTREMES = "firsts", "origins", "extremes"
+CONVERTED = {FIRSTS: "first", ORIGINS: "first", EXTREMES: "largest"}
 
 
 def require_mixable(learner: Any) -> None:
@@ -264,16 +268,14 @@ class Mixture:
         return Alignment(learner, own, self.everyone).arrays()
 
     def _mixed(self, name: str, array: Array, share: float) -> Array:
-        if name.startswith((WEIGHTS, EVIDENCE, "calibration")):
+        base, how = self._base.get(name), _mixed(name)
+        if how == "mean":
             return np.asarray(self._found.get(name, 0.0) + share * array)
-        base = self._base.get(name)
-        if name in (SCALES, "extremes"):
+        if how == "largest":
             return np.asarray(np.maximum(self._found.get(name, array), array))
-        if name == "firsts":
+        if how == "first":
             found = self._found.get(name, array if base is None else base)
-            return np.where(found[-1] > 0.5, found, array)
-        if name == "origins":
-            return self._found.get(name, array if base is None else base)
+            return np.where(found[-1] > 0.5, found, array) if name == FIRSTS else found
         begun = np.zeros_like(array) if base is None else base
         return np.asarray(self._found.get(name, begun) + (array - begun))
 
@@ -291,7 +293,7 @@ class Mixture:
                 found[weights] *= self._units(found[SCALES])
         if "first" in blank.statistics:
             layer = blank.statistics.index("first")
-            found["firsts"] = np.concatenate([found[SUMS][layer], found[TOTALS][layer, None]])
+            found[FIRSTS] = np.concatenate([found[SUMS][layer], found[TOTALS][layer, None]])
         for name in ("first", *DERIVED):
             if name in blank.statistics:
                 layer = blank.statistics.index(name)
@@ -313,7 +315,7 @@ class Mixture:
             self._add_up(found, "running", found[N_ROWS][0], *found.pop(PAST).T)
         elif isinstance(self.blank.preprocessing, Ranges):
             origin, lowest, highest = found.pop(PAST).T
-            found["origins"], found["extremes"] = origin, np.stack([-lowest, highest])
+            found[ORIGINS], found[EXTREMES] = origin, np.stack([-lowest, highest])
 
     def _units(self, scales: Array) -> Array:
         """Return the factors that make weights independent of the units of features."""
@@ -373,8 +375,8 @@ class Mixture:
                 found[weights] /= self._units(found[SCALES])
             if states in found:
                 found[states] = (n_trials * found[weights] - found[states])[None]
-        if "firsts" in found:
-            layer, first = blank.statistics.index("first"), found.pop("firsts")
+        if FIRSTS in found:
+            layer, first = blank.statistics.index("first"), found.pop(FIRSTS)
             found[SUMS][layer], found[TOTALS][layer] = first[:-1], first[-1]
         if "calibration" in found:
             found["calibration"] = _unlogged(found["calibration"])
@@ -391,9 +393,9 @@ class Mixture:
             found[DIVISORS][:] = 0  # recomputed
         if "sums.running" in found:
             found[PAST] = self._apart(found, "running", found[N_ROWS][0]).T
-        if "extremes" in found:
-            lowest, highest = found.pop("extremes")
-            found[PAST] = np.stack([found.pop("origins"), -lowest, highest], axis=1)
+        if EXTREMES in found:
+            lowest, highest = found.pop(EXTREMES)
+            found[PAST] = np.stack([found.pop(ORIGINS), -lowest, highest], axis=1)
 
     def _apart(self, found: Arrays, name: str, n: Any) -> Array:
         """Return means and squared deviations from sums about a centre."""
@@ -409,6 +411,13 @@ def field_of(name: str) -> tuple[Field, int]:
         return fields[name], 0
     table, _, part = name.rpartition(".")
     return fields[table], int(part)
+
+
+def _mixed(name: str) -> str:
+    """Return how an array is mixed; sums that were converted belong to no field."""
+    if name in CONVERTED or name.startswith(("sums.", "squares.")):
+        return CONVERTED.get(name, "sum")
+    return field_of(name)[0].mixed
 
 
 def named(name: str, found: Arrays) -> dict[str, float]:

@@ -25,7 +25,16 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event, R
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers
 from kesler.parts.hypotheses import Grouped, Part
-from kesler.state.fields import Arrays, allocated, array_of, bind, checked, fields_of, put
+from kesler.state.fields import (
+    Arrays,
+    allocated,
+    array_of,
+    bind,
+    checked,
+    converted,
+    fields_of,
+    put,
+)
 from kesler.state.records import EnsembleRecord
 
 Combination = Literal["majority", "best", "mixture"]
@@ -204,7 +213,7 @@ class EnsembleLearner(Counted):
         """Return what the kernels move."""
         rule = get_args(Combination).index(self.combine)
         settings = {"rule": rule, "discount": self.discount, "demotion": self.demotion}
-        return bind(EnsembleRecord, self.stored | settings)
+        return bind(EnsembleRecord, self.stored | converted(EnsembleRecord, settings))
 
     def _seen_by(self, member: Learner, rows: Rows | Event) -> Rows | Event:
         """Return rows with ratings if, and only if, a member looks at them."""

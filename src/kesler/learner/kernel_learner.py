@@ -183,17 +183,18 @@ class KernelLearner(Learner):
 
         return kernel_trial
 
-    def _bound_weights(self) -> Any:
+    def _described_weights(self) -> dict[str, Any]:
         from kesler.compiled.kernels.supports import kernel_addresses
 
         single, double = kernel_addresses(self.kernel.k, self.kernel.of)
-        return self.supports.bound(
+        bound = self.supports.bound(
             single=single,
             double=double,
             budget=self.budget or 0,
             in_panels=self.dense,
             parameters=[*self.kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4],
         )
+        return {"weights": bound}
 
 
 def goes_by_distance(kernel: MercerKernel | None, parts: Sequence[Part]) -> bool:

@@ -41,8 +41,8 @@ from kesler.parts.links import require_compatible
 from kesler.parts.links.link import CustomLink, Linear
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.state.capacity import aligned_zeros
-from kesler.state.fields import bind
-from kesler.state.records import LearnerRecord, TableWeights
+from kesler.state.fields import bind, converted
+from kesler.state.records import LearnerRecord
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -436,28 +436,27 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
     def _record(self) -> Any:
         """All that trials read and move, as the kernels take it."""
         values = self.stored | self._settings | self._described_parts()
-        return bind(LearnerRecord, values, weights=self._bound_weights())
+        return bind(LearnerRecord, values | self._described_weights())
 
-    def _bound_weights(self) -> Any:
-        """Return the weights, as the kernels take them."""
+    def _described_weights(self) -> dict[str, Any]:
+        """Return the record of the weights, or what a table lacks to be one."""
         if self.sparse is not None:
-            return self.sparse.bound()
+            return {"weights": self.sparse.bound()}
         weights, states = self.stored["weights.values"], self.stored["weights.states"]
-        given = {
-            "flat": weights.reshape(-1),
-            "flat_states": states.reshape(len(states), weights.size),
-            "initial": [getattr(part, "begins_at", 0.0) for part in self.parts],
-            "given_sums": np.zeros(self._feature_capacity if self.takes_ratings else 0),
+        views = {
+            "weights.flat": weights.reshape(-1),
+            "weights.flat_states": states.reshape(len(states), weights.size),
+            "weights.initial": [getattr(part, "begins_at", 0.0) for part in self.parts],
+            "weights.given_sums": np.zeros(self._feature_capacity if self.takes_ratings else 0),
         }
-        stored = {n.removeprefix("weights."): a for n, a in self.stored.items()}
-        return bind(TableWeights, stored | given)
+        return converted(LearnerRecord, views)
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
         """What follows from what the learner is made of alone, by the names of its record."""
         shrinkage, floor, pseudo_rows = self._smoothing
         half_life = self.half_life
-        return {
+        settings = {
             "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
             "settings.is_calibrated": self.is_calibrated,
             "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
@@ -469,17 +468,19 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
             **self._described_rule(),
             **self._described_geometry(),
         }
+        return converted(LearnerRecord, settings)
 
     def _described_parts(self) -> dict[str, Any]:
         starts, members = self._member_lists()
         columns = zip(*map(self._describe_part, range(len(self.parts))), strict=True)
         names = ("kind", "map", "statistic", "offset", "width")
-        return {
+        found = {
             **{f"parts.{name}": column for name, column in zip(names, columns, strict=True)},
             "parts.map_parameters": [_map_parameters(part) for part in self.parts],
             "parts.member_starts": starts,
             "parts.members": members,
         }
+        return converted(LearnerRecord, found)
 
     def _described_rule(self) -> dict[str, Any]:
         from kesler.compiled.trial.rules import algorithm_address, gradient_address, rule_address

@@ -13,6 +13,7 @@ from kesler.state.fields import (
     array_of,
     bind,
     checked,
+    converted,
     damaged,
     fields_of,
     put,
@@ -51,8 +52,8 @@ class SupportVectors:
 
     def bound(self, **settings: Any) -> Any:
         """Return the record that compiled code takes."""
-        places = np.zeros(self.n_features, dtype=np.int64)
-        return bind(Record, self.stored | settings | {"places": places})
+        settings["places"] = np.zeros(self.n_features, dtype=np.int64)
+        return bind(Record, self.stored | converted(Record, settings))
 
     @property
     def median(self) -> float:

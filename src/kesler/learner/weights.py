@@ -115,7 +115,7 @@ class SparseWeights:
     def bound(self) -> Any:
         """Return the weights as the kernels take them."""
         given = {"mark_words": self._scratch["marks"].view(np.uint64)}
-        return bind(Record, {}, rows=self._rows(), trial=bind(Reached, self._scratch | given))
+        return Record(self._rows(), bind(Reached, self._scratch | given))
 
     def _rows(self) -> Any:
         return bind(SparseRows, self.stored)

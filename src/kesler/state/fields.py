@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,8 @@ class Field:
     at_least : minimum of valid values, None for any.
     at_most : the axis whose length in use is the maximum of valid values, "" for any.
     index_into : the axis that the values are indices of, "" if they are not indices.
+    mixed : how the arrays of learners trained separately are combined: their "mean", weighted by
+        shares, their "sum", since all began alike, or the "largest" values.
     aligned : whether the rows, of float32, begin on cache lines.
     fill : the method of the owner that writes initial values other than 0, "" if there is none.
     """
@@ -58,6 +60,7 @@ class Field:
     at_least: float | None = None
     at_most: str = ""
     index_into: str = ""
+    mixed: Literal["mean", "sum", "largest"] = "sum"
     aligned: bool = False
     fill: str = ""
 
@@ -114,54 +117,67 @@ def declared_in(group: type) -> Mapping[str, Declared]:
 
 
 @cache
-def fields_of(group: type, prefix: str = "") -> Mapping[str, Field]:
-    """Return the stored fields of a record and of its nested records, by dotted names."""
-    found: dict[str, Field] = {}
+def flattened(group: type, prefix: str = "") -> Mapping[str, Field | Given | type]:
+    """Return the declarations of a record and of its nested records, by dotted names."""
+    found: dict[str, Declared] = {}
     for name, kind in declared_in(group).items():
-        if isinstance(kind, Field):
-            found[prefix + name] = kind
-        elif isinstance(kind, type) and hasattr(kind, "_fields"):
-            found |= fields_of(kind, f"{prefix}{name}.")
+        key = prefix + name
+        found |= flattened(kind, key + ".") if is_nested(kind) else {key: kind}
     return found
 
 
-def bind(group: type, values: Mapping[str, Any], prefix: str = "", **bound: Any) -> Any:
-    """Return the record that compiled code takes, made of arrays and settings by dotted names.
+def is_nested(kind: Any) -> bool:
+    """Return whether a declaration is the class of a nested record."""
+    return isinstance(kind, type) and hasattr(kind, "_fields")
 
-    An array of one record becomes this record. Numbers become int64 or float64, so that interpreted
-    code gives the same bits as compiled code. Nested records in `bound` are used unchanged.
+
+@cache
+def fields_of(group: type) -> Mapping[str, Field]:
+    """Return the stored fields of a record and of its nested records, by dotted names."""
+    return {name: kind for name, kind in flattened(group).items() if isinstance(kind, Field)}
+
+
+def converted(group: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings and computed arrays, by dotted names, with the types of compiled code.
+
+    Numbers become int64 or float64, so that interpreted code gives the same bits.
+    """
+    kinds, numbers = flattened(group), {int: np.int64, float: np.float64}
+    return {
+        name: np.ascontiguousarray(value, dtype=kind.dtype)
+        if isinstance(kind := kinds[name], Given)
+        else numbers[kind](value)  # type: ignore[index]
+        for name, value in values.items()
+    }
+
+
+def bind(group: type, values: Mapping[str, Any], prefix: str = "") -> Any:
+    """Return the record that compiled code takes, made of values by dotted names.
+
+    An array of one record becomes this record; a nested record may be among the values.
     """
     found = [
-        bound[name] if name in bound else convert(values, key)
-        for name, key, convert in _conversions(group, prefix)
+        bind(nested, values, key + ".")
+        if nested is not None and key not in values
+        else values[key][0]
+        if is_record
+        else values[key]
+        for key, nested, is_record in _lines(group, prefix)
     ]
     return group(*found)
 
 
-Convert = Callable[[Mapping[str, Any], str], Any]
-
-
 @cache
-def _conversions(group: type, prefix: str) -> tuple[tuple[str, str, Convert], ...]:
-    """Return the name, the dotted name and the conversion of each line of a record."""
-    return tuple(
-        (name, prefix + name, _conversion(kind, f"{prefix}{name}."))
-        for name, kind in declared_in(group).items()
-    )
-
-
-def _conversion(kind: Declared, prefix: str) -> Convert:
-    if isinstance(kind, Field):
-        return (
-            (lambda values, key: values[key]) if kind.axes else lambda values, key: values[key][0]
+def _lines(group: type, prefix: str) -> list[tuple[str, type | None, bool]]:
+    """Return the dotted name of each entry, and how `bind` finds its value."""
+    return [
+        (
+            prefix + name,
+            kind if is_nested(kind) else None,  # type: ignore[misc]
+            isinstance(kind, Field) and not kind.axes,
         )
-    if isinstance(kind, Given):
-        dtype = kind.dtype
-        return lambda values, key: np.ascontiguousarray(values[key], dtype=dtype)
-    if kind in (int, float):
-        number = np.int64 if kind is int else np.float64
-        return lambda values, key: number(values[key])
-    return lambda values, key: bind(kind, values, prefix)
+        for name, kind in declared_in(group).items()
+    ]
 
 
 def array_of(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

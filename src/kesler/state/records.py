@@ -72,7 +72,9 @@ class TableWeights(NamedTuple):
     so far.
     """
 
-    values: Annotated[Any, Field(f4, ("row", "hypothesis"), aligned=True, fill="fill_weights")]
+    values: Annotated[
+        Any, Field(f4, ("row", "hypothesis"), aligned=True, fill="fill_weights", mixed="mean")
+    ]
     states: Annotated[Any, Field(f8, ("state", "row", "hypothesis"), when="n_states")]
     flat: Annotated[Any, Given(f4)]
     flat_states: Annotated[Any, Given(f8, 2)]
@@ -337,9 +339,12 @@ class Preconditioner(NamedTuple):
             aligned=True,
             when="preconditioner.has_evidence",
             at_least=0.0,
+            mixed="mean",
         ),
     ]
-    scales: Annotated[Any, Field(f4, ("row",), when="preconditioner.has_scales", at_least=0.0)]
+    scales: Annotated[
+        Any, Field(f4, ("row",), when="preconditioner.has_scales", at_least=0.0, mixed="largest")
+    ]
 
 
 class Preprocessing(NamedTuple):
@@ -378,7 +383,9 @@ class LearnerRecord(NamedTuple):
     algorithm: Algorithm
     preconditioner: Preconditioner
     preprocessing: Preprocessing
-    calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated")]
+    calibration: Annotated[
+        Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated", mixed="mean")
+    ]
     decay: Decay
 
 

@@ -126,9 +126,14 @@ class KernelArguments:
         self.arrays = arrays
         self.address: Any = arrays
         if not config.DISABLE_JIT:
-            self._place = np.empty(_n_words(arrays), dtype=np.int64)
+            if write_arguments not in _N_WORDS:
+                _N_WORDS[write_arguments] = _n_words(arrays)
+            self._place = np.empty(_N_WORDS[write_arguments], dtype=np.int64)
             self.address = self._place.ctypes.data
             write_arguments(arrays, self.address)
+
+
+_N_WORDS: dict[Any, int] = {}  # of the one type of record that each kernel writes
 
 
 def _n_words(arrays: Any) -> int:
