@@ -159,7 +159,7 @@ def test_every_name_is_saved_and_loaded(name, tmp_path):
         (lambda: ALGORITHMS["wma"](alpha=1.0), "alpha must be a finite number above 1"),
         (lambda: threshold_algorithm(n_states=9)(lambda z: None), "from 0 to 4"),
         (lambda: threshold_algorithm()(len), "plain Python function"),
-        (lambda: LinearMax("romma").fit([[1.0]] * 2, [0, 1], [1.0, 2.0]), "knows no weights"),
+        (lambda: LinearMax("romma").fit([[1.0]] * 2, [0, 1], [1.0, 2.0]), "ignores sample weights"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, part):

@@ -603,8 +603,8 @@ def fitted(**options: Any) -> OnlineClassifier:
 
 
 REFUSED_BY_LEARNERS: dict[str, tuple[Any, str]] = {
-    "no ratings": (lambda m: m.partial_fit(np.eye(2), ["a", "b"]), "the rows bring no ratings"),
-    "an event without": (lambda m: m.learn_one([1.0, 2.0], "a"), "the rows bring no ratings"),
+    "no ratings": (lambda m: m.partial_fit(np.eye(2), ["a", "b"]), "the rows have no ratings"),
+    "an event without": (lambda m: m.learn_one([1.0, 2.0], "a"), "the rows have no ratings"),
     "an array of three dimensions": (
         lambda m: m.partial_fit(ONES, ["a", "b"]),
         "does not say which classes its columns rate",

@@ -1,4 +1,4 @@
-"""The learner: where hypotheses, maps, rule and classes meet in one compiled trial."""
+"""The learner: hypotheses, maps, update rule and classes, combined in one compiled trial."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class Learner(LearnerState):
-    """One learner: its trials, and the memory that they move.
+    """A learner: its trials and the state that they update.
 
     Parameters
     ----------
-    parts, rule, classes, constant, answer, link, averaged, costs, preconditioner, new classes, \
-preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
+    parts, rule, classes, constant, answer, link, averaged, costs, preconditioner, \
+on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
 
     Raises
     ------
     KeslerError
-        If rule, link, preconditioner, average, costs, new classes and ordered hypotheses do not go
-        together; the sentence says why.
+        If the rule, link, preconditioner, average, costs, `on_new_class` and hypotheses are
+        incompatible; the message says why.
 
     Notes
     -----
-    Threads: kernels run without Python's lock, and each learns or predicts alone, so that one
-    thread may predict while another learns.
+    Threads: compiled code runs without Python's lock. A lock of the learner admits one call at a
+    time, so that one thread may predict while another learns.
     """
 
     def __post_init__(self) -> None:
@@ -90,25 +90,25 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         scores: npt.NDArray[np.float32] = NO_SCORES,
         probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Run one trial a row; return the class number predicted in each, and those of the labels.
+        """Run one trial per row; return the predicted class numbers, and those of the labels.
 
-        Either every row is learnt or, if a row or a label is refused, none.
+        If a row or a label is refused, no row is learnt.
 
         Parameters
         ----------
-        rows : the instances; of an event, the one, that of this learner.
-        labels : the labels that the answers name, one answer after the other.
-        weights : of the rows, above 0; None for 1.
-        answers : makes the answers of the numbers of these labels.
-        scores : of shape (n_rows, n_classes) or (0, 0); is filled with the scores that each row
-            was given before its answer was given, of the classes known by then.
-        probabilities : of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2); is filled with the
-            probabilities, before the answer was given, of the class predicted and of the answer,
-            NaN if it was not known, and of each class known by then.
+        rows : the instances; an event must be the one of this learner.
+        labels : the labels of the targets, one target after the other.
+        weights : sample weights above 0; None for 1.
+        answers : function that makes the targets from the numbers of these labels.
+        scores : array of shape (n_rows, n_classes) or (0, 0) that receives the scores of the
+            classes known before each trial.
+        probabilities : array of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2) that receives
+            the probabilities before each trial: of the predicted class, of the target (NaN if it
+            was not known) and of each known class.
 
         Returns
         -------
-        Class numbers of shape (n_rows,), -1 where no class was known, and of shape (n_labels,).
+        Class numbers of shape (n_rows,), -1 if no class was known, and of shape (n_labels,).
         """
         self._require_weighable(weights)
         with self.lock:
@@ -127,7 +127,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         scores: npt.NDArray[np.float32],
         probabilities: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        codes, blocks = self._meet(rows, labels)
+        codes, blocks = self._encode(rows, labels)
         if self.averaged:
             self._forget_mean()
         encoded = encoded_targets_of(answers(codes), weights, self._class_capacity)
@@ -136,14 +136,14 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return task.arrays.predictions, codes
 
     def learn_event(self, label: Label) -> int | None:
-        """Learn this learner's event, under its lock, if that asks for nothing new.
+        """Learn the event of this learner from a known class; the lock must be held.
 
-        The short way of an answer that names one class: what `learn` does, without the steps of
-        Python that only classes not seen, and features for which there is no room, ask for.
+        This does what `learn` does, without the steps in Python that only new classes, and features
+        beyond the capacity, require.
 
         Returns
         -------
-        The class number predicted, or None if nothing was learnt, since they do.
+        The predicted class number, or None if nothing was learnt because these steps are required.
         """
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
@@ -157,21 +157,21 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return int(task.arrays.predictions[0])
 
     def _run(self, task: Any) -> None:
-        """Run the trials, for whose classes, groups and features there is room."""
+        """Run trials; the capacity suffices for their classes, groups and features."""
         self._kernels.learn(self._kernel_arguments.address, task.address)
-        # Trials stop where there is no room for entries.
+        # Trials stop when the capacity for entries is exhausted.
         while self.sparse is not None and self.sparse.n_done < len(task.arrays.predictions):
             task = task_of_rows(task, slice(self.sparse.n_done, None))
             self.sparse.reserve_as_asked()
             self._bind()
             self._kernels.learn(self._kernel_arguments.address, task.address)
 
-    def _meet(
+    def _encode(
         self, rows: Rows | RowBuffer, labels: Sequence[Label]
     ) -> tuple[npt.NDArray[np.int32], Any]:
-        """Make room for rows and labels; return the labels' numbers, and rows as kernels take them.
+        """Provide capacity; return the numbers of the labels, and the rows for compiled code.
 
-        Labels are not kept if they, or what the rows say of classes, are refused.
+        If the labels or the ratings of the rows are refused, the labels are not stored.
         """
         n_before = len(self.classes)
         codes = self.classes.known(labels)
@@ -197,7 +197,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return codes, blocks
 
     def _blocks(self, rows: Rows | RowBuffer) -> Any:
-        """Return rows as the kernels take them, with ratings for the classes seen by now."""
+        """Return rows as compiled code takes them, with ratings of the classes seen so far."""
         if isinstance(rows, RowBuffer):
             return rows.rows
         ratings = rows.ratings
@@ -222,19 +222,19 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         squared_lengths: npt.NDArray[np.float64],
         exponent: float = 2.0,
     ) -> npt.NDArray[np.float64]:
-        """Go through trials of classes that have been seen without moving; return their margins.
+        """Run trials of known classes without updates; return their margins.
 
         Parameters
         ----------
         rows, labels, answers : as in `learn`.
-        squared_lengths : of shape (2,); is raised to the largest squared length of a view, and of
-            the difference of two views that an answer compares.
-        exponent : of the norm in which such differences are measured.
+        squared_lengths : array of shape (2,) that receives the largest squared length of a view,
+            and of the difference of two views that a target compares, if larger than its values.
+        exponent : exponent of the norm of these differences.
 
         Returns
         -------
-        How far the scores of the worst pair of classes in each row are apart the right way,
-        infinite where the answer compares none; shape (n_rows,).
+        The smallest difference of scores that a target of each row demands, infinite if it compares
+        no classes; shape (n_rows,).
         """
         from kesler.compiled.trial.measures import measure
 
@@ -256,31 +256,31 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return margins
 
     def recompute(self) -> None:
-        """Compute anew what maps read of statistics that were put together from parts."""
+        """Recompute the values that maps read from statistics, after these were mixed."""
         if self.n_pooled:
             from kesler.compiled.trial.recompute import recompute
 
             recompute(self._record)
 
     def rewind(self) -> None:
-        """Forget what was seen, but not what was learnt: the same rows are then new once more."""
+        """Reset the counts and statistics of rows, but not what was learnt from them."""
         for name, array in self.stored.items():
             if name == "counts" or name.startswith(("statistics.", "preprocessing.")):
                 array[:] = np.zeros(1, array.dtype)[0]
 
     def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
-        """Return the class number of highest score of each row, changing nothing."""
+        """Return the number of the class of highest score of each row."""
         return self._predict(rows, NO_SCORES)
 
     def scores(self, rows: Rows | Event) -> npt.NDArray[np.float32]:
-        """Return the score of each known class, by number, shape (n_rows, n_classes)."""
+        """Return the scores of the known classes, shape (n_rows, n_classes)."""
         with self.lock:
             scores = np.empty((len(rows), self.n_known), dtype=np.float32)
             self._predict(rows, scores)
         return scores
 
     def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
-        """Return the probability of each known class, by number, shape (n_rows, n_classes)."""
+        """Return the probabilities of the known classes, shape (n_rows, n_classes)."""
         with self.lock:
             return probabilities(self.scores(rows), self.stored["calibration"])
 
@@ -306,9 +306,9 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return self._why_dense()
 
     def _prepare(self, rows: Rows | Event, *, unseen: int = MAX_FEATURES) -> Rows | RowBuffer:
-        """Return the rows as the kernels read them: zeros listed only where a map looks at them.
+        """Return rows with the constant feature; zeros are listed only if something reads them.
 
-        Features from number `unseen` on become that one, and sub-experts not seen likewise.
+        Features from number `unseen` on are replaced by it, and unseen sub-experts likewise.
         """
         if isinstance(rows, Event):
             return self._lay_out(rows, unseen)
@@ -325,44 +325,44 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return rows.without_zeros() if self._looks_at_zeros is None else rows
 
     def _lay_out(self, event: Event, unseen: int = MAX_FEATURES) -> RowBuffer:
-        """Return an event as the kernels read it, as `_prepare` returns rows."""
+        """Return the row buffer with an event, prepared as `_prepare` does for rows."""
         self._require_ratings(event)
         self._require_dense(event)
         self._row_buffer.put(event, unseen)
         return self._row_buffer
 
     def _require_dense(self, rows: Rows | Event) -> None:
-        """Raise if rows leave out zeros, and something looks at them."""
+        """Raise if rows do not list zeros and something reads them."""
         if self._looks_at_zeros is not None and not rows.dense:
             looking, other = self._looks_at_zeros
             raise KeslerError(
                 f"{looking}, so it cannot be used with sparse rows, whose zeros are not listed: "
-                f"give dense rows or choose another, {other} for instance"
+                f"pass dense rows or choose another, for example {other}"
             )
 
     def _require_weighable(self, weights: npt.NDArray[np.float64] | None) -> None:
-        """Raise if rows have weights that the rule would not notice."""
+        """Raise if rows have sample weights that the rule would ignore."""
         if self.rule.update is not None and weights is not None and not (weights == 1).all():
             raise KeslerError(
-                f"{self.rule!r} moves weights by itself and knows no weights of rows: leave "
+                f"{self.rule!r} computes its own updates and ignores sample weights: leave "
                 "sample_weight out, or choose a quasi-additive algorithm"
             )
 
     def _require_ratings(self, rows: Rows | Event) -> None:
-        """Raise unless rows bring ratings if, and only if, a part looks at them."""
+        """Raise unless rows have ratings exactly if a part reads them."""
         if rows.ratings is None and self.takes_ratings:
             raise KeslerError(
-                "this learner has sub-experts, but the rows bring no ratings: give "
+                "this learner has sub-experts, but the rows have no ratings: pass "
                 "kesler.Ratings, or mappings {label: ratings}, or choose other hypotheses"
             )
         if rows.ratings is not None and not self.takes_ratings:
             raise KeslerError(
-                "the rows bring ratings by sub-experts, but no part of this learner looks at them: "
+                "the rows have ratings by sub-experts, but no part of this learner reads them: "
                 "choose hypotheses='sub-experts', or add Shared(SubExperts()) to the list"
             )
 
     def _why_dense(self) -> tuple[str, str] | None:
-        """Return what looks at zeros, and what would not; None if nothing does."""
+        """Return what reads zeros, and an alternative that does not; None if nothing does."""
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
         if looking is not None:
             return f"the feature map {looking!r} is not zero at zero", "'frequency'"
@@ -372,23 +372,23 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
 
     @cached_property
     def _not_finite(self) -> npt.NDArray[np.int64]:
-        """The count of steps that were not taken: a view, since every event looks at it."""
+        """The count of skipped steps, a view because every event reads it."""
         return self.stored["counts"]["n_not_finite"]
 
     def _require_finite_steps(self) -> None:
         if self._not_finite[0]:
             self._not_finite[0] = 0
             raise KeslerError(
-                f"a step of the rule {self.rule!r}, a score, or what a feature map made of a row "
-                "was no number that float32 can hold; such steps were not taken: use a capped rule "
-                "such as pa1, rescale the features, or mend the map"
+                f"a step of the rule {self.rule!r}, a score or a value of a feature map was not a "
+                "number that float32 can hold, and the step was skipped: use a capped rule such as "
+                "pa1, rescale the features, or correct the map"
             )
 
     # ---- ranks ------------------------------------------------------------------------------
 
     @property
     def thresholds(self) -> npt.NDArray[np.float32] | None:
-        """Where one known rank ends and the next begins, in order; None without ordered parts."""
+        """The thresholds between the known ranks, in order; None without ordered parts."""
         ordered = [i for i, part in enumerate(self.parts) if isinstance(part, Ordered)]
         if not ordered:
             return None
@@ -405,7 +405,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
             return
         if self.answer != "rank":
             raise KeslerError(
-                "Ordered hypotheses need classes that have an order: use OnlineOrdinalClassifier, "
+                "Ordered hypotheses require ordered classes: use OnlineOrdinalClassifier, "
                 "or PerClass, Shared and Grouped hypotheses"
             )
         if not isinstance(self.link, Linear):
@@ -419,7 +419,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
                 "of the constant feature: give an intercept above 0"
             )
 
-    # ---- binding to the kernels -------------------------------------------------------------
+    # ---- records for compiled code ----------------------------------------------------------
 
     @cached_property
     def _kernels(self) -> ModuleType:
@@ -434,12 +434,12 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
 
     @cached_property
     def _record(self) -> Any:
-        """All that trials read and move, as the kernels take it."""
+        """The record that compiled code reads and updates."""
         values = self.stored | self._settings | self._described_parts()
         return bind(LearnerRecord, values | self._described_weights())
 
     def _described_weights(self) -> dict[str, Any]:
-        """Return the record of the weights, or what a table lacks to be one."""
+        """Return the record of the weights, or the computed arrays that complete a table."""
         if self.sparse is not None:
             return {"weights": self.sparse.bound()}
         weights, states = self.stored["weights.values"], self.stored["weights.states"]
@@ -453,7 +453,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
-        """What follows from what the learner is made of alone, by the names of its record."""
+        """The settings of the record, which depend on the parameters of the learner only."""
         shrinkage, floor, pseudo_rows = self._smoothing
         half_life = self.half_life
         settings = {
@@ -498,7 +498,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         }
 
     def _described_geometry(self) -> dict[str, Any]:
-        """Return how weights follow from what is learnt, and rows from what is given."""
+        """Return the settings of the link, the preconditioner and the preprocessing."""
         from kesler.compiled.weights.preconditioners import rate_address
 
         kind, unit, evidence_rule = self.preconditioner.codes
@@ -522,7 +522,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
 
     @cached_property
     def _reader(self) -> Any:
-        """What predicts: the learner itself or, with an average, the mean of its weights."""
+        """The record for predictions: with an average, that of the mean weights."""
         if not self.averaged:
             return self._record
         values, states = self.weights, self.stored["weights.states"]
@@ -553,7 +553,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return link_address(self.link.geometry, custom=False)
 
     def _describe_part(self, i: int) -> list[int]:
-        """Return kind, map (its address or what stands for none), statistic, column and columns."""
+        """Return the kind, the address of the map or its code, the statistic, offset and width."""
         from kesler.compiled.trial.records import GIVEN, ITSELF
         from kesler.compiled.views.maps import map_address
 
@@ -566,7 +566,7 @@ preprocessing, half_life : as in :class:`~kesler.learner.state.LearnerState`.
         return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
 
     def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return where each class's groups begin in one list, for each part, and that list."""
+        """Return the start of the groups of each class in one list, for each part, and the list."""
         starts = np.zeros((len(self.parts), self._class_capacity + 1), dtype=np.int64)
         members: list[int] = []
         for i, classes in enumerate(self.memberships):

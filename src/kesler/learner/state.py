@@ -1,4 +1,4 @@
-"""The state: all that a learner stores, its capacity, and what of it a model file holds."""
+"""The state of a learner: its arrays, their capacity, and their form in a model file."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from kesler.state.fields import (
 from kesler.state.records import LearnerRecord
 
 LINEAR = Linear()
-# What is kept of each class, as in `kesler.compiled.trial.records`; the last is what float32 rounds
-# off the sums of the means.
+# The statistics of each class, numbered as in `kesler.compiled.trial.records`; the last holds the
+# rounding errors of the sums of the means in float32.
 _GAUSSIAN = ("centre", "sharpness", "height")
 STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
-# Tables of weights are kept whole up to so many bytes, or if so large a part is not 0.
+# A dense table of weights may have this many bytes, or more if this share of it is not 0.
 LARGEST_TABLE = 1 << 29
 FULL_TABLE = 1 / 8
-# Constraints of two classes each: those that rules with sparse rows are handed.
+# The constraints of two classes that rules may ask for if weights are in sparse rows.
 TWO_CLASSES = ("predicted", "worst", "rival")
-# Modules, addresses, what is lent, and the lock.
+# Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
     *("_kernels", "_record", "_kernel_arguments", "_reader", "_reader_arguments", "_row_buffer"),
     *("event", "lock", "_not_finite", "_settings"),
@@ -61,29 +61,28 @@ class LearnerState(Counted):
 
     Parameters
     ----------
-    parts : the hypotheses, whose scores add up.
-    rule : how far to move.
+    parts : the parts of the hypotheses, whose scores are added.
+    rule : the update rule.
     classes : the classes known from the start.
-    constant : the value of a feature that every row is given before its own, 0 for none; its
-        weights are the intercepts.
-    answer : what an answer is, and so what it compares.
-    link : the geometry in which the rule moves.
-    averaged : whether predictions are made by the mean of the weights after each trial.
-    costs : what confusions cost, None for 1 each.
-    preconditioner : one step size for each weight.
-    on_new_class : what the first instance of a class does; see
-    :data:`kesler.learner.classes.OnNewClass`.
-    preprocessing : what is done to rows before their trials, None for nothing.
-    half_life : after how many rows what was learnt counts half, None for never.
+    constant : the value of a constant feature that precedes the features of every row, 0 for none;
+        its weights are the intercepts.
+    answer : the kind of target.
+    link : how weights follow from the accumulated updates.
+    averaged : whether predictions use the mean of the weights after each trial.
+    costs : the cost of each confusion, None for 1.
+    preconditioner : the step size of each weight.
+    on_new_class : what happens at the first instance of a class; see
+        :data:`kesler.learner.classes.OnNewClass`.
+    preprocessing : the preprocessing of rows, None for none.
+    half_life : the number of rows after which a row has half of its weight, None for no decay.
 
     Notes
     -----
-    4 bytes for each feature and hypothesis, or some 12 for each weight that is not 0 where that is
-    far less (:mod:`kesler.learner.weights`); 8 more with a link or an average, 4 more with a
-    preconditioner that is not Euclidean, and 4 for each feature, class and statistic kept (one for
-    every kind that a map asks for; 28 for moments), and up to 16 for each feature if rows are
-    conditioned. Room for classes and features doubles when it is full, so that growing costs O(1)
-    amortised.
+    Memory: 4 bytes for each feature and hypothesis, or about 12 for each weight that is not 0 where
+    that is much less (:mod:`kesler.learner.weights`); 8 more with a link or an average; 4 more with
+    a preconditioner other than the Euclidean; 4 for each feature, class and statistic that a map
+    requires (28 for moments); up to 16 for each feature with preprocessing. The capacity for
+    classes and features doubles when it is exhausted, so that growth costs O(1) amortised.
     """
 
     has_weights: ClassVar[bool] = True
@@ -125,28 +124,28 @@ class LearnerState(Counted):
         self._begin()
 
     def _begin(self) -> None:
-        """Write the initial numbers that follow from the link and from memory of its own."""
+        """Write the initial values that follow from the link and from shared hypotheses."""
         if self._scale_code:
             self._scale_number[:] = self._ask_link(SCALE)
         self.stored["link.n_hypotheses"][:] = [
             isinstance(part, Shared) for part in self.parts[: len(self.stored["link.n_hypotheses"])]
         ]
 
-    # ---- what has been seen -----------------------------------------------------------------
+    # ---- properties -------------------------------------------------------------------------
 
     @property
     def counts(self) -> npt.NDArray[Any]:
-        """What has been counted, as one record; see :data:`kesler.state.records.COUNTS`."""
+        """The counts, an array of one record; see :data:`kesler.state.records.COUNTS`."""
         return self.stored["counts"]
 
     @property
     def weights(self) -> npt.NDArray[np.float32]:
-        """The table of weights, with the room that it has."""
+        """The table of weights, of the length of its capacity."""
         return self.stored["weights.values"]
 
     @property
     def n_named_features(self) -> int:
-        """Features but the constant one."""
+        """Number of features without the constant one."""
         return max(0, self.n_features - bool(self.constant))
 
     @property
@@ -155,27 +154,27 @@ class LearnerState(Counted):
 
     @property
     def scale(self) -> float:
-        """What weights are to be multiplied by: 1 unless they fade, or link or algorithm say so."""
+        """The factor of all weights: 1 without decay, a scaled link or a scaled algorithm."""
         if self._scale_code:
             return float(self._scale_number[0])
         return 1.0 / float(self.stored["decay.row"]["weight"][0])
 
     @property
     def _scale_number(self) -> npt.NDArray[np.float64]:
-        """The scale of the weights, an array of one, of a link or of the rule itself."""
+        """The scale that the link or the algorithm stores, an array of one number."""
         if self.rule.update is not None:
             return self.stored["algorithm.numbers"][:1]
         return self.stored["link.scale"]["value"]
 
     @property
     def n_weights(self) -> int:
-        """How many weights the features, sub-experts and classes seen so far have."""
+        """Number of weights of the features, sub-experts and classes seen so far."""
         return sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
 
     def hypothesis_weights(self) -> list[Any]:
         """Return the weights of each part, of shape (n_features, n_hypotheses).
 
-        As views, or as a sparse matrix where they stand in sparse rows.
+        They are views, or a sparse matrix if the weights are in sparse rows.
         """
         if self.sparse is not None:
             return [self.sparse.matrix(self.n_features, self._width(0))]
@@ -183,13 +182,13 @@ class LearnerState(Counted):
 
     @property
     def _scale_code(self) -> int:
-        """Where the scale of the weights comes from: nowhere, the link, or the rule itself."""
+        """Which part scales the weights: 0 for none, 1 for the link, 2 for the algorithm."""
         return 2 if self.rule.update is not None else int(self.link.normalised)
 
     # ---- groups -----------------------------------------------------------------------------
 
     def join_group(self, label: Label, group: Hashable) -> None:
-        """Let a class that has been seen take part in one more group of every grouped part."""
+        """Add a class that has been seen to one more group of every grouped part."""
         code = self.classes.code(label) if label in self.classes else None
         if code is None:
             raise KeslerError(
@@ -209,12 +208,12 @@ class LearnerState(Counted):
                     seen = self.stored["link.n_hypotheses"]
                     seen[i] = max(seen[i], column + 1)
             if self.link.normalised:
-                self.stored["link.scale"]["is_stale"] = 1  # the next trial computes its sum anew
+                self.stored["link.scale"]["is_stale"] = 1  # the next trial recomputes it
             self.reserve(len(self.classes), self.n_features)
             self._bind()
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
-        """Raise what learning these labels would raise, a group function's errors too."""
+        """Raise the errors that learning these labels would raise, those of groups included."""
         self.classes.require_admissible(labels)
         grouped = [part for part in self.parts if isinstance(part, Grouped)]
         new = [plain(label) for label in dict.fromkeys(labels) if label not in self.classes]
@@ -225,7 +224,7 @@ class LearnerState(Counted):
             self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
 
     def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
-        """Return for each grouped part the groups of the classes from number `n_before` on."""
+        """Return the groups of the classes from number `n_before` on, for each grouped part."""
         new = self.classes.since(n_before)
         return [
             (i, [part.groups_of(label) for label in new])
@@ -234,7 +233,7 @@ class LearnerState(Counted):
         ]
 
     def _join(self, joined: list[tuple[int, list[list[Hashable]]]]) -> None:
-        """Give new classes their groups."""
+        """Add new classes to their groups."""
         for i, groups_by_class in joined:
             columns, members = self.groups[i], self.memberships[i]
             for groups in groups_by_class:
@@ -244,18 +243,18 @@ class LearnerState(Counted):
             self._bind()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what holds only in this process."""
+        """Return the attributes without those that are valid in this process only."""
         return {k: v for k, v in vars(self).items() if k not in _OF_THIS_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the arrays as our own: they may come as a read-only memory map."""
+        """Copy the arrays, which may be a read-only memory map."""
         vars(self).update(state, lock=RLock())
         self.stored = {name: array.copy() for name, array in self.stored.items()}
         if self.sparse is not None:
             self.sparse.own()
 
     def _place_ranks(self) -> None:
-        """Tell the kernels how all labels are ordered, and which of them are known."""
+        """Write the order of all labels, and which of them are known, for compiled code."""
         if not self.has_order:
             return
         places, order, positions = (
@@ -267,16 +266,16 @@ class LearnerState(Counted):
         order[: len(known)] = known
         positions[known] = np.arange(len(known))
 
-    # ---- room -------------------------------------------------------------------------------
+    # ---- capacity ---------------------------------------------------------------------------
 
     def reserve(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
-        """Make room for so many classes, features, sub-experts and the groups there are.
+        """Provide capacity for classes, features and sub-experts, and for the present groups.
 
-        Features and sub-experts are rows of one table, since each part has columns of its own. One
-        row of either kind stays unused: it stands for all that have not been seen, whose weight is
-        the one that all begin with (Mesterharm 2001, Section 6.1).
+        Features and sub-experts are rows of one table, since each part has its own columns. One row
+        of either kind is never used: it represents all that have not been seen, with the initial
+        weights (Mesterharm 2001, Section 6.1).
         """
-        times = 2.0 if self.sparse is None else 1.25  # rows of the table take most of the memory
+        times = 2.0 if self.sparse is None else 1.25  # dense rows take most of the memory
         n_places = n_classes + self.n_virtual + self._n_beside
         class_capacity = enlarged(self._class_capacity, n_places, times)
         feature_capacity = enlarged(
@@ -301,7 +300,7 @@ class LearnerState(Counted):
         self._bind()
 
     def _has_capacity(self, n_classes: int, n_features: int) -> bool:
-        """Whether there is room for so many classes and features, and for one that is not seen."""
+        """Return whether the capacity suffices, also for one feature that has not been seen."""
         n_places = n_classes + self.n_virtual + self._n_beside
         return n_places <= self._class_capacity and n_features < self._feature_capacity
 
@@ -314,7 +313,7 @@ class LearnerState(Counted):
     def _allocate(
         self, class_capacity: int, feature_capacity: int, group_capacity: list[int]
     ) -> None:
-        """Make empty arrays, all or none; zeros take no memory before they are written."""
+        """Allocate new arrays, all or none; zeros take no memory before they are written."""
         offsets, width = columns_of(self.parts, class_capacity, group_capacity)
         lengths = self._lengths(class_capacity, feature_capacity, whole_lines(width))
         fields = {n: f for n, f in self._fields.items() if f.axes or n not in self.stored}
@@ -333,13 +332,13 @@ class LearnerState(Counted):
         self._bind()
 
     def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
-        """Make room for hypotheses that do not stand in the table of weights."""
+        """Provide capacity for hypotheses that are not in the table of weights."""
         if self.sparse is not None:
             self.sparse.reserve(feature_capacity, class_capacity)
 
     @property
     def _fields(self) -> dict[str, Field]:
-        """What is stored, by name: without weights, where these do not stand in a table."""
+        """The stored fields by name; without weights if these are not in a table."""
         fields = fields_of(LearnerRecord)
         if self.has_table:
             return dict(fields)
@@ -347,11 +346,11 @@ class LearnerState(Counted):
 
     @property
     def has_table(self) -> bool:
-        """Whether weights stand in a table."""
+        """Whether weights are in a dense table."""
         return self.has_weights and self.sparse is None
 
     def _lengths(self, n_classes: int, n_features: int, width: int) -> dict[str, int]:
-        """Return the length of each axis for so many classes, features and columns."""
+        """Return the length of each axis for this many classes, features and columns."""
         return {
             **{"class": n_classes, "feature": n_features, "row": n_features, "hypothesis": width},
             "margin": n_classes if self.costs else 1,
@@ -370,9 +369,10 @@ class LearnerState(Counted):
         return {**lengths, "row": self._n_used}
 
     def _views(self, *, whole: bool) -> Arrays:
-        """Return what is stored, by name: all, or what a model file holds, cut to what is in use.
+        """Return the stored arrays by name: whole, or the part in use that a model file holds.
 
-        Columns of the table of weights come part by part: where each begins hangs on the room.
+        The columns of each part of a table are separate, since their offsets depend on the
+        capacity.
         """
         found: Arrays = {}
         in_use = {} if whole else self._in_use
@@ -390,7 +390,7 @@ class LearnerState(Counted):
         return found
 
     def _put(self, arrays: Arrays) -> None:
-        """Copy what `_views` returned to where it belongs by now."""
+        """Copy arrays returned by `_views` to their present places."""
         for name, array in arrays.items():
             field, target = self._field_of(name), self._target_of(name)
             if field.axes:
@@ -404,14 +404,14 @@ class LearnerState(Counted):
         return fields[name] if name in fields else fields[name.rpartition(".")[0]]
 
     def _target_of(self, name: str) -> npt.NDArray[Any]:
-        """Return the array that a name stands for, columns of the table from those of its part."""
+        """Return the array of this name; of a table, the columns from those of the part on."""
         if name in self.stored:
             return self.stored[name]
         table, _, part = name.rpartition(".")
         return self.stored[table][..., self._offsets[int(part)] :]
 
     def fill_weights(self, weights: npt.NDArray[np.float32]) -> None:
-        """Write the weights that there are before the first trial."""
+        """Write the initial weights."""
         begin_at = self._ask_link(WEIGHT)
         if begin_at:
             weights[:] = begin_at
@@ -424,13 +424,13 @@ class LearnerState(Counted):
         margins[:] = self.rule.margin
 
     def _begins_at_zero(self, field: Field) -> bool:
-        """Whether an array that is filled is filled with zeros."""
+        """Return whether the initial values of a field with `fill` are zeros."""
         begun = any(isinstance(part, Shared) and part.begins_at for part in self.parts)
         return "hypothesis" in field.axes and not begun and self._ask_link(WEIGHT) == 0
 
     @property
     def may_be_sparse(self) -> bool:
-        """Whether weights may stand in sparse rows: trials move two classes, over x itself."""
+        """Whether weights may be in sparse rows: trials update two classes, over x itself."""
         rule = self.rule.for_hypotheses(one_per_class=True)
         return (
             self.has_weights
@@ -448,7 +448,7 @@ class LearnerState(Counted):
         )
 
     def _choose_rows(self, feature_capacity: int, class_capacity: int) -> None:
-        """Keep weights in sparse rows from here on if a table for all would waste memory."""
+        """Move weights to sparse rows if a dense table would waste memory."""
         wide = 4 * feature_capacity * class_capacity > LARGEST_TABLE
         if self.sparse is None and wide and self.may_be_sparse:
             table = self.weights[:, : self._width(0)]
@@ -467,18 +467,18 @@ class LearnerState(Counted):
         self.__dict__.pop("_kernels", None)
 
     def _require_linear_beginning(self) -> None:
-        """Raise if weights begin at a value where there are none, or a link or algorithm says."""
+        """Raise if `begins_at` is used with a link or an algorithm, which sets initial weights."""
         begun = [part for part in self.parts if isinstance(part, Shared) and part.begins_at]
         if not begun:
             return
         if not isinstance(self.link, Linear):
             raise KeslerError(
-                f"{begun[0]!r}: under {self.link!r} all weights begin where the link says; leave "
+                f"{begun[0]!r}: {self.link!r} sets all initial weights: leave "
                 "begins_at out, or choose the linear link"
             )
         if self.rule.update is not None:
             raise KeslerError(
-                f"{begun[0]!r}: the weights of {self.rule!r} begin where the algorithm says; leave "
+                f"{begun[0]!r}: {self.rule!r} sets all initial weights: leave "
                 "begins_at out, or choose an update rule"
             )
 
@@ -512,21 +512,21 @@ class LearnerState(Counted):
 
     @property
     def n_pooled(self) -> int:
-        """How many numbers are kept of each feature over all rows, as far as a map looks at it."""
+        """Number of statistics of each feature over all rows that the maps require."""
         return 6 if self.has_moments else int("contrast" in self.statistics)
 
     @property
     def n_virtual(self) -> int:
-        """How many classes have weights, but no instance yet."""
+        """Number of virtual classes, which have weights but no instances."""
         return int(self.on_new_class == "inherit")
 
     @property
     def n_states(self) -> int:
-        """How many numbers are kept beside each weight."""
+        """Number of additional values stored for each weight."""
         return max(self.rule.n_states, int(self.averaged or not isinstance(self.link, Linear)))
 
     def _ask_link(self, task: int) -> float:
-        """Return the weight or the scale of a sum of 0."""
+        """Return the weight, or the scale, that the link gives to a sum of 0."""
         if isinstance(self.link, Linear):
             return 1.0 if task == SCALE else self.rule.begins_at
         if isinstance(self.link, CustomLink):
@@ -536,27 +536,27 @@ class LearnerState(Counted):
 
     @property
     def _columns(self) -> list[slice]:
-        """Where the hypotheses of each part are."""
+        """The columns of the hypotheses of each part."""
         return [slice(start, start + self._width(i)) for i, start in enumerate(self._offsets)]
 
     def _width(self, i: int) -> int:
-        """Return how many hypotheses part i has by now."""
+        """Return the number of hypotheses of part i."""
         n_classes = min(len(self.classes) + self.n_virtual, self._class_capacity - self._n_beside)
         n_groups = min(len(self.groups[i]), self._group_capacity[i])
         return n_columns(self.parts[i], n_classes, n_groups)
 
     @property
     def _n_used(self) -> int:
-        """How many rows of the table of weights are in use."""
+        """Number of rows of the table of weights in use."""
         return max(self.n_features, self.n_sub_experts)
 
     def _height(self, i: int) -> int:
-        """Return how many weights each hypothesis of part i has by now."""
+        """Return the number of weights of each hypothesis of part i."""
         given = isinstance(self.parts[i].feature_map, SubExperts)
         return self.n_sub_experts if given else self.n_features
 
     def _bind(self) -> None:
-        """Forget the tuple that the kernels were given: arrays have changed."""
+        """Discard the records for compiled code, since arrays have changed."""
         self.__dict__.pop("_record", None)
         self.__dict__.pop("_kernel_arguments", None)
         self._forget_mean()
@@ -568,14 +568,14 @@ class LearnerState(Counted):
     # ---- saving -----------------------------------------------------------------------------
 
     def arrays(self) -> Arrays:
-        """Return all that was learnt, cut to what is in use, as a model file keeps it."""
+        """Return the part of the arrays that is in use, which a model file stores."""
         with self.lock:
             found = {name: array_of(array) for name, array in self._views(whole=False).items()}
             found |= self._other_arrays()
             return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
     def _other_arrays(self) -> Arrays:
-        """Return the hypotheses that do not stand in the table of weights."""
+        """Return the arrays of hypotheses that are not in the table of weights."""
         return {} if self.sparse is None else self.sparse.arrays(self.n_features, self._width(0))
 
     def restore(
@@ -586,15 +586,15 @@ class LearnerState(Counted):
         groups: list[dict[Hashable, int]],
         memberships: list[list[list[int]]],
     ) -> None:
-        """Take over what `arrays` returned, with the groups; the classes must be there already.
+        """Restore what `arrays` returned, and the groups; the classes must be known already.
 
         Raises
         ------
         KeslerError
-            If an array is missing, of another type or shape, or holds what it must not.
+            If an array is missing, has another dtype or shape, or holds invalid values.
         """
         self.groups, self.memberships = groups, memberships
-        if self._put_record("link.scale", arrays):  # weights begin where it says
+        if self._put_record("link.scale", arrays):  # initial weights depend on it
             self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
         if is_sparse(arrays):
             self._keep_sparsely(self.weights, self._feature_capacity, self._class_capacity)
@@ -608,7 +608,7 @@ class LearnerState(Counted):
         self._bind()
 
     def _put_record(self, name: str, arrays: Arrays) -> bool:
-        """Take over one record of a file, if it is there and belongs to this learner."""
+        """Restore one record of a file if the file and this learner have it."""
         field = self._fields[name]
         if name not in arrays or not field.exists(self):
             return False
@@ -617,7 +617,7 @@ class LearnerState(Counted):
         return True
 
     def _checked(self, arrays: Arrays) -> Arrays:
-        """Return the arrays of a file that are stored here, each as its field has it."""
+        """Return the arrays of a file that belong to the stored fields, after validation."""
         if not 0 <= self.n_known <= len(self.classes):
             raise damaged(f"counts name {self.n_known} classes, of {len(self.classes)} labels")
         found, in_use = {}, self._in_use
@@ -627,12 +627,12 @@ class LearnerState(Counted):
         return found
 
     def _restore_others(self, arrays: Arrays) -> None:
-        """Take over the hypotheses that do not stand in the table of weights."""
+        """Restore hypotheses that are not in the table of weights."""
         if self.sparse is not None:
             self.sparse.restore(arrays, self.n_features, self._width(0))
 
     def _list_features(self) -> None:
-        """List the features that new classes inherit weights of: all, in whatever order."""
+        """List all features, whose weights new classes inherit; their order is not stored."""
         n = self._n_used if self.n_virtual else 0
         if n:
             self.stored["weights.lists"]["n_listed"] = n
@@ -643,7 +643,7 @@ class LearnerState(Counted):
 def copy(source: npt.NDArray[Any], target: npt.NDArray[Any], *, starts_at_zero: bool) -> None:
     """Copy an array to the beginning of a larger one.
 
-    Where that holds 0, memory that only rows of zeros would fill stays untouched.
+    If the larger one is all 0, memory that would only receive rows of zeros is not touched.
     """
     if starts_at_zero and source.ndim > 1 and target.itemsize in (4, 8):
         from kesler.compiled.weights.copies import copy_filled
@@ -655,24 +655,21 @@ def copy(source: npt.NDArray[Any], target: npt.NDArray[Any], *, starts_at_zero: 
 
 
 def layers_of(statistic: str) -> tuple[str, ...]:
-    """Return the statistics that are kept where a map asks for one, its own first."""
+    """Return the statistics stored for a map that requires this one, which comes first."""
     if statistic == "moments":
         return _GAUSSIAN
     return ("mean", "rounded off") if statistic == "mean" else (statistic,)
 
 
 def _smoothing(maps: Sequence[FeatureMap]) -> list[float]:
-    """Return how variances and counts of classes are smoothed: what is read of them is kept once.
-
-    In the order of the numbers of `kesler.compiled.trial.records`.
-    """
+    """Return the shrinkage and floor of variances, and the pseudo-rows of counts, of all maps."""
     variances = {(m.shrinkage, m.floor) for m in maps if isinstance(m, GaussianRatio)}
     pseudo = {getattr(m, "smoothing", 0.0) for m in maps if m.statistic == "contrast"}
     if len(variances) > 1 or len(pseudo) > 1:
         raise KeslerError(
-            "the hypotheses have maps of different shrinkage, floor or smoothing, but what is kept "
-            "of classes is smoothed in one way: give all GaussianRatio, and all maps of contrasts, "
-            "the same"
+            "the maps of the hypotheses differ in shrinkage, floor or smoothing, but their "
+            "statistics are stored once: give all GaussianRatio, and all maps of contrasts, the "
+            "same values"
         )
     shrinkage, floor = variances.pop() if variances else (0.0, 0.0)
     return [shrinkage, floor, pseudo.pop() if pseudo else 0.0]
