@@ -71,7 +71,7 @@ class Operands(NamedTuple):
 KEPT = types.NamedTuple((FLOAT_STACK, FLOAT_TABLE, FLOAT_TABLE, DOUBLE_TABLE), Kept)
 OPERANDS = types.NamedTuple((FLOAT_TABLE, FLOATS, FLOATS, DOUBLES), Operands)
 
-# task, indices, values, kept, layer, k, parameters, operands
+# task, indices, values, stored, layer, k, parameters, operands
 MAP = types.void(INT, INDICES, FLOATS, KEPT, INT, INT, FLOATS, OPERANDS)
 call_map = by_address(MAP)
 

@@ -401,7 +401,7 @@ def walked_norm(learner, part, indices, values, j, scratch, solver):
 
 @inlined
 def add_pair(j, n_moved, solver):
-    """Set coefficients 1 and -1 for the classes of pair j; the rest has no weights."""
+    """Add 1 and -1 to the coefficients of the classes of pair j; the rest has no weights."""
     if solver.better[j] != THE_REST:
         n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
     if solver.worse[j] != THE_REST:

@@ -343,10 +343,10 @@ def dense_score(learner, indices, values, k, scratch, scores):
 @always_inlined
 def dense_finite(learner, scores, k):
     """Return whether every score is finite."""
-    odd = 0
+    not_finite = 0
     for r in range(k):
-        odd |= not abs(scores[r]) < np.inf  # no early exit, so that LLVM vectorises the loop
-    return odd == 0
+        not_finite |= not abs(scores[r]) < np.inf  # no early exit: the loop vectorises
+    return not_finite == 0
 
 
 @always_inlined

@@ -157,13 +157,13 @@ def list_reached(learner, k):
 @always_inlined
 def sparse_finite(learner, scores, k):
     """Return whether every score is finite."""
-    n, odd = learner.weights.trial.reach.n_reached, False
+    n, not_finite = learner.weights.trial.reach.n_reached, False
     if n == ALL:
         for r in range(k):
-            odd |= not abs(scores[r]) < np.inf
+            not_finite |= not abs(scores[r]) < np.inf
     for i in range(n):
-        odd |= not abs(scores[learner.weights.trial.reached[i]]) < np.inf
-    return not odd
+        not_finite |= not abs(scores[learner.weights.trial.reached[i]]) < np.inf
+    return not not_finite
 
 
 @always_inlined
