@@ -33,10 +33,10 @@ from numba import njit
 
 from kesler.data.rows import Rows
 from kesler.hypotheses import PerClass
-from kesler.learner.calibration import uncalibrated
 from kesler.learner.classes import ClassTable
 from kesler.learner.learner import Learner
 from kesler.state.capacity import aligned_zeros
+from kesler.state.records import UNCALIBRATED
 from kesler.updates import PassiveAggressive
 from racing import Laps, Race, command_line, table, timed
 from text_stream import make_text_stream
@@ -114,7 +114,7 @@ def prepare_ours(problem: Problem) -> Pass:
 
 def prepare_theirs(library: Any, problem: Problem, *, calibrates: bool) -> Pass:
     """Return the same in C++."""
-    calibration = uncalibrated() if calibrates else None
+    calibration = np.array(UNCALIBRATED) if calibrates else None
     rows, predictions = problem.rows, np.empty(len(problem.rows), dtype=np.int32)
     weights = aligned_zeros(rows.n_features + 1, problem.width)
     scores = np.zeros(problem.width, dtype=np.float32)

@@ -23,7 +23,7 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.updates.perceptron import Perceptron
 from kesler.state.capacity import whole_lines
-from kesler.state.fields import bind
+from kesler.state.fields import bind, converted
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -225,20 +225,18 @@ class FrozenHypotheses:
         stored = self.statistics
         described = zip(*map(self._describe_part, range(len(self.parts))), strict=True)
         names = ("kind", "map", "statistic", "offset", "width")
-        return bind(
-            self._kernels.Joint,
-            {f"parts.{name}": column for name, column in zip(names, described, strict=True)}
-            | {
-                "parts.map_parameters": [_parameters(part) for part in self.parts],
-                "parts.member_starts": starts,
-                "parts.members": members,
-                "statistics.sums": _by_lines(stored.layers),
-                "statistics.totals": _own(stored.totals, np.float32),
-                "statistics.divisors": _by_lines(stored.divisors),
-                "statistics.pooled": _own(stored.pooled),
-                "common": [coupling_of([classes]) for classes in self.members],
-            },
-        )
+        values = {
+            **{f"parts.{name}": column for name, column in zip(names, described, strict=True)},
+            "parts.map_parameters": [_parameters(part) for part in self.parts],
+            "parts.member_starts": starts,
+            "parts.members": members,
+            "statistics.sums": _by_lines(stored.layers),
+            "statistics.totals": _own(stored.totals, np.float32),
+            "statistics.divisors": _by_lines(stored.divisors),
+            "statistics.pooled": _own(stored.pooled),
+            "common": [coupling_of([classes]) for classes in self.members],
+        }
+        return bind(self._kernels.Joint, converted(self._kernels.Joint, values))
 
     def _describe_part(self, i: int) -> list[int]:
         """Return kind, map (its address or what stands for none), statistic, column and columns."""
