@@ -202,7 +202,7 @@ def test_what_is_not_there_or_cannot_be_written_is_a_sentence(capsys, tmp_path):
     rows = write_svmlight(tmp_path / "rows.svm", 20)
     refused(kesler(capsys, "share", tmp_path / "none.csv"), "does not exist")
     refused(kesler(capsys, "share", rows, "--valid", tmp_path / "none.svm"), "does not exist")
-    refused(kesler(capsys, "share", rows, "--export", tmp_path / "model"), "let it end in .py")
+    refused(kesler(capsys, "share", rows, "--export", tmp_path / "model"), "use .py")
     refused(kesler(capsys, "share", rows, "--export", "/no/folder/m.c"), "cannot be written")
     refused(kesler(capsys, "share", rows, "--plot", tmp_path / "path.doc"), "use .png")
     refused(kesler(capsys, "share", rows, "--json", rows), "same file as INPUT")

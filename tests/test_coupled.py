@@ -385,9 +385,9 @@ def test_auto_sigma_is_a_share_of_the_median_distance():
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        ([Ordered()], "Ordered hypotheses are learnt online"),
-        ([Shared(SubExperts())], "what sub-experts say of each example"),
-        ([Shared(Frequency(), begins_at=1.0)], "does not depend on where weights begin"),
+        ([Ordered()], "Ordered hypotheses can be learned online"),
+        ([Shared(SubExperts())], "scores of sub-experts"),
+        ([Shared(Frequency(), begins_at=1.0)], "does not depend on the initial weights"),
     ],
 )
 def test_hypotheses_without_a_batch_problem_are_refused(parts, sentence):
@@ -409,8 +409,8 @@ def test_sparse_rows_meet_no_map_that_looks_at_zeros():
         ({"margins": np.ones((4, 4))}, "0 between a class and itself"),
         ({"margins": np.eye(4) - 1}, "margins must be finite"),
         ({"tol": 0}, "tol=0 must be a finite number above 0"),
-        ({"max_iter": 0}, "whole number from 1 on"),
-        ({"max_iter": 1.5}, "whole number from 1 on"),
+        ({"max_iter": 0}, "whole number, 1 or more"),
+        ({"max_iter": 1.5}, "whole number, 1 or more"),
     ],
 )
 def test_numbers_out_of_range_are_refused(settings, sentence):
@@ -532,7 +532,7 @@ def test_rows_of_weight_0_are_not_looked_at():
     [
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),
         ({"hypotheses": "hybrid", "feature_map": "squares"}, "squares"),
-        ({"hypotheses": [Shared(SubExperts())]}, "what sub-experts say"),
+        ({"hypotheses": [Shared(SubExperts())]}, "scores of sub-experts"),
         ({"hypotheses": "hybrid", "feature_map": "distance"}, "not zero at zero"),
     ],
 )
@@ -546,7 +546,7 @@ def test_hypotheses_that_cannot_be_learnt_are_refused(estimator, settings, sente
 
 def test_what_kernels_and_weights_do_not_go_with_is_refused():
     X, y = make_data()
-    with pytest.raises(KeslerError, match="has a feature map, which batch learners do not take"):
+    with pytest.raises(KeslerError, match="has a feature map, which batch learners do not support"):
         CrammerSingerClassifier(hypotheses="hybrid", kernel="rbf").fit(X, y)
     with pytest.raises(KeslerError, match="kernel='cosine' is not known"):
         CrammerSingerClassifier(kernel="cosine").fit(X, y)

@@ -443,7 +443,7 @@ def test_it_is_cloned_and_pickled():
         ({"max_iter": 1.5}, "max_iter=1.5 must be"),
         ({"order": "sorted"}, 'order=\'sorted\' must be "random" or "cyclic"'),
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),
-        ({"costs": {(0, 9): 2.0}}, "costs name the label 9, which no row has"),
+        ({"costs": {(0, 9): 2.0}}, "costs contain the label 9, which no row has"),
         ({"costs": {(0, 1): -2.0}}, "a cost must be a finite number, 0 or more"),
         ({"class_weight": {0: 0, 1: 0, 2: 0}}, "no row has a weight above 0"),
         ({"class_weight": {0: -1.0}}, "its class -1: weights must be 0 or more"),
@@ -458,11 +458,11 @@ def test_parameters_out_of_range_are_refused(parameters, sentence):
 @pytest.mark.parametrize(
     ("X", "y", "weights", "sentence"),
     [
-        ([[1.0], [2.0]], [1, 1], None, "y holds one class, 1:"),
+        ([[1.0], [2.0]], [1, 1], None, "y has one class only, 1:"),
         ([[1.0], [np.nan]], [0, 1], None, "NaN"),
         ([[1.0], [np.inf]], [0, 1], None, "infinity"),
-        ([[1.0], [2.0]], [0, 1], [1, -2], "row 1 weighs -2 .* must be 0 or more"),
-        ([[1.0], [1e200]], [0, 1], None, "row 1 is too long"),
+        ([[1.0], [2.0]], [0, 1], [1, -2], "row 1 has weight -2 .* must be 0 or more"),
+        ([[1.0], [1e200]], [0, 1], None, "squared length of row 1 overflows"),
         ([[1.0], [2.0]], [0.5, 1.25], None, "Unknown label type"),
         ([[1.0], [2.0]], [0, 1, 1], None, "inconsistent numbers of samples"),
     ],

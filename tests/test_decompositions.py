@@ -572,7 +572,7 @@ def test_bad_rows_are_refused_in_a_sentence_and_change_nothing(subject):
 def test_learners_that_lack_something_are_refused_in_a_sentence(subject):
     X, y = clusters(3, 30)
     for estimator in (LogisticRegression, "logistic", object()):
-        with pytest.raises(KeslerError, match="is no binary learner"):
+        with pytest.raises(KeslerError, match="is not a binary learner"):
             made(ESTIMATORS[0], None).set_params(estimator=estimator).fit(X, y)
     with pytest.raises(KeslerError, match=r"KNeighborsClassifier\.fit takes no sample_weight"):
         made(subject, KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(30))
@@ -599,9 +599,9 @@ BAD_CODES = [
     ([[1, -1], [-1, 1]], r"the code has the shape \(2, 2\).*each of the 3 classes"),
     ([1, -1, 1], r"the code has the shape \(3,\)"),
     (np.empty((3, 0)), r"the code has the shape \(3, 0\)"),
-    ([[1, 2], [0, 1], [-1, 1]], "other values than -1, 0 and 1"),
+    ([[1, 2], [0, 1], [-1, 1]], "values other than -1, 0 and 1"),
     ([["a"], ["b"], ["c"]], "must be a name or a table"),
-    ("hamming", "code='hamming' is not known"),
+    ("hamming", "code='hamming' is unknown"),
 ]
 
 
@@ -613,14 +613,14 @@ def test_bad_codes_are_refused_in_a_sentence(code, sentence):
 
 
 BAD_SETTINGS = [
-    ({"n_bits": 4}, "more than the 3 different bits"),
-    ({"n_bits": 1}, "none of n_codes=100 random codes of n_bits=1 tells all 3 classes apart"),
+    ({"n_bits": 4}, "more than the 3 distinct bits"),
+    ({"n_bits": 1}, "none of n_codes=100 random codes of n_bits=1 distinguishes all 3 classes"),
     ({"n_bits": 0}, "n_bits=0 must be an integer of 1 or more"),
     ({"n_bits": 2.0}, "n_bits=2.0 must be"),
     ({"n_codes": 0}, "n_codes=0 must be"),
-    ({"n_bits": 3, "code": "hadamard"}, "n_bits=3 is for codes that are drawn at random"),
-    ({"decoding": "soft"}, "decoding='soft' is not known: choose one of 'loss', 'hamming'"),
-    ({"loss": "squared"}, "loss='squared' is not known"),
+    ({"n_bits": 3, "code": "hadamard"}, "n_bits=3 applies to random codes only"),
+    ({"decoding": "soft"}, "decoding='soft' is unknown: choose one of 'loss', 'hamming'"),
+    ({"loss": "squared"}, "loss='squared' is unknown"),
 ]
 
 
@@ -645,10 +645,10 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     assert model.classes_.tolist() == y.tolist()
     with pytest.raises(KeslerError, match="differs from those of the 2 classes seen so far"):
         ErrorCorrectingCode(SGD, n_bits=1).partial_fit(X, y)
-    with pytest.raises(KeslerError, match="decoding='swiss' is not known"):
+    with pytest.raises(KeslerError, match="decoding='swiss' is unknown"):
         OneVsOne(decoding="swiss").fit(X, y)
     model = OneVsOne(LinearDiscriminantAnalysis(solver="lsqr")).fit(*clusters(3, 30))
-    with pytest.raises(KeslerError, match="decoding='swiss' is not known"):
+    with pytest.raises(KeslerError, match="decoding='swiss' is unknown"):
         model.set_params(decoding="swiss").predict(clusters(3, 30)[0])
 
 

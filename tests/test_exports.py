@@ -486,13 +486,13 @@ def test_an_unfitted_model_is_refused(suffix, tmp_path):
 
 def test_a_dictionary_that_tells_no_steps_is_refused(tmp_path):
     model = model_of([Column(0)], X, dictionary_=Silent([Column(0)]))
-    with pytest.raises(KeslerError, match=r"Silent does not say .* step\(candidate\)"):
+    with pytest.raises(KeslerError, match=r"Silent does not define .* step\(candidate\)"):
         export(model, tmp_path / "model.c")
 
 
 def test_a_step_of_ones_own_is_refused(tmp_path):
     model = model_of([Column(0)], X, dictionary_=Listed([Own()]))
-    with pytest.raises(KeslerError, match="Own is a step of your own"):
+    with pytest.raises(KeslerError, match="Own is a custom step"):
         export(model, tmp_path / "model.c")
 
 
@@ -505,12 +505,12 @@ def test_labels_that_no_file_holds_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "name, options, sentence",
     [
-        ("model.java", {}, r"let it end in .py, .c or .onnx"),
-        ("model", {}, r"let it end in"),
+        ("model.java", {}, r"is not a format of exports: use .py, .c or .onnx"),
+        ("model", {}, r"is not a format of exports"),
         ("model.c", {"precision": "half"}, "choose 'double' or 'single'"),
         ("model.py", {"precision": "single"}, "double precision"),
         ("model.py", {"name": "m"}, "leave precision and name out"),
-        ("model.onnx", {"header": True}, "goes with .c"),
+        ("model.onnx", {"header": True}, "applies to .c only"),
         ("none/model.c", {}, "cannot be written"),
     ],
 )

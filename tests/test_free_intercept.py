@@ -200,7 +200,7 @@ def test_too_few_passes_are_told():
 @pytest.mark.parametrize("settings", [{"hypotheses": "hybrid"}, {"kernel": "rbf"}])
 def test_free_intercepts_of_other_hypotheses_are_refused(settings):
     X, y = blobs(6)
-    with pytest.raises(KeslerError, match="intercept that is not regularised is for"):
+    with pytest.raises(KeslerError, match="regularise_intercept=False needs"):
         free(**settings).fit(X, y)
     with pytest.raises(KeslerError, match='start is for hypotheses="multi"'):
         CrammerSingerClassifier(**settings).fit(X, y, start=CrammerSingerClassifier().fit(X, y))
@@ -293,7 +293,7 @@ def test_starts_that_give_nothing_are_refused():
         with pytest.raises(KeslerError, match="start=dict has no decision_function"):
             estimator().fit(X, y, start={})
         partial = OnlineClassifier("multi", preprocessing=None).fit(X[y < 2], y[y < 2])
-        with pytest.raises(KeslerError, match="start does not know the class 2"):
+        with pytest.raises(KeslerError, match="start has not seen the class 2"):
             estimator().fit(X, y, start=partial)
     with pytest.raises(KeslerError, match="not linear in the rows"):
         SoftmaxClassifier().fit(X, y, start=OnlineClassifier("single").fit(X, y))

@@ -275,7 +275,7 @@ def test_parameters_out_of_range_are_refused(parameters, sentence):
 @pytest.mark.parametrize(
     ("X", "y", "weights", "sentence"),
     [
-        ([[1.0], [2.0]], ["a", "a"], None, "y holds one class only, 'a'"),
+        ([[1.0], [2.0]], ["a", "a"], None, "y has one class only, 'a'"),
         ([[1.0], [2.0]], [0, 1], [0, 0], "non-zero|every sample_weight"),
         ([[1.0], [1.0]], [0, 1], None, "every feature is constant"),
         ([[1.0], [np.nan]], [0, 1], None, "NaN"),

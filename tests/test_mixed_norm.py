@@ -439,9 +439,9 @@ def test_clones_and_pickles():
         ({"alpha": np.nan}, "alpha=nan must be"),
         ({"tol": 0.0}, "tol=0.0 must be"),
         ({"max_iter": 0}, "max_iter=0 must be a whole number, 1 or more"),
-        ({"norm": "1-1"}, "norm='1-1' is not known: use 'inf-1' or '2-1'"),
-        ({"loss": "hinge"}, "loss='hinge' is not known"),
-        ({"dictionary": "stars"}, "dictionary='stars' is not known"),
+        ({"norm": "1-1"}, "norm='1-1' is unknown: use 'inf-1' or '2-1'"),
+        ({"loss": "hinge"}, "loss='hinge' is unknown"),
+        ({"dictionary": "stars"}, "dictionary='stars' is unknown"),
         ({"dictionary": Couples()}, "candidate 0 of Couples is a group of 2 columns"),
     ],
 )
@@ -453,7 +453,7 @@ def test_parameters_out_of_range_are_refused(parameters, sentence):
 @pytest.mark.parametrize(
     ("X", "y", "weights", "sentence"),
     [
-        ([[1.0], [2.0]], ["a", "a"], None, "y holds one class only, 'a'"),
+        ([[1.0], [2.0]], ["a", "a"], None, "y has one class only, 'a'"),
         ([[1.0], [2.0]], [0, 1], [0, 0], "non-zero|every sample_weight"),
         ([[1.0], [2.0]], [0, 1], [1, 0], "class 1 has no row of weight above 0"),
         ([[1.0], [2.0]], [0, 1], [1, -1], "[Nn]egative"),
@@ -472,7 +472,7 @@ def test_rows_that_cannot_be_learnt_are_refused(X, y, weights, sentence):
         ([[1.0], [2.0]], {"alphas": 1}, "alphas=1 must be a whole number, 2 or more"),
         ([[1.0], [2.0]], {"alphas": [0.1, 0.0]}, "an alpha of alphas=0.0 must be"),
         ([[1.0], [2.0]], {"eps": 1}, "eps=1 must be above 0 and below 1"),
-        ([[1.0], [1.0]], {}, "no candidate tells the classes apart"),
+        ([[1.0], [1.0]], {}, "no candidate distinguishes the classes"),
     ],
 )
 def test_paths_out_of_range_are_refused(X, settings, sentence):

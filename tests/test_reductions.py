@@ -307,11 +307,11 @@ def test_what_would_take_too_much_memory_is_refused_in_a_sentence():
     [
         (lambda: KeslerReduction(LogisticRegression()).fit(X, Y), "fit_intercept=False"),
         (lambda: KeslerReduction(DecisionTreeClassifier()).fit(X, Y), "needs a linear"),
-        (lambda: KeslerReduction(LogisticRegression).fit(X, Y), "no binary learner"),
+        (lambda: KeslerReduction(LogisticRegression).fit(X, Y), "not a binary learner"),
         (lambda: KeslerReduction().fit(X, [1] * 100), "one class or none"),
         (lambda: KeslerReduction().fit(X, Y[:-1]), "inconsistent numbers"),
         (lambda: KeslerReduction().fit(X * np.nan, Y), "NaN"),
-        (lambda: KeslerReduction().fit(X[:2], [[1, 2], [1, 2]]), "names all labels"),
+        (lambda: KeslerReduction().fit(X[:2], [[1, 2], [1, 2]]), "contains all labels"),
         (lambda: KeslerReduction().fit(X[:1], np.array([[1, 2]])), "fewer than two pairs"),
         (lambda: KeslerReduction(n_passes=0).fit(X, Y), "n_passes=0"),
         (lambda: KeslerReduction(max_memory="1 GB").fit(X, Y), "max_memory='1 GB'"),
@@ -639,7 +639,7 @@ def test_learners_without_scores_will_do(estimator):
         (OneAgainstSome(LogisticRegression()), "has no partial_fit"),
         (OneAgainstSome(SGD, n_candidates=0), "n_candidates=0"),
         (OneAgainstSome(SGD, n_passes="all"), "n_passes='all'"),
-        (FilterTree("svm"), "no binary learner"),
+        (FilterTree("svm"), "not a binary learner"),
     ],
 )
 def test_what_makes_no_sense_is_refused(model, part):

@@ -312,8 +312,8 @@ def test_features_of_any_moderate_size_are_solved():
         ({"tol": 0}, "tol=0 must be"),
         ({"max_iter": 0}, "max_iter=0 must be"),
         ({"max_iter": 1.5}, "max_iter=1.5 must be"),
-        ({"loss": "hinge"}, "loss='hinge' is not known: use 'softmax' or 'margin-softmax'"),
-        ({"penalty": "l1"}, "penalty='l1' is not known"),
+        ({"loss": "hinge"}, "loss='hinge' is unknown: use 'softmax' or 'margin-softmax'"),
+        ({"penalty": "l1"}, "penalty='l1' is unknown"),
         ({"hypotheses": "nothing"}, "nothing"),
     ],
 )

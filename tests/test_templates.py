@@ -141,9 +141,9 @@ def test_blank_and_constant_images_answer_nothing():
         ({"n_patches": 0}, "n_patches is 0"),
         ({"n_masks": 0}, "n_masks is 0"),
         ({"mask_width": 0}, "mask_width=0 must be a number above 0"),
-        ({"fading": -1}, "fading=-1 must be a number from 0"),
-        ({"store": "int4"}, "store='int4' is not known"),
-        ({"n_patches": 10**6}, "1000000 patches of 2x2 cannot be told apart"),
+        ({"fading": -1}, "fading=-1 must be a number, 0 or more"),
+        ({"store": "int4"}, "store='int4' is unknown"),
+        ({"n_patches": 10**6}, "1000000 clusters of patches of 2x2 cannot be found"),
     ],
 )
 def test_what_makes_no_templates_is_refused(changes, message):
@@ -159,7 +159,7 @@ def test_blank_images_have_no_patches():
 def test_sparse_and_nan_rows_are_refused():
     from scipy import sparse
 
-    with pytest.raises(KeslerError, match="templates are not made of sparse rows"):
+    with pytest.raises(KeslerError, match="templates do not support sparse rows"):
         some_templates().fit(sparse.csr_array(images()))
     X = images()
     X[3, 4] = np.nan

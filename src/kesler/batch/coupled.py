@@ -1,7 +1,4 @@
-"""The multiclass support vector machine over any hypotheses, or over a Mercer kernel.
-
-Solved in the dual.
-"""
+"""Dual solvers of the multiclass support vector machine over hypotheses or a Mercer kernel."""
 
 from __future__ import annotations
 
@@ -21,18 +18,18 @@ from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.kernels.rbf import RBF
 
 MOST_SWEEPS = 20
-"""Sweeps before examples that were left out are looked at again."""
+"""Number of sweeps before inactive examples are visited again."""
 
 
 @dataclass(frozen=True, eq=False)
 class CoupledOptimum(DualSolution):
-    """What the solver of the coupled dual found.
+    """The solution of `solve_coupled`.
 
     Parameters
     ----------
     weights : float64 array of shape `design.hypotheses.shape`
     duals : float64 array of shape (n_rows, n_classes)
-        Rows sum to 0; `weights` is the design's adjoint of them.
+        Each row sums to 0; `weights` is the design's adjoint of the duals.
     """
 
     weights: Array
@@ -62,43 +59,44 @@ def solve_coupled(
         \max_\alpha -\tfrac{1}{2} \|W\|^2 - \sum_{i, r} \alpha_i^r \delta(y_i, r) \quad
         \text{s.t. } \sum_r \alpha_i^r = 0, \; \alpha_i^r \le C_i [r = y_i]
 
-    one example after the other. Each one's own problem, a quadratic program over
-    the classes, is solved by pairwise steps; examples in a corner of their set that lead by more
-    than the worst violation of the sweep before are left out until the others are solved, for 20
-    sweeps at most.
+    by block coordinate ascent. The sub-problem of one example, a quadratic program over the
+    classes, is solved by pairwise steps. Examples at a corner of their feasible set whose lead
+    exceeds the worst violation of the previous sweep become inactive until the others are solved,
+    for 20 sweeps at most.
 
     Parameters
     ----------
     design : JointDesign
-        The rows, through hypotheses.
+        The joint features of the rows.
     codes : int64 array of shape (n_rows,)
-        Right classes.
+        The right class of each row.
     caps : array of shape (n_rows,)
-        C of each row, 0 or more. Larger values: fewer training errors, larger weights.
+        C of each row, 0 or more. Larger values give fewer training errors and larger weights.
     margins : array of shape (n_classes, n_classes)
-        What a right class asks of each other, delta; 0 on the diagonal, 0 or more elsewhere.
+        The required margins delta(y, r) by which class y must lead class r; 0 on the diagonal, 0 or
+        more elsewhere.
     tol : float above 0
-        Of the duality gap, relative to the primal objective. Larger values end sooner.
-    max_iter : int from 1 on
-        Most sweeps.
+        Tolerance of the duality gap, relative to the primal objective. Larger values stop earlier.
+    max_iter : int, 1 or more
+        Maximum number of sweeps.
     shuffle : callable
-        Puts the numbers of rows in the order of a sweep: `Generator.permutation`, or `np.sort`.
+        Orders the row numbers of a sweep: `Generator.permutation`, or `np.sort`.
     duals : array of shape (n_rows, n_classes) or None
-        Where to begin, within the constraints; None begins with zeros.
+        Feasible initial duals; None starts from zeros.
 
     Returns
     -------
-    Weights, duals, and how good they are.
+    Weights, duals and objectives.
 
     Raises
     ------
     KeslerError
-        If a number is out of its range.
+        If a parameter is out of its range.
 
     Notes
     -----
-    A visit costs O(nnz n_classes) and as much again for each of the few classes that move. Memory:
-    that of the design, 8 bytes for each row and class and 8 for each feature and hypothesis.
+    A visit costs O(nnz n_classes), and as much again for each of the few classes that change.
+    Memory is that of the design, 8 bytes per row and class and 8 per feature and hypothesis.
 
     References
     ----------
@@ -110,7 +108,7 @@ def solve_coupled(
     search = _Search(design, codes, caps, margins, duals)
     found, left, threshold = search.measured(0, tol), MOST_SWEEPS, np.inf
     if found.converged and duals is not None:
-        return found  # a sweep may raise the primal objective, though never lower the dual one
+        return found  # a sweep never lowers the dual objective, but may raise the primal one
     for n in range(1, max_iter + 1):
         threshold, gap = search.sweep(shuffle(search.active), threshold)
         left -= 1
@@ -124,7 +122,7 @@ def solve_coupled(
 
 
 class _Search:
-    """Weights and duals on their way to the optimum."""
+    """The state of the coordinate ascent: weights, duals and active examples."""
 
     def __init__(
         self,
@@ -146,11 +144,11 @@ class _Search:
 
     @property
     def active(self) -> Codes:
-        """The examples that are still visited."""
+        """The numbers of the active examples."""
         return np.flatnonzero(self.is_active)
 
     def sweep(self, order: Codes, threshold: float) -> tuple[float, float]:
-        """Visit examples; return the worst violation and the gap that they had."""
+        """Visit examples; return their worst violation and their gap before the updates."""
         found = np.empty(2)
         self.kernels.sweep(
             *(self.joint, self.rows, order, self.codes, self.caps, self.margins),
@@ -159,7 +157,7 @@ class _Search:
         return float(found[0]), float(found[1])
 
     def measured(self, n_passes: int, tol: float) -> CoupledOptimum:
-        """Return how good the duals are, the weights computed anew from them."""
+        """Return the objectives of the duals, with weights recomputed from them."""
         self.weights, sums = self.design.adjoint(self.duals), np.empty(2)
         self.kernels.sum_losses(
             *(self.joint, self.rows, self.codes, self.caps, self.margins),
@@ -172,20 +170,20 @@ class _Search:
 
 
 MOST_ROWS = 16_384
-"""Rows whose inner products fit in a table of 2 GiB."""
-BLOCK = 1024  # rows that are compared with all supports at a time
-SAMPLE = 1000  # rows among which "auto" looks at distances
+"""Number of rows whose inner products fit into a table of 2 GiB."""
+BLOCK = 1024  # rows per block of kernel evaluations
+SAMPLE = 1000  # rows from which sigma="auto" estimates distances
 
 
 @dataclass(frozen=True, eq=False)
 class KernelOptimum(DualSolution):
-    """What the solver of the kernel dual found.
+    """The solution of `solve_kernel_dual`.
 
     Parameters
     ----------
     duals : float64 array of shape (n_rows, n_classes)
     supports : int64 array of shape (n_supports,)
-        The rows whose duals are not 0.
+        The rows with nonzero duals.
     coefficients : float64 array of shape (n_supports, n_classes)
         The score of class r is the sum over supports of K(x, x_j) coefficients[j, r].
     """
@@ -217,27 +215,27 @@ def solve_kernel_dual(
     Parameters
     ----------
     table : array of shape (n_rows, n_rows)
-        K of each two rows, from `kernel_table`.
+        K of each pair of rows, from `kernel_table`.
     coupling : array of shape (n_classes, n_classes)
-        M, how many hypotheses two classes have in common; see
-        :func:`~kesler.batch.frozen.coupling_of`. The identity is one hypothesis for each class.
+        M, the number of hypotheses that two classes share; see
+        :func:`~kesler.batch.frozen.coupling_of`. The identity is one hypothesis per class.
     codes, caps, margins, tol, max_iter, shuffle, duals : as in
         :func:`~kesler.batch.coupled.solve_coupled`.
 
     Returns
     -------
-    Duals, the rows that support the scores, and how good they are.
+    Duals, support rows with coefficients, and objectives.
 
     Raises
     ------
     KeslerError
-        If a number is out of its range.
+        If a parameter is out of its range.
 
     Notes
     -----
-    Scores of all rows are kept up, so that the gap is known after each sweep. A visit costs
-    O(n_classes), and O(n_rows) for each class that moves. Memory: 8 bytes for each two rows, 16 for
-    each row and class.
+    The scores of all rows are updated with the duals, so the gap is known after each sweep. A visit
+    costs O(n_classes), and O(n_rows) for each class that changes. Memory is 8 bytes per pair of
+    rows and 16 per row and class.
 
     References
     ----------
@@ -250,14 +248,14 @@ def solve_kernel_dual(
     is_warm = duals is not None
     duals = np.zeros((len(codes), len(margins))) if duals is None else duals.copy()
     scores, found = table @ duals @ coupling, np.empty(2)
-    # A sweep may raise the primal objective, though it never lowers the dual one.
+    # A sweep never lowers the dual objective, but may raise the primal one.
     n, is_solved = 0, is_warm and _is_solved(scores, duals, codes, caps, margins, tol)
     while n < max_iter and not is_solved:
         n += 1
         visited = shuffle(np.arange(len(codes)))
         sweep_gram(table, coupling, visited, codes, caps, margins, scores, duals, found)
         if _is_solved(scores, duals, codes, caps, margins, tol) or n == max_iter:
-            scores = table @ duals @ coupling  # without what rounding has added up
+            scores = table @ duals @ coupling  # without accumulated rounding errors
             is_solved = _is_solved(scores, duals, codes, caps, margins, tol)
     objective, dual = _objectives(scores, duals, codes, caps, margins)
     supports = np.flatnonzero(duals.any(axis=1))
@@ -282,37 +280,37 @@ def _is_solved(
 def _objectives(
     scores: Array, duals: Array, codes: Codes, caps: Array, margins: Array
 ) -> tuple[float, float]:
-    """Return the primal and the dual objective of duals and the scores that they lead to."""
-    asked, half = margins[codes], 0.5 * float(np.sum(duals * scores))
-    losses = (asked + scores).max(axis=1) - scores[np.arange(len(codes)), codes]
-    return half + float(caps @ losses), -half - float(np.sum(duals * asked))
+    """Return the primal and the dual objective of duals and their scores."""
+    required, half = margins[codes], 0.5 * float(np.sum(duals * scores))
+    losses = (required + scores).max(axis=1) - scores[np.arange(len(codes)), codes]
+    return half + float(caps @ losses), -half - float(np.sum(duals * required))
 
 
 # ---- inner products -----------------------------------------------------------------------------
 
 
 def require_tabulable(n_rows: int) -> None:
-    """Raise if a table of all pairs of so many rows would be too large."""
+    """Raise if a table of all pairs of rows would be too large."""
     if n_rows > MOST_ROWS:
         raise KeslerError(
-            f"{n_rows} rows over a kernel need a table of {8 * n_rows**2 / 2**30:.1f} GiB; at most "
-            f"{MOST_ROWS} are taken: train on fewer, leave the kernel out, or learn online, as "
-            "OnlineClassifier does with a budget"
+            f"a kernel on {n_rows} rows would need a table of {8 * n_rows**2 / 2**30:.1f} GiB, but "
+            f"{MOST_ROWS} rows are the maximum: train on fewer, leave the kernel out, or use "
+            "OnlineClassifier with a budget"
         )
 
 
 def kernel_table(kernel: MercerKernel, rows: Rows, others: Rows) -> Array:
-    """Return K(x_i, z_j), shape (len(rows), len(others)), computed a block of rows at a time.
+    """Return K(x_i, z_j), shape (len(rows), len(others)), computed in blocks of rows.
 
     Raises
     ------
     KeslerError
-        If the kernel is given whole vectors and rows are sparse.
+        If the kernel needs whole vectors and rows are sparse.
     """
     if kernel.of == "vectors" and not (rows.dense and others.dense):
         raise KeslerError(
             f"the kernel {kernel!r} is given whole vectors, so it cannot be used with sparse rows: "
-            "give dense rows, or one made by mercer_kernel(of='products')"
+            "give dense rows, or a kernel from mercer_kernel(of='products')"
         )
     table: Array = np.empty((len(rows), len(others)))
     for start in range(0, len(rows), BLOCK):
@@ -335,9 +333,9 @@ def _compare(kernel: MercerKernel, rows: Rows, others: Rows, out: Array) -> None
 
 
 def settled(kernel: MercerKernel, rows: Rows) -> MercerKernel:
-    """Return the kernel with sigma="auto" as a number, a share of the median squared distance.
+    """Replace sigma="auto" of a kernel by a share of the median squared distance between rows.
 
-    Of up to 1,000 rows, spread evenly; 1 if they are all the same.
+    The median is over up to 1,000 evenly spaced rows; sigma is 1 if they are all equal.
     """
     if not isinstance(kernel, RBF) or not kernel.share:
         return kernel
@@ -349,7 +347,7 @@ def settled(kernel: MercerKernel, rows: Rows) -> MercerKernel:
 
 
 def _distances(inner: Array, rows: Rows, others: Rows) -> Array:
-    """Return ||x - z||^2; rounding leaves none below 0."""
+    """Return ||x - z||^2, clipped at 0."""
     squares = [np.asarray(_matrix(each).power(2).sum(axis=1)) for each in (rows, others)]
     distances: Array = np.maximum(squares[0][:, None] + squares[1] - 2 * inner, 0.0)
     return distances

@@ -1,4 +1,4 @@
-"""CrammerSingerClassifier: the multiclass support vector machine, as a scikit-learn estimator."""
+"""CrammerSingerClassifier: the multiclass support vector machine."""
 
 from __future__ import annotations
 
@@ -53,78 +53,80 @@ Doubles = npt.NDArray[np.float64]
 
 
 class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
-    r"""The multiclass support vector machine of Crammer and Singer, one slack a row.
+    r"""The multiclass support vector machine of Crammer and Singer, with one slack per row.
 
     .. math::
         \min_W \tfrac12 \|W\|_F^2 + \sum_i C_i \max_r
         \left[ \delta(y_i, r) + \langle w_r - w_{y_i}, x_i \rangle \right], \quad
         \delta(y, y) = 0
 
-    solved to a duality gap: what is reported is never further from the optimum than that.
+    solved to a given duality gap, which bounds the distance of the objective from its optimum.
 
     Parameters
     ----------
     C : float > 0, default 1.0
-        What a unit of loss costs; :math:`C_i` is C times the weight of the row and of its class.
+        The cost of a unit of loss; :math:`C_i` is C times the weight of the row and of its class.
         Larger values fit the rows more closely and take longer.
     hypotheses : "multi", "single", "hybrid", part or list of parts, default "multi"
-        Which classes share which weights: one vector for each class, one for all over a feature
+        The weights that classes share: one vector per class, one for all classes over a feature
         map, both, or any list of :class:`~kesler.hypotheses.PerClass`,
         :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`.
     feature_map : "auto", name or map, default "auto"
-        The view of a row that the shared vector of "single" and "hybrid" has, as
-        :class:`~kesler.OnlineClassifier` takes it; "auto" is "frequency" for sparse rows and
-        "distance" for dense ones.
+        The feature map of the shared vector of "single" and "hybrid", as in
+        :class:`~kesler.OnlineClassifier`; "auto" is "frequency" for sparse rows and "distance" for
+        dense ones.
     kernel : "rbf", "polynomial", "linear", kernel or None, default None
-        A Mercer kernel of :mod:`kesler.kernels` or the user's own, in place of inner products of
-        rows; for hypotheses without feature maps. None is for weights.
+        A Mercer kernel from :mod:`kesler.kernels`, or a custom one, in place of inner products of
+        rows; for hypotheses without feature maps. None solves for weights.
     sigma : "auto" or float above 0, default "auto"
-        The variance of "rbf"; others don't look at it. Larger values: smoother boundaries. "auto"
-        is 0.04 times the median squared distance between training rows.
+        The variance of "rbf"; ignored by other kernels. Larger values give smoother boundaries.
+        "auto" is 0.04 times the median squared distance between training rows.
     delta : float, 0 or more, default 1.0
-        The margin that the right class must lead by. Larger values make larger weights.
+        The margin by which the right class must lead. Larger values give larger weights.
     costs : mapping {(right, wrong): cost}, callable or None, default None
-        What it costs to predict one class where another is right, 1 unless told: the margin is
-        delta times that. See :class:`~kesler.costs.Costs`.
+        The cost of predicting one class where another is right, 1 by default: the margin is delta
+        times the cost. See :class:`~kesler.costs.Costs`.
     class_weight : mapping {label: weight}, "balanced" or None, default None
-        Weights of classes, 0 or more, 1 unless told; "balanced" is n_rows / (n_classes * rows of
+        Weights of classes, 0 or more, 1 by default; "balanced" is n_rows / (n_classes * rows of
         the class).
     fit_intercept : bool, default True
-        Whether each class has a threshold: the weight of one more feature, the same in all rows.
+        Whether each class has an intercept: the weight of a constant feature.
     regularise_intercept : bool, default True
-        Whether thresholds are regularised as the other weights are. Without, they are as large as
-        the rows ask for, of sum 0, and the optimum does not change where all rows are moved alike;
-        it takes about twice as long. For "multi" without a kernel.
+        Whether intercepts are regularised like the other weights. If False, they are unrestricted
+        except for their sum, which is 0, and the optimum is invariant to a shift of all rows; this
+        takes about twice as long. False requires "multi" without a kernel.
     intercept_scaling : float > 0, default 1.0
-        The value of that feature. Larger values regularise the thresholds less and take longer;
-        where they are not regularised it is not looked at.
+        The value of the constant feature. Larger values regularise the intercepts less and take
+        longer; ignored if intercepts are not regularised.
     tol : float > 0, default 1e-3
         The relative duality gap, (primal - dual) / primal, at which to stop. Smaller values are
         more exact and take longer.
     max_iter : int, 1 or more, default 1000
-        How often each row is visited at most, in the mean.
+        Maximum number of visits per row, on average.
     order : "random" or "cyclic", default "random"
-        In which order a pass visits rows: a new random one each time, or that of the data.
+        The order in which a pass visits the rows: a new random order each time, or that of the
+        data.
     random_state : int, RandomState or None, default None
-        Where random orders come from; an int gives the same model each time.
+        Controls the random orders; an int gives reproducible models.
     warm_start : bool, default False
-        Whether `fit` begins with the dual variables of the last `fit` instead of weights 0, row by
-        row: of the same rows, or of rows that begin with the same. They are scaled to the new C
-        and weights; rows beyond, and those whose label is another, begin anew.
+        Whether `fit` starts from the dual variables of the last `fit` instead of weights 0. The
+        rows must be the same, possibly followed by further ones. Dual variables are scaled to the
+        new C and weights; those of new rows, and of rows with another label, start afresh.
 
     Attributes
     ----------
     coef_ : float64 array of shape (n_classes, n_features)
-        The weights; two classes have two rows, each the other's opposite if costs are symmetric.
+        The weights; two classes have two rows, which are negatives of each other if costs are
+        symmetric.
     intercept_ : float64 array of shape (n_classes,)
-        The thresholds; zeros without `fit_intercept`. Like `coef_`, of "multi" without a kernel
-        alone.
+        The intercepts; zeros without `fit_intercept`. Like `coef_`, only for "multi" without a
+        kernel.
     weights_ : list of arrays of shape (n_features, n_hypotheses)
-        Of other hypotheses: one array a part, the constant feature before all others.
+        For other hypotheses: one array per part, with the constant feature first.
     support_ : int64 array of shape (n_supports,)
-        With a kernel, the rows that scores are sums over.
+        With a kernel, the numbers of the support rows.
     dual_coef_ : float64 array of shape (n_supports, n_classes)
-        With a kernel, what each of them counts in the score of each class.
+        With a kernel, the coefficients of the support rows in the score of each class.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     objective_, dual_objective_ : float
@@ -132,7 +134,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     duality_gap_ : float
         Their difference, relative to the primal objective.
     n_iter_ : int
-        Visits of rows in numbers of rows, rounded up: most visits are of rows that still move.
+        Number of visits divided by the number of rows, rounded up; most visits are of rows whose
+        dual variables still change.
     converged_ : bool
         Whether `duality_gap_` is `tol` or less.
     n_features_in_, feature_names_in_
@@ -141,38 +144,37 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     Raises
     ------
     KeslerError
-        If a parameter is out of its range, a kernel meets a feature map or more than 16,384 rows,
-        sparse rows meet a map or a kernel that looks at zeros, there are fewer than two classes, or
-        no row weighs anything. What scikit-learn's validation refuses is a ValueError.
+        If a parameter is out of its range, a kernel is used with a feature map or more than 16,384
+        rows, sparse rows are used with a map or kernel that needs zeros, there are fewer than two
+        classes, or all weights are 0. scikit-learn's validation raises ValueError.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` came before `tol`.
+        If `max_iter` is reached before `tol`.
 
     Notes
     -----
-    Dual coordinate ascent: the sub-problem of one row is solved exactly, the projection of a vector
-    onto a simplex; passes over the rows that hold most of the duality gap alternate with passes
-    over all. Where a pass brings little more than the next, dual variables are given Nesterov's
-    momentum, and the weights are the mean of those after the passes so far, recent ones first;
-    else they are the last ones. They are stretched by the factor, close to 1, that suits the primal
-    objective best. A visit costs O(nnz k), and less where few classes move; memory while it learns
-    is 16 bytes for each weight and 16 for each row and class, of which `warm_start` keeps 8. Values
-    are taken as they come, float32 or float64; weights are float64. Dense rows of mostly zeros are
-    copied as sparse ones.
+    The solver is dual coordinate ascent. It solves the sub-problem of one row exactly, by
+    projecting a vector onto a simplex; passes over the rows with most of the duality gap alternate
+    with passes over all rows. If a pass gains little more than the next, the dual variables are
+    extrapolated with Nesterov's momentum, and the reported weights are an average over the passes
+    with more weight on recent ones; otherwise they are the last ones. The reported weights are
+    scaled by the factor, close to 1, that minimises the primal objective. A visit costs O(nnz k),
+    and less if few classes change. Fitting takes 16 bytes per weight and 16 per row and class, of
+    which `warm_start` keeps 8. Rows may be float32 or float64 without a copy; weights are float64.
+    Dense rows with mostly zeros are copied as sparse ones.
 
-    An intercept that is not regularised is found by proximal steps, each the regularised problem
-    with costs that the last intercept moved; the dual variables of a step are repaired, so that no
-    class gains mass, before the gap is taken.
+    Unregularised intercepts are found by proximal steps. Each solves the regularised problem with
+    costs shifted by the last intercepts; the dual variables of a step are then projected onto the
+    constraint that no class gains mass, to evaluate the gap.
 
-    Other hypotheses and kernels have solvers of their own, :mod:`kesler.batch.coupled` and
-    :mod:`kesler.batch.coupled`, in which the sub-problem of a row is solved by pairwise
-    steps; rows are then taken in float32. What maps know of classes is computed once, over the
-    training rows, as an online learner would have it after them. Over a map a visit costs
-    O(nnz k) evaluations of it; with a kernel memory is 8 bytes for each two rows.
+    Other hypotheses and kernels use the solvers of :mod:`kesler.batch.coupled`, which solve the
+    sub-problem of a row by pairwise steps; rows are converted to float32. The class statistics of
+    maps are computed once, by an online pass over the training rows. With a map, a visit costs
+    O(nnz k) evaluations of it; with a kernel, memory is 8 bytes per pair of rows.
 
-    `sample_weight` of a row is worth as many copies of it, up to `tol`.
+    A `sample_weight` of n is equivalent to n copies of the row, up to `tol`.
 
     References
     ----------
@@ -228,7 +230,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
-        """Solve the problem of these rows.
+        """Fit the model to training rows.
 
         Parameters
         ----------
@@ -237,11 +239,11 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,) or None, default None
             Weights of rows, 0 or more; they multiply C.
         start : fitted classifier or None, default None
-            A learner of the same classes to begin from, an :class:`~kesler.OnlineClassifier` or
-            any that has a `decision_function`. It holds no dual variables, so that only which rows
-            it is least sure of is taken from it, the likely support vectors. That spares a pass or
-            none: the first pass finds as much. For "multi" without a kernel; `warm_start` is then
-            not looked at.
+            A classifier of the same classes to start from: an :class:`~kesler.OnlineClassifier` or
+            any other with a `decision_function`. It has no dual variables, so it only determines
+            the likely support vectors: the rows with its smallest margins. This saves at most one
+            pass, since the first pass finds as much. For "multi" without a kernel; `warm_start` is
+            then ignored.
 
         Returns
         -------
@@ -258,15 +260,17 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
         )
         if X.shape[1] >= MAX_FEATURES:
-            raise KeslerError(f"X has {X.shape[1]} columns: Kesler takes less than {MAX_FEATURES}")
+            raise KeslerError(
+                f"X has {X.shape[1]} columns: give fewer than {MAX_FEATURES}, Kesler's maximum"
+            )
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise KeslerError(
-                f"y holds one class, {plain(classes[0])!r}: a classifier needs rows of two or more"
+                f"y has one class only, {plain(classes[0])!r}: give rows of at least two classes"
             )
         bounds = self._bounds(X, y, classes, codes, sample_weight)
-        targets: dict[str, Any] = {
+        options: dict[str, Any] = {
             "tol": self.tol,
             "max_iter": self.max_iter,
             "duals": self._first_duals(classes, codes, bounds),
@@ -276,9 +280,9 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             problem = SlackProblem(X, codes, bounds, margins)
             if start is not None:
                 scores, constant = scores_of(start, X, classes), self._constant()
-                targets["duals"] = duals_from_scores(problem, scores, constant)
+                options["duals"] = duals_from_scores(problem, scores, constant)
             optimum = self._solve(
-                problem, classes, order=self.order, random_state=random, **targets
+                problem, classes, order=self.order, random_state=random, **options
             )
             return self._keep(optimum, optimum.duals, classes, codes)
         found, duals, scorer = solve_svm(
@@ -288,7 +292,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             bounds,
             margins,
             shuffle=random.permutation if self.order == "random" else np.sort,
-            **targets,
+            **options,
         )
         self._keep_scorer(scorer)
         return self._keep(found, duals, classes, codes)
@@ -301,7 +305,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         scores: Doubles = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores
 
-    # ---- what is to be solved ---------------------------------------------------------------
+    # ---- the problem ------------------------------------------------------------------------
 
     def _require_parameters(self) -> None:
         for name in ("C", "intercept_scaling", "tol"):
@@ -311,8 +315,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number, 1 or more")
         if self.fit_intercept and not (self.regularise_intercept or self._is_linear_per_class()):
             raise KeslerError(
-                'an intercept that is not regularised is for hypotheses="multi" without a kernel: '
-                "leave regularise_intercept=True, with a large intercept_scaling, for others"
+                'regularise_intercept=False needs hypotheses="multi" without a kernel: use '
+                "regularise_intercept=True with a large intercept_scaling instead"
             )
         if self.order not in ("random", "cyclic"):
             raise KeslerError(f'order={self.order!r} must be "random" or "cyclic"')
@@ -339,18 +343,18 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         codes: npt.NDArray[np.int64],
         sample_weight: Any,
     ) -> Doubles:
-        """Return the C_i."""
+        """Return C_i of each row."""
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         of_classes = compute_class_weight(self.class_weight, classes=classes, y=y)
         bounds: Doubles = self.C * weights * of_classes[codes]
         if (bounds < 0).any():
             row = int(np.flatnonzero(bounds < 0)[0])
             raise KeslerError(
-                f"row {row} weighs {weights[row]:g} and its class {of_classes[codes[row]]:g}: "
+                f"row {row} has weight {weights[row]:g} and its class {of_classes[codes[row]]:g}: "
                 "weights must be 0 or more"
             )
         if not bounds.any():
-            raise KeslerError("no row has a weight above 0, so there is nothing to learn from")
+            raise KeslerError("no row has a weight above 0: give positive weights to some rows")
         return bounds
 
     def _margins(self, classes: npt.NDArray[Any]) -> Doubles:
@@ -360,46 +364,48 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         costs = Costs({} if self.costs is None else self.costs)
         unknown = [label for label in costs.labels if label not in labels]
         if unknown:
-            raise KeslerError(f"costs name the label {unknown[0]!r}, which no row has")
+            raise KeslerError(
+                f"costs contain the label {unknown[0]!r}, which no row has: leave it out"
+            )
         costs.fill(table, labels, 0, self.delta)
         return table
 
-    def _solve(self, problem: SlackProblem, classes: npt.NDArray[Any], **targets: Any) -> Optimum:
-        """Solve the problem with such an intercept as there is to be, and keep the weights."""
+    def _solve(self, problem: SlackProblem, classes: npt.NDArray[Any], **options: Any) -> Optimum:
+        """Solve the problem with the kind of intercept that is configured, and set the weights."""
         if not self.fit_intercept:
-            optimum = solve(problem, **targets)
+            optimum = solve(problem, **options)
             self._keep_weights(optimum.weights, np.zeros(problem.n_classes))
         elif self.regularise_intercept:
             optimum = solve(
-                replace(problem, X=with_constant(problem.X, self.intercept_scaling)), **targets
+                replace(problem, X=with_constant(problem.X, self.intercept_scaling)), **options
             )
             weights, constant = optimum.weights[:, :-1], optimum.weights[:, -1]
             self._keep_weights(weights, self.intercept_scaling * constant)
         else:
             found = solve_with_free_intercept(
-                problem, centre=self._last_intercept(classes), **targets
+                problem, centre=self._last_intercept(classes), **options
             )
             self._keep_weights(found.weights, found.intercept)
             return found
         return optimum
 
     def _constant(self) -> float:
-        """Return the value of the feature whose weight is a regularised threshold, 0 for none."""
+        """Return the value of the feature whose weight is a regularised intercept, 0 for none."""
         return self.intercept_scaling if self.fit_intercept and self.regularise_intercept else 0.0
 
     def _last_intercept(self, classes: npt.NDArray[Any]) -> Doubles | None:
-        """Return the thresholds of the last fit, if it was of the same classes."""
+        """Return the intercepts of the last fit, if it had the same classes."""
         known = self.warm_start and hasattr(self, "intercept_")
         return self.intercept_ if known and np.array_equal(classes, self.classes_) else None
 
-    # ---- what was found ---------------------------------------------------------------------
+    # ---- the solution -----------------------------------------------------------------------
 
     def _first_duals(
         self, classes: npt.NDArray[Any], codes: npt.NDArray[np.int64], bounds: Doubles
     ) -> Doubles | None:
-        """Return dual variables scaled to new bounds, None to begin anew.
+        """Return the last dual variables scaled to new bounds, or None without a warm start.
 
-        Each row keeps its shares of the last time, if it has the same label now.
+        Each row keeps its last shares if its label is unchanged.
         """
         if not (self.warm_start and hasattr(self, "_shares")):
             return None
@@ -413,7 +419,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return shares * bounds[:, None]
 
     def _forget(self) -> None:
-        """Forget what other hypotheses have left."""
+        """Remove the attributes of a previous fit."""
         for name in ("coef_", "intercept_", "weights_", "support_", "dual_coef_", "_scorer"):
             self.__dict__.pop(name, None)
 
@@ -451,8 +457,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     def _warn(self) -> None:
         warnings.warn(
             f"the relative duality gap is {self.duality_gap_:.2g} after {self.n_iter_} passes over "
-            f"the rows, above tol={self.tol:g}: raise max_iter={self.max_iter}, bring the features "
-            "to like scales, or take a smaller C or a larger tol",
+            f"the rows, above tol={self.tol:g}: raise max_iter={self.max_iter}, scale the features "
+            "to similar ranges, or choose a smaller C or a larger tol",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -467,12 +473,12 @@ def _require_number(name: str, value: Any, *, above_zero: bool) -> None:
     least = np.nextafter(0.0, 1.0) if above_zero else 0.0
     if isinstance(value, (int, float, np.number)) and least <= value < math.inf:
         return
-    capacity = "above 0" if above_zero else "0 or more"
-    raise KeslerError(f"{name}={value!r} must be a finite number, {capacity}")
+    permitted = "above 0" if above_zero else "0 or more"
+    raise KeslerError(f"{name}={value!r} must be a finite number, {permitted}")
 
 
 def _shares_of(duals: Doubles, codes: npt.NDArray[np.int64]) -> Doubles:
-    """Return the dual variables as parts of their sum; a row that weighs nothing begins anew."""
+    """Return the dual variables divided by their sum; rows of weight 0 start afresh."""
     shares = duals.copy()
     idle = np.flatnonzero(shares.sum(axis=1) == 0)
     shares[idle, codes[idle]] = 1.0

@@ -1,7 +1,4 @@
-"""Designs: how the scores of rows follow from weights.
-
-And the conditioning of Newton steps on them.
-"""
+"""Designs, linear maps from weights to the scores of rows, and preconditioners of Newton steps."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from scipy.linalg import blas, cho_factor, cho_solve
 
 Floats = npt.NDArray[Any]
 
-# A block is estimated from so many rows for each of its columns.
+# Number of rows per column from which a block is estimated.
 ROWS_PER_COLUMN = 12
-# Blocks are worth their time where all of them together hold no more numbers.
+# Blocks are used only if all of them together have at most this many numbers.
 MOST_NUMBERS = 1 << 25
 MOST_COLUMNS = 1500
-# Added to a diagonal, as a share of its mean: a direction without curvature stays finite.
+# Added to a diagonal, as a share of its mean, so that directions without curvature stay finite.
 JITTER = 1e-6
 
 
@@ -40,7 +37,7 @@ class Diagonal:
 
     Parameters
     ----------
-    diagonal : array of the weights' shape, none of it negative
+    diagonal : array of the weights' shape, 0 or more
     """
 
     diagonal: Floats
@@ -56,27 +53,27 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class ClassBlocks:
-    """The inverse of the Hessian without the blocks that tie one class to another.
+    """The inverse of the Hessian's block diagonal, with one block per class.
 
     Parameters
     ----------
-    factors : list of Cholesky factors, one a class
+    factors : list of Cholesky factors, one per class
     """
 
     factors: list[tuple[Floats, bool]]
 
     @staticmethod
     def fit_in(n_features: int, n_classes: int) -> bool:
-        """Whether blocks of this size are worth their time."""
+        """Return whether blocks of this size are small enough to use."""
         return n_features <= MOST_COLUMNS and n_features**2 * n_classes <= MOST_NUMBERS
 
     @classmethod
     def of(cls, blocks: list[Floats], ridge: Floats) -> ClassBlocks:
-        """Return the inverse of blocks, given below their diagonals, plus a ridge."""
+        """Return the inverse of blocks, given by their lower triangles, plus a ridge."""
         return cls([_factor(block, ridge) for block in blocks])
 
     def __call__(self, residual: Floats) -> Floats:
-        """Solve for one class after the other."""
+        """Solve for each class in turn."""
         columns = [
             cho_solve(factor, column, check_finite=False)
             for factor, column in zip(self.factors, residual.T, strict=True)
@@ -89,9 +86,9 @@ def class_blocks(
     curvatures: Floats,
     n_columns: int,
 ) -> list[Floats]:
-    """Estimate sum_i q_ik x_i x_i' for each class k from the rows that curve most.
+    """Estimate sum_i q_ik x_i x_i' for each class k by importance sampling of rows.
 
-    Row i is drawn with probability min(1, m q_ik / sum_i q_ik), and counts for its inverse.
+    Row i is drawn with probability min(1, m q_ik / sum_i q_ik) and weighted by its inverse.
     """
     drawn = np.random.default_rng(0).random(len(curvatures))
     return [_block(dense_rows, q, drawn, ROWS_PER_COLUMN * n_columns) for q in curvatures.T]
@@ -108,7 +105,7 @@ def _block(
     rows = np.flatnonzero(drawn < probabilities)
     scale = np.sqrt(curvatures[rows] / probabilities[rows])
     scaled = dense_rows(rows) * scale[:, None].astype(np.float32)
-    if not len(rows):  # BLAS takes no empty arrays
+    if not len(rows):  # BLAS does not accept empty arrays
         return np.zeros((scaled.shape[1], scaled.shape[1]), dtype=np.float32, order="F")
     return np.asarray(blas.ssyrk(1.0, scaled.T, lower=1))
 
@@ -121,7 +118,7 @@ def _factor(block: Floats, ridge: Floats) -> tuple[Floats, bool]:
 
 Matrix = Floats | sparse.csr_array
 
-# Rows of a dense block: it is still in the cache when the second product with it is made.
+# Size of a dense block of rows, which stays in the cache until its second product is computed.
 BLOCK_BYTES = 1 << 22
 
 
@@ -130,7 +127,7 @@ class Design(ABC):
 
     Attributes
     ----------
-    n_rows : how many rows there are.
+    n_rows : int
     """
 
     n_rows: int
@@ -141,19 +138,19 @@ class Design(ABC):
 
     @abstractmethod
     def forward(self, weights: Floats) -> Floats:
-        """Return the scores, of shape (n_rows, n_classes) and the type of the weights."""
+        """Return the scores, of shape (n_rows, n_classes) and the weights' dtype."""
 
     @abstractmethod
     def adjoint(self, coefficients: Floats) -> Floats:
-        """Return the transposed map of coefficients of shape (n_rows, n_classes)."""
+        """Apply the adjoint map to coefficients of shape (n_rows, n_classes)."""
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[slice, Design]]:
-        """Yield the rows in pieces, to go forward and back over each while it is at hand."""
+        """Yield blocks of rows that stay in the cache during forward and adjoint products."""
 
     @abstractmethod
     def preconditioner(self, curvatures: Floats, ridge: Floats) -> Preconditioner:
-        """Return an approximate inverse of the Hessian of a sum of row losses, plus a ridge.
+        """Return an approximate inverse of the Hessian of a sum of row losses plus a ridge.
 
         Parameters
         ----------
@@ -170,13 +167,13 @@ class Design(ABC):
 
 @dataclass(frozen=True)
 class PerClassDesign(Design):
-    """Each class has a weight for each feature: scores X W, W of shape (n_features, n_classes).
+    """One weight per class and feature: scores X W, W of shape (n_features, n_classes).
 
     Parameters
     ----------
     X : array or CSR array of shape (n_rows, n_features), float32 or float64
     intercept : bool
-        Whether the weights have a last row, that of a feature that is 1.
+        Whether the last row of the weights belongs to a constant feature of value 1.
     """
 
     X: Matrix
@@ -184,12 +181,12 @@ class PerClassDesign(Design):
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """How many features there are, the constant one among them."""
+        """Number of features, including the constant one."""
         return int(self.X.shape[1]) + self.intercept
 
     def weights_shape(self, n_classes: int) -> tuple[int, ...]:
@@ -204,7 +201,7 @@ class PerClassDesign(Design):
         return scores
 
     def adjoint(self, coefficients: Floats) -> Floats:
-        """Return the sums over the rows of each feature times each coefficient."""
+        """Return the sum over the rows of each feature times each coefficient."""
         weights = np.empty((self.n_features, coefficients.shape[1]), dtype=coefficients.dtype)
         weights[: self.X.shape[1]] = self._transposed_times(coefficients)
         if self.intercept:
@@ -212,13 +209,13 @@ class PerClassDesign(Design):
         return weights
 
     def preconditioner(self, curvatures: Floats, ridge: Floats) -> Preconditioner:
-        """Return the inverse of the blocks of the classes, or of the diagonal if they are large."""
+        """Return the inverse of the class blocks, or of the diagonal if the blocks are large."""
         if ClassBlocks.fit_in(self.n_features, curvatures.shape[1]):
             return ClassBlocks.of(self.class_blocks(curvatures), ridge)
         return Diagonal(self.diagonal(curvatures) + ridge)
 
     def class_blocks(self, curvatures: Floats) -> list[Floats]:
-        """Return the Hessian's blocks of each class, estimated, below their diagonals."""
+        """Estimate the lower triangle of the Hessian's block of each class."""
         return class_blocks(self.dense_rows, curvatures, self.n_features)
 
     def diagonal(self, curvatures: Floats) -> Floats:
@@ -242,7 +239,7 @@ class PerClassDesign(Design):
 
 @dataclass(frozen=True)
 class DensePerClass(PerClassDesign):
-    """Per-class weights over dense rows: BLAS, a block of rows at a time."""
+    """Per-class weights over dense rows, computed by BLAS in blocks of rows."""
 
     X: Floats
 
@@ -252,7 +249,7 @@ class DensePerClass(PerClassDesign):
         return replace(self, X=self.X.astype(np.float32, copy=False))
 
     def blocks(self) -> Iterator[tuple[slice, DensePerClass]]:
-        """Yield as many rows at a time as a cache holds."""
+        """Yield blocks of rows that fit into the cache."""
         step = max(64, BLOCK_BYTES // max(1, self.X.shape[1] * self.X.itemsize))
         for start in range(0, self.n_rows, step):
             rows = slice(start, start + step)
@@ -284,7 +281,7 @@ class DensePerClass(PerClassDesign):
 
 @dataclass(frozen=True)
 class SparsePerClass(PerClassDesign):
-    """Per-class weights over sparse rows: one compiled pass each way."""
+    """Per-class weights over sparse rows: one compiled pass for each product."""
 
     X: sparse.csr_array
 
@@ -294,7 +291,7 @@ class SparsePerClass(PerClassDesign):
         return self._with_values(self.X.data.astype(np.float32, copy=False))
 
     def blocks(self) -> Iterator[tuple[slice, Design]]:
-        """Yield all rows at once: what does not stay in the cache are the weights."""
+        """Yield all rows at once, since it is the weights that do not fit into the cache."""
         yield slice(0, self.n_rows), self
 
     def dense_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:

@@ -1,14 +1,14 @@
-"""Dual coordinate ascent: one slack a row, one hypothesis a class, solved to a duality gap.
+"""Dual coordinate ascent for the multiclass SVM with one slack per row and one vector per class.
 
-A step holds the intercept near where the last one left it,
+With an unregularised intercept, each proximal step regularises it towards its last value,
 
     min_{W, b} 1/2 ||W||^2 + 1/2 ||b - centre||^2 / s^2 + sum_i C_i max_r [cost(y_i, r)
         + <w_r - w_y, x_i> + b_r - b_y]
 
-which is the regularised problem with one more feature, s in each row, and costs that the centre
-has moved. Of dual variables the free intercept asks in addition that no class gains mass,
-sum_i (C_i e_y - u_i) = 0. Those of a step nearly do; the little that is too much is moved between
-classes in the rows where that costs least, and what then is their dual objective bounds the
+which is the regularised problem with one more feature of value s and costs shifted by the centre.
+The unregularised intercept adds the dual constraint that no class gains mass,
+sum_i (C_i e_y - u_i) = 0. The dual variables of a step nearly satisfy it; the excess is moved
+between classes in the rows where that costs least, and the resulting dual objective bounds the
 optimum.
 
 Rockafellar (1976), "Monotone operators and the proximal point algorithm".
@@ -31,15 +31,15 @@ from kesler.state.capacity import aligned_zeros
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Objectives at the end of a search; the optimum lies between them.
+    """Objectives of a solution; the optimum lies between them.
 
     Parameters
     ----------
     objective, dual_objective : float
     n_passes : float
-        Visits of rows, in numbers of rows; or sweeps, those that left out some included.
+        Number of visits divided by the number of rows; or number of sweeps, including partial ones.
     converged : bool
-        Whether the gap is as small as was asked for.
+        Whether the relative gap is at most the tolerance.
     """
 
     objective: float
@@ -49,20 +49,20 @@ class DualSolution:
 
     @property
     def relative_gap(self) -> float:
-        """The duality gap over the primal objective."""
+        """The duality gap divided by the primal objective."""
         gap = self.objective - self.dual_objective
         return gap / abs(self.objective) if self.objective else 0.0
 
 
 def is_small(gap: float, objective: float, tol: float) -> bool:
-    """Whether a duality gap is as small as was asked for."""
+    """Return whether a duality gap is at most the tolerance, relative to the objective."""
     return bool(gap <= tol * abs(objective))
 
 
 def require_solvable(
     caps: npt.NDArray[np.float64], margins: npt.NDArray[np.float64], tol: float, max_iter: int
 ) -> None:
-    """Raise a sentence if a number is out of the range that the solvers name."""
+    """Raise if a parameter of the solvers is out of its range."""
     if not (np.isfinite(caps) & (caps >= 0)).all():
         raise KeslerError("C of each row must be a finite number, 0 or more")
     if not (np.isfinite(margins) & (margins >= 0)).all() or margins.diagonal().any():
@@ -70,41 +70,41 @@ def require_solvable(
     if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
         raise KeslerError(f"tol={tol!r} must be a finite number above 0")
     if not isinstance(max_iter, Integral) or max_iter < 1:
-        raise KeslerError(f"max_iter={max_iter!r} must be a whole number from 1 on")
+        raise KeslerError(f"max_iter={max_iter!r} must be a whole number, 1 or more")
 
 
 Order = Literal["random", "cyclic"]
 Doubles = npt.NDArray[np.float64]
 
-# Dense rows with fewer non-zeros than this are walked as sparse ones: an entry costs twice as much.
+# Dense rows with a smaller share of nonzeros are stored as sparse: a sparse entry costs twice as
+# much.
 SPARSE_BELOW = 0.5
-# A squared length that cannot be told from 0: such a row moves nothing.
+# Rows with a smaller squared length count as zero rows, which do not change the weights.
 LEAST_NORM = 1e-100
-# A row is active, and moves when it is visited, while its share in the gap is above this part of
-# the mean share: what is left out is nearly nothing.
+# A row is active, and is updated when visited, while its share in the gap is above this fraction of
+# the mean share; the rest of the gap is negligible.
 WORTHWHILE = 3e-4
-# Active rows are visited, so many times at most, until their shares have fallen to LOW of what they
-# were, or to what is thought to be enough; then all rows are looked at again.
+# Active rows are visited, at most MOST_PASSES times, until their shares have fallen to LOW times
+# the initial ones, or to an estimate of what is enough; then all rows are visited again.
 LOW, MOST_PASSES = 0.2, 20
-# How many times the gap the sum of the shares is taken for until both are known: shares are taken
-# before each row moves.
+# The initial ratio of the sum of shares to the gap: shares are computed before each row's update.
 TIMES = 1.5
-# The gap is looked at too where a sweep lifts the dual by no more than this part of what is wanted.
+# The gap is also computed if a sweep raises the dual by at most this fraction of the wanted gap.
 STALLED = 0.1
-# The weights reported are stretched, by so many times the tolerance, to where the objective is
-# least: where nearly all rows can be had without a loss, little losses of many are what remains.
+# The reported weights are scaled by 1 + tol times the best of these: if nearly all rows can be
+# fitted without loss, the objective consists of small losses of many rows.
 STRETCHES = np.array([-1.0, 0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 4.0])
-# The dual rises slowly where a pass brings more than this part of what the last one brought.
+# The ascent is slow if a pass gains more than this fraction of the gain of the last pass.
 SLOW = 0.6
-# Where it does the weights of the last passes are averaged, that of number t by t to this power.
+# If it is slow, the weights of the last passes are averaged; pass t has weight t to this power.
 RECENCY = 3
-# Columns of the weights come in whole vectors.
+# The columns of the weights are padded to whole vectors.
 SIMD_WIDTH = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SlackProblem:
-    """What is to be solved: min 1/2 ||W||^2 + sum_i C_i max_r [cost(y_i, r) + <w_r - w_y, x_i>].
+    """The problem min 1/2 ||W||^2 + sum_i C_i max_r [cost(y_i, r) + <w_r - w_y, x_i>].
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class SlackProblem:
         return len(self.costs)
 
     def idle(self) -> Doubles:
-        """Return the dual variables of weights that are all 0."""
+        """Return the dual variables at weights 0."""
         duals = np.zeros((len(self.y), self.n_classes))
         duals[np.arange(len(self.y)), self.y] = self.bounds
         return duals
@@ -133,12 +133,12 @@ class SlackProblem:
 
 @dataclass(frozen=True, eq=False)
 class Optimum(DualSolution):
-    """What the solver reports.
+    """The solution of `solve`.
 
     Parameters
     ----------
     weights : float64 array of shape (n_classes, n_features)
-    duals : float64 array of shape (n_rows, n_classes), each row 0 or more and of sum C_i
+    duals : float64 array of shape (n_rows, n_classes), 0 or more; row i sums to C_i
     """
 
     weights: Doubles
@@ -154,15 +154,15 @@ def solve(
     random_state: np.random.RandomState,
     duals: Doubles | None = None,
 ) -> Optimum:
-    """Climb the dual until the relative gap is `tol`, or each row was visited `max_iter` times.
+    """Maximise the dual until the relative gap is `tol` or after `max_iter` visits per row.
 
     Parameters
     ----------
-    problem : what is to be solved.
-    tol, max_iter : when to stop.
-    order : how the rows of a pass are ordered.
-    random_state : where random orders come from.
-    duals : where to begin, rows of 0 or more and of sum C_i; None begins with weights 0.
+    problem : the problem.
+    tol, max_iter : the stopping criteria.
+    order : the order of the rows in a pass.
+    random_state : random number generator for random orders.
+    duals : initial dual variables, 0 or more, row i with sum C_i; None starts from weights 0.
     """
     shuffle = random_state.permutation if order == "random" else np.sort
     ascent = _Ascent(problem, problem.idle() if duals is None else duals, shuffle)
@@ -170,7 +170,7 @@ def solve(
 
 
 class _Ascent:
-    """The state of a climb: weights, dual variables, and each row's share in the gap."""
+    """The state of the ascent: weights, dual variables, and each row's share in the gap."""
 
     def __init__(
         self,
@@ -206,10 +206,10 @@ class _Ascent:
         self._n_slow, self._mean = 0, self._weights
 
     def climb(self, tol: float, max_iter: int) -> Optimum:
-        """Alternate between sweeps and, where they may have sufficed, looks at the gap itself.
+        """Alternate between sweeps and, when they may have been enough, computations of the gap.
 
-        What is known of the gap otherwise, `share`, is the sum of the rows' shares at different
-        times. How many times the gap that is, a look tells.
+        Between these, `share` estimates the gap: it is the sum of the rows' shares, computed at
+        different times. Each computation of the gap updates the ratio of the two, `times`.
         """
         share, times, most = self._largest_loss(), TIMES, max_iter * self._n
         while self._n_visits < most:
@@ -225,9 +225,9 @@ class _Ascent:
         return self._look(tol)
 
     def _sweep(self, share: float, part: float, most: int) -> float:
-        """Visit all rows, then those that hold most of the gap, until little of it is left.
+        """Visit all rows, then those with most of the gap, until little of it is left.
 
-        Return the sum of the shares, which sufficed if it is but this part of the objective.
+        Return the sum of the shares; the sweep also ends when it is below `part` of the objective.
         """
         share = min(share, self._visit(self._visited, share))
         enough = max(LOW * share, part * abs(self._dual + share))
@@ -238,7 +238,7 @@ class _Ascent:
         return share
 
     def _largest_loss(self) -> float:
-        """Return the sum of the losses of weights that are all 0."""
+        """Return the sum of the losses at weights 0."""
         largest = self._problem.costs.max(axis=1)[self._problem.y]
         return float(self._problem.bounds @ largest)
 
@@ -246,7 +246,7 @@ class _Ascent:
         return rows[self._gaps[rows] > WORTHWHILE * mean]
 
     def _visit(self, rows: npt.NDArray[np.int64], share: float) -> float:
-        """Visit rows once, and return the sum of their shares before each moved."""
+        """Visit rows once, and return the sum of their shares before each update."""
         least, before = WORTHWHILE * max(share, 0.0) / self._n, self._dual
         if self._n_slow == 1:
             np.copyto(self._previous, self._duals)
@@ -266,9 +266,9 @@ class _Ascent:
         return float(self._gaps[rows].sum())
 
     def _extrapolate(self, rows: npt.NDArray[np.int64]) -> None:
-        """Give the dual variables of rows Nesterov's momentum.
+        """Extrapolate the dual variables of rows with Nesterov's momentum.
 
-        A row that was not visited the last time goes on as it went when it was.
+        A row is extrapolated by its change since its last extrapolation.
         """
         before = self._compiled.regulariser(self._weights)
         self._dual += before + self._momentum.extrapolate(
@@ -284,10 +284,10 @@ class _Ascent:
         self._dual -= self._compiled.regulariser(self._weights)
 
     def _judge(self, gain: float) -> None:
-        """Note whether passes bring little, each after the other, and what their mean weights are.
+        """Update the number of consecutive slow passes, and the average of their weights.
 
-        Then rows that contradict each other pull the weights to and fro: momentum helps the dual
-        objective, and the mean has a lower primal one than the last weights.
+        In slow passes the weights oscillate between conflicting rows: momentum raises the dual
+        objective faster, and the average has a lower primal objective than the last weights.
         """
         if SLOW * self._gain < gain:
             if not self._n_slow:
@@ -300,7 +300,7 @@ class _Ascent:
         self._gain = max(gain, 0.0)
 
     def _look(self, tol: float) -> Optimum:
-        """Measure the objectives, the primal one at multiples of the mean of the weights."""
+        """Compute the objectives, the primal one at multiples of the averaged weights."""
         mean, scales = self._mean, 1 + tol * STRETCHES
         losses = np.zeros(len(scales))
         self._compiled.add_losses(self._rows, self._facts, self._costs, mean, scales, losses)
@@ -323,24 +323,24 @@ class _Ascent:
         return float(costs - self._compiled.regulariser(self._weights))
 
     def _settle(self, rows: npt.NDArray[np.int64]) -> None:
-        """Give rows that move nothing their best dual variables: all on the dearest class."""
+        """Set the dual variables of zero rows to their optimum: all on the costliest class."""
         self._duals[rows] = 0.0
-        dearest = self._problem.costs.argmax(axis=1)
-        self._duals[rows, dearest[self._problem.y[rows]]] = self._problem.bounds[rows]
+        costliest = self._problem.costs.argmax(axis=1)
+        self._duals[rows, costliest[self._problem.y[rows]]] = self._problem.bounds[rows]
 
 
 def _without_length(norms: Doubles) -> npt.NDArray[np.int64]:
-    """Return the rows of length 0, of their squared lengths."""
+    """Return the numbers of zero rows, given the squared lengths of all rows."""
     if not np.isfinite(norms).all():
         row = int(np.flatnonzero(~np.isfinite(norms))[0])
         raise KeslerError(
-            f"row {row} is too long for its squared length to be a float64: scale the features"
+            f"the squared length of row {row} overflows float64: scale the features down"
         )
     return np.flatnonzero(norms < LEAST_NORM)
 
 
 def compiled_rows(X: Any, compiled: Any) -> Any:
-    """Return rows as the kernels walk them: what is mostly zeros without its zeros."""
+    """Return rows in the form that kernels read; mostly zero dense rows become sparse."""
     if not sparse.issparse(X) and np.count_nonzero(X) >= SPARSE_BELOW * X.size:
         return compiled.DenseRows(_owned(X, X.dtype))
     rows = sparse.csr_array(X)
@@ -350,18 +350,18 @@ def compiled_rows(X: Any, compiled: Any) -> Any:
 
 
 def _owned(array: Any, dtype: npt.DTypeLike) -> Any:
-    """Return an array as kernels take it: in one piece, and writable though they don't write."""
+    """Return an array as kernels require it: contiguous, aligned and writable."""
     return np.require(array, dtype=dtype, requirements=["C", "A", "W"])
 
 
-# The first steps are solved to this gap, each next one to SHARPER of it, down to FINEST of the gap
-# that is wanted in the end; below that only where the gap has not fallen to HALF.
+# The first step is solved to the gap COARSE, each further one to SHARPER times the gap before, down
+# to FINEST times the final tolerance; below that, HALF times, only if a step did not halve the gap.
 COARSE, SHARPER, FINEST, HALF = 0.03, 0.3, 0.5, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class FreeOptimum(Optimum):
-    """What is reported: an :class:`Optimum` and the intercept, of sum 0, that goes with it.
+    """The solution of `solve_with_free_intercept`: an :class:`Optimum` with an intercept of sum 0.
 
     Parameters
     ----------
@@ -381,14 +381,14 @@ def solve_with_free_intercept(
     duals: Doubles | None = None,
     centre: Doubles | None = None,
 ) -> FreeOptimum:
-    """Solve the problem with an intercept added to the scores, to a relative gap of `tol`.
+    """Solve the problem with an unregularised intercept to a relative gap of `tol`.
 
     Parameters
     ----------
-    problem : what is to be solved, rows without a constant.
-    tol, max_iter, order, random_state, duals : as :func:`~kesler.batch.dual_ascent.solve` has
-        them; visits of all steps count.
-    centre : the intercept to begin with; None is 0.
+    problem : the problem, whose rows have no constant feature.
+    tol, max_iter, order, random_state, duals : as in :func:`~kesler.batch.dual_ascent.solve`;
+        `max_iter` bounds the visits of all steps together.
+    centre : the initial intercept; None is 0.
     """
     scale = _typical_length(problem.X)
     widened = replace(problem, X=with_constant(problem.X, scale))
@@ -417,7 +417,7 @@ def solve_with_free_intercept(
 
 
 def with_constant(X: Any, value: float) -> Any:
-    """Return rows with one more feature, of the same value in each."""
+    """Return rows with a constant last feature."""
     column: Any = np.full((X.shape[0], 1), value, dtype=X.dtype)
     if sparse.issparse(X):
         join: Any = sparse.hstack
@@ -426,7 +426,7 @@ def with_constant(X: Any, value: float) -> Any:
 
 
 def _typical_length(X: Any) -> float:
-    """Return the root mean square of the rows' lengths, 1 if all are 0: steps as wide as theirs."""
+    """Return the root mean square of the rows' lengths, or 1 if all are 0."""
     rows: Any = X
     squares = rows.multiply(rows) if sparse.issparse(X) else np.square(rows)
     return float(np.sqrt(squares.sum(dtype=np.float64) / rows.shape[0])) or 1.0
@@ -441,7 +441,7 @@ def _better(
     n_passes: float,
     tol: float,
 ) -> FreeOptimum:
-    """Return the lower of two primal objectives and the higher of two dual ones, and where."""
+    """Return the best primal and the best dual solution of the last best and a new step."""
     scores = problem.X @ weights.T + intercept
     objective = _objective(problem, weights, scores)
     repaired = balanced(problem, duals, scores)
@@ -469,8 +469,8 @@ def _dual_objective(problem: SlackProblem, duals: Doubles) -> float:
 def balanced(problem: SlackProblem, duals: Doubles, scores: Doubles) -> Doubles:
     """Return dual variables by which no class gains mass, near those given.
 
-    From the class with most mass too much to that with most too little, in the rows whose margins,
-    at these scores, differ least in favour of the former.
+    Mass is moved from the class with the largest excess to that with the largest deficit, in the
+    rows whose margins at these scores favour the former least.
     """
     moved, margins = duals.copy(), scores + problem.costs[problem.y]
     excess = moved.sum(axis=0) - np.bincount(problem.y, problem.bounds, problem.n_classes)
@@ -490,32 +490,32 @@ def balanced(problem: SlackProblem, duals: Doubles, scores: Doubles) -> Doubles:
     return moved
 
 
-# Rows that the learner gets right by no more than this quantile of its leads are taken for support
-# vectors; the scale of its scores is unknown, so that a margin of 1 means nothing to it.
+# Rows whose lead is at most this quantile of the learner's leads count as support vectors; the
+# scale of its scores is unknown, so a fixed margin cannot be used.
 QUANTILE = 0.5
 
 
 def duals_from_scores(problem: SlackProblem, scores: Doubles, constant: float = 0.0) -> Doubles:
-    """Return the best of the dual variables between none and one for each likely support vector.
+    """Return initial dual variables that are nonzero for the likely support vectors.
 
-    That is u = idle + t (v - idle), where v has all of a row's C_i on its most dangerous class if
-    the lead over it is small, and 0 <= t <= 1 makes the dual objective highest: never below 0, its
-    value at weights 0. What it costs is a product with the rows.
+    They are u = idle + t (v - idle), where v has all of a row's C_i on its highest-scoring wrong
+    class if the lead over that class is small, and 0 <= t <= 1 maximises the dual objective, which
+    is at least 0, its value at weights 0. The cost is one product with the rows.
 
     Parameters
     ----------
-    problem : what is to be solved.
+    problem : the problem.
     scores : array of shape (n_rows, n_classes)
-    constant : the value of one more feature, the same in each row.
+    constant : the value of a constant feature, 0 for none.
     """
-    everyone, costs = np.arange(len(scores)), problem.costs[problem.y]
+    rows, costs = np.arange(len(scores)), problem.costs[problem.y]
     rivals = np.where(costs > 0, scores, -np.inf).argmax(axis=1)
-    leads = scores[everyone, problem.y] - scores[everyone, rivals]
+    leads = scores[rows, problem.y] - scores[rows, rivals]
     taken = (leads <= np.quantile(leads, QUANTILE)) * problem.bounds
     moved = np.zeros_like(scores)
-    np.add.at(moved, (everyone, problem.y), taken)
-    np.add.at(moved, (everyone, rivals), -taken)
+    np.add.at(moved, (rows, problem.y), taken)
+    np.add.at(moved, (rows, rivals), -taken)
     weights, bias = problem.X.T @ moved, constant * moved.sum(axis=0)
     square = float(np.square(weights).sum() + np.square(bias).sum())
-    gain = float(taken @ costs[everyone, rivals])
+    gain = float(taken @ costs[rows, rivals])
     return problem.idle() - (min(1.0, gain / square) if square else 1.0) * moved

@@ -1,7 +1,4 @@
-"""What batch estimators have in common: sample weights, scores of classes.
-
-And a learner to start from.
-"""
+"""Common parts of batch estimators: class scores, sample weights and initial learners."""
 
 from __future__ import annotations
 
@@ -20,21 +17,21 @@ Floats = npt.NDArray[Any]
 
 
 class ClassScores:
-    """What a classifier has that scores all classes by `_scores`."""
+    """Mixin for classifiers that score all classes by `_scores`."""
 
     classes_: npt.NDArray[Any]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each class, in the order of `classes_`.
 
-        Of two classes, as scikit-learn has it, of shape (n_rows,): the score of classes_[1] less
+        For two classes, as in scikit-learn, the shape is (n_rows,): the score of classes_[1] minus
         that of classes_[0].
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the label of highest score for each row, the first of `classes_` among equals."""
+        """Predict the label with the highest score; among equals, the first of `classes_`."""
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
@@ -44,31 +41,31 @@ class ClassScores:
 
 Doubles = npt.NDArray[np.float64]
 
-# Scores that weights give must be those of the learner up to this part of the largest.
+# Tolerance between the learner's scores and those of its weights, as a share of the largest score.
 ALIKE = 1e-3
-# On so many rows.
+# Number of rows on which they are compared.
 N_COMPARED = 100
 
 
 def scores_of(start: Any, X: Any, classes: npt.NDArray[Any]) -> Doubles:
-    """Return the scores that a fitted classifier gives rows, a column for each of these classes.
+    """Return a fitted classifier's scores of rows, with one column for each of these classes.
 
     Raises
     ------
     KeslerError
-        If it gives none, or does not know one of the classes.
+        If the classifier has no `decision_function`, or has not seen one of the classes.
     """
     if not hasattr(start, "decision_function"):
         raise KeslerError(
             f"start={type(start).__name__} has no decision_function: give a fitted classifier that "
-            "scores classes, an OnlineClassifier for one"
+            "scores classes, such as an OnlineClassifier"
         )
     check_is_fitted(start)
     known = {label: column for column, label in enumerate(start.classes_.tolist())}
     unknown = [label for label in classes.tolist() if label not in known]
     if unknown:
         raise KeslerError(
-            f"start does not know the class {plain(unknown[0])!r}: let it learn a row of each"
+            f"start has not seen the class {plain(unknown[0])!r}: fit it to rows of each class"
         )
     scores = np.asarray(start.decision_function(X), dtype=np.float64)
     if scores.ndim == 1:
@@ -77,27 +74,27 @@ def scores_of(start: Any, X: Any, classes: npt.NDArray[Any]) -> Doubles:
 
 
 def linear_weights_of(start: Any, X: Any, classes: npt.NDArray[Any]) -> tuple[Doubles, Doubles]:
-    """Return the weights (n_features, n_classes) and constants by which a classifier scores rows.
+    """Return the weights (n_features, n_classes) and intercepts of a linear classifier.
 
-    They are told by its scores of each feature alone.
+    They are computed from its scores of the zero vector and of each unit vector.
 
     Raises
     ------
     KeslerError
-        If its scores of the first rows are not those that these weights give.
+        If its scores of the first rows differ from those of these weights.
     """
     n_features = X.shape[1]
-    alone: Any = sparse.vstack(
+    units: Any = sparse.vstack(
         [sparse.csr_array((1, n_features)), sparse.eye_array(n_features)], format="csr"
     ).astype(X.dtype)
-    scores = scores_of(start, alone if sparse.issparse(X) else alone.toarray(), classes)
+    scores = scores_of(start, units if sparse.issparse(X) else units.toarray(), classes)
     constants, weights = scores[0], scores[1:] - scores[0]
-    wanted = scores_of(start, X[:N_COMPARED], classes)
-    given = X[:N_COMPARED] @ weights + constants
-    if np.abs(given - wanted).max() > ALIKE * max(np.abs(wanted).max(), np.finfo(float).tiny):
+    expected = scores_of(start, X[:N_COMPARED], classes)
+    linear = X[:N_COMPARED] @ weights + constants
+    if np.abs(linear - expected).max() > ALIKE * max(np.abs(expected).max(), np.finfo(float).tiny):
         raise KeslerError(
-            "the scores of start are not linear in the rows: give a linear learner of the rows as "
-            'they are, OnlineClassifier("multi", preprocessing=None) for one'
+            "the scores of start are not linear in the rows: give a linear learner without "
+            'preprocessing, such as OnlineClassifier("multi", preprocessing=None)'
         )
     return weights, constants
 
@@ -110,21 +107,21 @@ def sample_weights(
     sample_weight: Any,
     class_weight: Any,
 ) -> Doubles:
-    """Return what rows count, float64 of shape (n_rows,), 0 or more.
+    """Return the weight of each row, float64 of shape (n_rows,), 0 or more.
 
     Parameters
     ----------
-    X, y : validated rows and their labels, as they were given.
+    X, y : validated rows and their labels.
     classes : array of shape (n_classes,)
-        Sorted.
+        The labels, sorted.
     labels : int64 array of shape (n_rows,)
         The class of each row by number.
-    sample_weight, class_weight : as scikit-learn has them.
+    sample_weight, class_weight : as in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If there is one class only, or no row counts.
+        If there is one class only, or all weights are 0.
     ValueError
         If a weight is below 0.
     """
@@ -140,12 +137,12 @@ def sample_weights(
 def class_weights(
     classes: npt.NDArray[Any], n_rows: npt.NDArray[np.int64], class_weight: Any
 ) -> Doubles:
-    """Return what a row of each class counts, where it is known how many rows each has.
+    """Return the weight of the rows of each class, given the number of rows of each.
 
     Raises
     ------
     KeslerError
-        If there is one class only, or no row counts.
+        If there is one class only, or all weights are 0.
     """
     _require_two(classes)
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -159,5 +156,5 @@ def class_weights(
 def _require_two(classes: npt.NDArray[Any]) -> None:
     if len(classes) < 2:
         raise KeslerError(
-            f"y holds one class only, {plain(classes[0])!r}: give rows of at least two classes"
+            f"y has one class only, {plain(classes[0])!r}: give rows of at least two classes"
         )

@@ -1,4 +1,4 @@
-"""Hypotheses whose maps no longer change: what batch solvers see of them."""
+"""Hypotheses with fixed feature maps, as batch solvers use them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What maps look at of each class, as an online learner has it after its last row.
+    """The class statistics that maps use, as an online learner has them after its last row.
 
     Parameters
     ----------
-    names : of the layers.
+    names : tuple of str
+        The names of the layers.
     layers : float32 array of shape (n_layers, n_features, n_classes)
     totals : float32 array of shape (n_layers, n_classes)
-        By which layers are divided.
+        The divisors of the layers.
     divisors : float32 array of shape (4, n_classes) or (0, 0)
     pooled : float64 array of shape (n_features, 6), (n_features, 1) or (0, 0)
-        What is kept of all rows.
+        Statistics of all rows.
     """
 
     names: tuple[str, ...]
@@ -59,7 +60,7 @@ class Statistics:
         weights: Array | None,
         constant: float,
     ) -> Statistics:
-        """Let a learner go through the rows once; classes are in the order of their codes."""
+        """Compute the statistics by one online pass; classes are in the order of their codes."""
         if not maps:
             none = np.empty((0, 0), dtype=np.float32)
             return cls((), np.empty((0, 0, 0), dtype=np.float32), none, none, np.empty((0, 0)))
@@ -77,42 +78,41 @@ class Statistics:
 
 
 class FrozenHypotheses:
-    r"""Hypotheses of known classes whose maps no longer change: scores linear in the weights.
+    r"""Hypotheses of fixed classes with fixed maps, whose scores are linear in the weights.
 
     .. math:: h(x, r) = \langle W, \Phi(x, r) \rangle
         = \sum_{t \ni r} \langle w^t, \phi^t(x, r) \rangle
 
-    The maps' statistics of each class are those of an online learner after one pass over the rows:
-    batch solvers see the whole past in every row, its own included.
+    The maps use the class statistics of an online learner after one pass over the rows: the view of
+    every row depends on all rows, including itself.
 
     Parameters
     ----------
     parts : list of PerClass, Shared and Grouped
-        What the classes have in common, over which views.
+        The weights that classes share, and their feature maps.
     labels : sequence of labels
-        Of the classes, by code.
+        The labels of the classes, by code.
     rows : Rows
         Training rows.
     codes : int64 array of shape (n_rows,)
-        Their classes; each class has a row.
+        The classes of the rows; each class has a row.
     row_weights : array of shape (n_rows,) or None, default None
-        What rows count in the statistics, above 0.
+        The weights of rows in the statistics, above 0.
     constant : float, default 0.0
-        The value of a feature that every row is given before its own, 0 for none.
+        The value of a constant first feature added to every row, 0 for none.
 
     Raises
     ------
     KeslerError
-        If a part is ordered, looks at sub-experts or begins at other weights than 0; if sparse rows
-        meet a map that is not zero at zero.
+        If a part is ordered, uses sub-experts or begins at weights other than 0, or if a map that
+        is not zero at zero is used with sparse rows.
 
     Notes
     -----
-    Weights are a table (n_features, n_hypotheses), the columns of the parts side by side. Views of
-    rows are computed whenever they are asked for and never kept: memory is 4 bytes for each
-    feature, class and statistic that a map looks at, and for each entry of one row, class and part.
-    Scores cost O(nnz n_hypotheses) without maps and, with them, O(nnz n_classes) evaluations of the
-    map.
+    Weights have the shape (n_features, n_hypotheses), with the columns of the parts side by side.
+    Views of rows are recomputed whenever they are needed: memory is 4 bytes for each feature, class
+    and statistic that a map uses, and for each entry of one row, class and part. Scores cost
+    O(nnz n_hypotheses) without maps, and O(nnz n_classes) evaluations of the map with one.
 
     References
     ----------
@@ -145,22 +145,22 @@ class FrozenHypotheses:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the table of weights."""
+        """The shape of the weights."""
         return self.n_features, sum(self.widths)
 
     def weights_of_parts(self, weights: Array) -> list[Array]:
-        """Return the table of each part, (n_features, n_hypotheses), as views."""
+        """Return the weights of each part, (n_features, n_hypotheses), as views."""
         return np.split(weights, np.cumsum(self.widths)[:-1], axis=1)
 
     # ---- rows -------------------------------------------------------------------------------
 
     def as_seen(self, rows: Rows) -> Rows:
-        """Return rows with the constant feature, zeros listed only where a map looks at them.
+        """Return rows with the constant feature, and without zeros unless a map needs them.
 
         Raises
         ------
         KeslerError
-            If one does and the rows are sparse.
+            If a map needs zeros and the rows are sparse.
         """
         rows = rows.with_constant(self.constant) if self.constant else rows
         if self._looks_at_zeros is None:
@@ -168,8 +168,8 @@ class FrozenHypotheses:
         if not rows.dense:
             raise KeslerError(
                 f"the feature map {self._looks_at_zeros!r} is not zero at zero, so it cannot be "
-                "used with sparse rows, whose zeros are not listed: give dense rows or choose "
-                "another, 'frequency' for instance"
+                "used with sparse rows, whose zeros are not stored: give dense rows, or choose "
+                "another map such as 'frequency'"
             )
         return rows
 
@@ -207,7 +207,7 @@ class FrozenHypotheses:
         return grams
 
     def listed(self, rows: Rows) -> Any:
-        """Return rows as the kernels take them."""
+        """Return rows in the form that the kernels accept."""
         return self._kernels.Listed(rows.indptr, rows.indices, rows.values)
 
     # ---- binding to the kernels -------------------------------------------------------------
@@ -220,7 +220,7 @@ class FrozenHypotheses:
 
     @cached_property
     def joint(self) -> Any:
-        """All that joint features are computed from, as the kernels take it."""
+        """The record from which the kernels compute joint features."""
         starts, members = _as_lists(self.members)
         stored = self.statistics
         described = zip(*map(self._describe_part, range(len(self.parts))), strict=True)
@@ -239,7 +239,7 @@ class FrozenHypotheses:
         return bind(self._kernels.Joint, converted(self._kernels.Joint, values))
 
     def _describe_part(self, i: int) -> list[int]:
-        """Return kind, map (its address or what stands for none), statistic, column and columns."""
+        """Return a part's kind, map (its address or ITSELF), statistic, first column and width."""
         from kesler.compiled.trial.records import ITSELF
         from kesler.compiled.views.maps import map_address
 
@@ -252,7 +252,7 @@ class FrozenHypotheses:
         return [kind, address, layer, sum(self.widths[:i]), columns]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what holds only in this process: modules and addresses."""
+        """Leave out modules and addresses, which are valid in this process only."""
         return {name: v for name, v in vars(self).items() if name not in ("_kernels", "joint")}
 
 
@@ -260,7 +260,7 @@ class FrozenHypotheses:
 
 
 def members_of(part: Part, labels: Sequence[Label]) -> list[list[int]]:
-    """Return the hypotheses of each class by number; groups as classes bring them along.
+    """Return the hypotheses of each class by number; groups are numbered as they first occur.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def members_of(part: Part, labels: Sequence[Label]) -> list[list[int]]:
 
 
 def coupling_of(members: Sequence[list[list[int]]]) -> Array:
-    """Return how many hypotheses two classes have in common, over all parts: M = B B^T.
+    """Return the number of hypotheses that two classes share, over all parts: M = B B^T.
 
     Without maps, <Phi(x, r), Phi(z, s)> = M[r, s] <x, z>.
 
@@ -298,12 +298,12 @@ def coupling_of(members: Sequence[list[list[int]]]) -> Array:
 
 
 def _own(array: npt.NDArray[Any], dtype: Any = np.float64) -> npt.NDArray[Any]:
-    """Return an array as kernels take it, copied if it is read-only (a memory map)."""
+    """Return a contiguous, writable array for kernels; a read-only one (memory map) is copied."""
     return np.require(array, dtype, ["C", "W"])
 
 
 def _by_lines(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return a table with whole lines of classes, as kernels read it: zeros behind the last."""
+    """Return a table whose classes are zero-padded to whole cache lines, as kernels read it."""
     n = array.shape[-1]
     capacity = [(0, 0)] * (array.ndim - 1) + [(0, whole_lines(n) - n)]
     return np.pad(array.astype(np.float32, copy=False), capacity)
@@ -316,7 +316,7 @@ def _n_hypotheses(members: list[list[int]]) -> int:
 def _as_lists(
     members: Sequence[list[list[int]]],
 ) -> tuple[Codes, Codes]:
-    """Return where each class's hypotheses begin in one list, for each part, and that list."""
+    """Return the hypotheses of all parts and classes in one list, and where each class begins."""
     lengths = np.array([[len(columns) for columns in classes] for classes in members])
     ends = np.cumsum(lengths).reshape(lengths.shape)
     starts = np.column_stack([ends[:, 0] - lengths[:, 0], ends])
@@ -334,23 +334,23 @@ def _require_linear(parts: Sequence[Part]) -> None:
     for part in parts:
         if isinstance(part, Ordered):
             raise KeslerError(
-                "Ordered hypotheses are learnt online only, by OnlineOrdinalClassifier: give "
+                "Ordered hypotheses can be learned online only, by OnlineOrdinalClassifier: give "
                 "PerClass, Shared and Grouped parts"
             )
         if isinstance(part.feature_map, SubExperts):
             raise KeslerError(
-                f"{part!r} looks at what sub-experts say of each example, which batch learners do "
-                "not take: give parts over rows, or learn online"
+                f"{part!r} uses the scores of sub-experts, which batch learners do not support: "
+                "give parts over rows, or use an online learner"
             )
         if isinstance(part, Shared) and part.begins_at:
             raise KeslerError(
-                f"{part!r}: an optimum does not depend on where weights begin; leave begins_at out"
+                f"{part!r}: the optimum does not depend on the initial weights: leave begins_at out"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class JointDesign(Design):
-    """The joint features of training rows, computed whenever they are asked for.
+    """The joint features of training rows, recomputed for each product.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ class JointDesign(Design):
     Notes
     -----
     Nothing is copied: memory is that of the rows and of the frozen hypotheses. All products are
-    computed in double, whatever their type.
+    computed in float64, whatever the dtype of the weights.
     """
 
     hypotheses: FrozenHypotheses
@@ -369,7 +369,7 @@ class JointDesign(Design):
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.rows)
 
     def weights_shape(self, n_classes: int) -> tuple[int, int]:
@@ -386,15 +386,15 @@ class JointDesign(Design):
         return weights.astype(coefficients.dtype, copy=False)
 
     def blocks(self) -> Iterator[tuple[slice, Design]]:
-        """Yield all rows at once: what does not stay in the cache are the weights."""
+        """Yield all rows at once, since it is the weights that do not fit into the cache."""
         yield slice(0, self.n_rows), self
 
     def preconditioner(self, curvatures: Floats, ridge: Floats) -> Diagonal:
-        """Return the inverse of a diagonal, that of the Hessian if no two classes share weights."""
+        """Return the inverse of a diagonal: the Hessian's if no two classes share weights."""
         squares = self.hypotheses.adjoint(self.rows, curvatures, power=2)
         return Diagonal(squares + ridge)
 
     @property
     def single(self) -> JointDesign:
-        """The same design, which takes directions in float32 as they are."""
+        """The same design, which also accepts float32 directions."""
         return self

@@ -1,7 +1,8 @@
-"""Multinomial logistic regression: a smooth objective over a design, and Newton's method for it.
+"""Multinomial logistic regression: its objective over a design, Newton's method and dual ascent.
 
-Where rows are short, a few passes come nearer to the optimum than dozens of Newton's method do.
-What is left is Newton's, and so is the intercept, which is held to zero here like other weights.
+For short rows, a few passes of dual ascent come closer to the optimum than dozens of passes of
+Newton's method. Dual ascent regularises the intercept like the other weights; Newton's method,
+which follows, solves the problem as given.
 """
 
 from __future__ import annotations
@@ -19,37 +20,37 @@ from kesler.batch.dual_ascent import SIMD_WIDTH, compiled_rows
 Floats = npt.NDArray[Any]
 
 MOST_CONJUGATE_STEPS = 250
-# Conjugate gradients stop at this share of the first residual or less, as preconditioned.
+# Conjugate gradients stop at this share of the first preconditioned residual, or less.
 MOST_FORCING = 0.2
-# A step along a direction ends where the slope is at most this share of the first one.
+# A line search ends where the slope is at most this share of the first one.
 FLAT = 0.02
 MOST_TRIALS = 60
-# Beyond the share that was tried, the next is at least and at most so many times as large.
+# Minimum and maximum growth of the step length while the line search extrapolates.
 LEAST_WIDER, MOST_WIDER = 2.0, 8.0
-# The slope at an end that stays is taken for this share of itself at least, time after time.
+# Minimum factor by which the slope at a retained endpoint is reduced in each iteration.
 LEAST_LEFT = 0.01
 
 
 class Slopes(Protocol):
-    """A smooth function along a direction from a point, by the share of the direction gone."""
+    """The derivative of a smooth function along a direction, at a share of that direction."""
 
     def slope(self, share: float) -> float:
-        """Return the derivative, cheaply."""
+        """Return the derivative at a share of the direction, cheaply."""
 
 
 class Line(Slopes, Protocol):
     """A smooth objective along a direction."""
 
     def at(self, share: float) -> Point:
-        """Return the point."""
+        """Return the point at a share of the direction."""
 
 
 class Point(Protocol):
-    """A smooth objective at some weights, in float64."""
+    """A smooth objective at given weights, in float64."""
 
     @property
     def weights(self) -> Floats:
-        """Where it is."""
+        """The weights."""
 
     @property
     def value(self) -> float:
@@ -60,7 +61,7 @@ class Point(Protocol):
         """The gradient, of the weights' shape."""
 
     def curvature(self, direction: Floats) -> Floats:
-        """Return the Hessian times a direction, both float32 of the weights' shape."""
+        """Return the Hessian times a direction; both are float32 of the weights' shape."""
 
     def preconditioner(self) -> Preconditioner:
         """Return an approximate inverse of the Hessian."""
@@ -73,7 +74,7 @@ class SmoothObjective(Protocol):
     """A convex function of an array of weights, twice differentiable."""
 
     def at(self, weights: Floats) -> Point:
-        """Return what the objective is at some weights."""
+        """Return the point at given weights."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,16 @@ class SoftmaxObjective:
     Parameters
     ----------
     design : Design
-        How scores h follow from weights W.
+        The map from weights W to scores h.
     labels : int64 array of shape (n_rows,)
         Classes by number.
     counts : float64 array of shape (n_rows,)
-        What each row counts, c.
+        The weight of each row, c.
     n_classes : int
     ridge : float64 array that broadcasts to the weights' shape
-        How much each weight is held to zero, rho.
+        The regularisation of each weight, rho.
     margin : float
-        0 for the logistic loss, 1 for the loss of ShareBoost, mu.
+        mu: 0 for the logistic loss, 1 for the loss of ShareBoost.
     """
 
     design: Design
@@ -106,11 +107,11 @@ class SoftmaxObjective:
     margin: float = 0.0
 
     def at(self, weights: Floats) -> SoftmaxPoint:
-        """Return value and gradient at some weights."""
+        """Return the point at given weights."""
         return self.at_scores(weights, self.design.forward(weights))
 
     def at_scores(self, weights: Floats, scores: Floats) -> SoftmaxPoint:
-        """Return value and gradient where the scores are known."""
+        """Return the point at given weights, with known scores."""
         from kesler.compiled.batch.softmax_loss import take_losses
 
         coefficients, probabilities = scores.copy(), np.empty(scores.shape, dtype=np.float32)
@@ -128,7 +129,7 @@ class SoftmaxObjective:
 
 @dataclass(frozen=True)
 class SoftmaxPoint:
-    """The objective at some weights."""
+    """The objective at given weights."""
 
     objective: SoftmaxObjective
     weights: Floats
@@ -150,23 +151,23 @@ class SoftmaxPoint:
         return product
 
     def preconditioner(self) -> Preconditioner:
-        """Return what the design makes of the Hessian's blocks or diagonal."""
+        """Return the design's preconditioner for the Hessian."""
         return self.objective.design.single.preconditioner(self.curvatures, self.objective.ridge)
 
     @property
     def curvatures(self) -> npt.NDArray[np.float32]:
-        """The second derivatives of the rows' losses with respect to their scores."""
+        """The second derivatives of the row losses with respect to their scores."""
         p = self.probabilities
         return np.asarray(self.objective.single_counts[:, None] * p * (1 - p))
 
     def along(self, direction: Floats) -> SoftmaxLine:
-        """Return the objective along a direction: one pass over the rows, none for each slope."""
+        """Return the objective along a direction; takes one pass over the rows in total."""
         return SoftmaxLine(self, direction, self.objective.design.forward(direction))
 
 
 @dataclass(frozen=True)
 class SoftmaxLine:
-    """The objective along a direction, by what the direction does to the scores."""
+    """The objective along a direction, computed from the change of the scores."""
 
     origin: SoftmaxPoint
     direction: Floats
@@ -183,7 +184,7 @@ class SoftmaxLine:
 
     @cached_property
     def _pulls(self) -> tuple[float, float]:
-        """The derivative of the norm's part: where the line begins, and how fast it grows."""
+        """The derivative of the regulariser at the start of the line, and its growth rate."""
         pull = self.origin.objective.ridge * self.direction
         return float(np.vdot(pull, self.origin.weights)), float(np.vdot(pull, self.direction))
 
@@ -197,7 +198,7 @@ class SoftmaxLine:
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a solver stopped.
+    """The result of a solver.
 
     Parameters
     ----------
@@ -205,10 +206,10 @@ class Solution:
     value : float
         The objective.
     gradient_norm : float
-        As a share of the gradient's norm at zero weights.
+        The gradient's norm as a share of that at zero weights.
     n_iter : int
     converged : bool
-        Whether the norm is at most the tolerance.
+        Whether `gradient_norm` is at most the tolerance.
     """
 
     weights: Floats
@@ -228,7 +229,7 @@ def minimise(objective: SmoothObjective, start: Floats, tol: float, max_iter: in
     tol : float
         The gradient's norm, as a share of that at zero weights, at which to stop.
     max_iter : int
-        The most Newton steps.
+        Maximum number of Newton steps.
     """
     point = objective.at(start)
     scale = _norm(objective.at(np.zeros_like(start)) if start.any() else point)
@@ -247,9 +248,9 @@ def _norm(point: Point) -> float:
 
 
 def newton_direction(point: Point, forcing: float) -> Floats:
-    """Return a step to where the gradient would vanish, by preconditioned conjugate gradients."""
+    """Return an approximate Newton step, by preconditioned conjugate gradients."""
     precondition = point.preconditioner()
-    # Normed, so that float32 neither overflows nor vanishes.
+    # Normalised, so that float32 neither overflows nor underflows.
     norm = _norm(point)
     residual = (-point.gradient / norm).astype(np.float32)
     step = np.zeros_like(residual)
@@ -273,13 +274,14 @@ def newton_direction(point: Point, forcing: float) -> Floats:
 
 
 def flat_share(line: Slopes, flat: float = FLAT, share: float = 1.0) -> float:
-    """Return the share of a direction at which a convex function is nearly flat.
+    """Return the share of a direction at which the slope of a convex function nearly vanishes.
 
-    Nearly flat is a slope of at most `flat` of the first one; `share` is tried first.
+    The search stops where the slope is at most `flat` times the first one; it tries `share` first.
 
-    Slopes grow along the line: goes on to where the last two point until they are no longer steep,
-    then closes in by the method of Anderson and Bjorck, which soon forgets an end that is steep by
-    orders of magnitude. Values are not compared, whose differences vanish in rounding near the end.
+    Slopes increase along the line. The search extrapolates from the last two slopes until the slope
+    is positive, then closes in by the method of Anderson and Bjorck, which soon discounts an
+    endpoint whose slope is larger by orders of magnitude. It does not compare values, since their
+    differences vanish in rounding near the minimum.
     """
     low, high = 0.0, np.inf
     first = below = line.slope(0.0)
@@ -300,7 +302,7 @@ def flat_share(line: Slopes, flat: float = FLAT, share: float = 1.0) -> float:
 
 
 def _wider(gone: float, share: float, before: float, slope: float) -> float:
-    """Return the share at which a slope vanishes that fell from one before it, within bounds."""
+    """Return the share at which the slope vanishes by linear extrapolation, within bounds."""
     ahead = share - gone * slope / (slope - before) if slope > before else np.inf
     return float(np.clip(ahead, LEAST_WIDER * share, MOST_WIDER * share))
 
@@ -308,27 +310,27 @@ def _wider(gone: float, share: float, before: float, slope: float) -> float:
 Doubles = npt.NDArray[np.float64]
 
 MOST_PASSES = 15
-# A pass that gains more than this part of what the one before gained is the last: rows are too
-# long for others to stand still.
+# Passes end if one gains more than this share of the gain of the pass before: the rows then
+# interact too strongly for coordinate ascent.
 SLOW = 0.75
-# The last pass gains at most this part of the tolerance, of all that was gained.
+# Passes end if one gains at most this share of the tolerance times the total gain.
 SHARE = 0.05
-# Rows that move scores by so little are let be; where rows move them by more than this on average,
-# a pass hardly helps.
+# Rows with a smaller pace c ||x||^2 / rho are skipped; if the mean pace is above the maximum, a
+# pass hardly helps.
 LEAST_PACE, MOST_PACE = 1e-100, 1e4
 
 
 def approach(objective: SoftmaxObjective, tol: float, most: int) -> tuple[Doubles, int]:
-    """Return weights near the optimum, and how many passes over the rows led there.
+    """Approximate the optimum by dual ascent; return the weights and the number of passes.
 
     Parameters
     ----------
     objective : SoftmaxObjective
         Over a `PerClassDesign`.
     tol : float
-        How near: passes end when the objective would fall by little more than this part of it.
+        The relative accuracy of the objective; see `SHARE`.
     most : int
-        The most passes.
+        Maximum number of passes.
     """
     ascent, gained = _Ascent(objective), 0.0
     if not ascent.mean_pace <= MOST_PACE:
@@ -343,7 +345,7 @@ def approach(objective: SoftmaxObjective, tol: float, most: int) -> tuple[Double
 
 
 class _Ascent:
-    """The state of a climb: weights of the features and of the constant, and dual variables."""
+    """The state of dual ascent: weights, intercepts and dual variables."""
 
     def __init__(self, objective: SoftmaxObjective) -> None:
         from kesler.compiled.batch import dual_ascent, dual_softmax
@@ -356,7 +358,8 @@ class _Ascent:
         dual_ascent.square_rows(self._rows, d, squares)
         lengths = squares[:, dual_ascent.NORM]
         self._intercept = design.intercept
-        # As long as rows are: held to zero about as little as a feature would be.
+        # The root mean square length of the rows, so the intercept is regularised about as little
+        # as a feature.
         self._constant = float(np.sqrt(lengths.mean())) if design.intercept else 0.0
         lengths = lengths + self._constant**2
         counts = objective.counts / float(objective.ridge[0, 0])
@@ -370,7 +373,7 @@ class _Ascent:
         self._orders = np.random.default_rng(0)
 
     def visit_all(self) -> float:
-        """Visit all rows that move, in a random order; return what that gains."""
+        """Visit all rows that move, in a random order; return the gain of the objective."""
         order = self._orders.permutation(self._moving)
         tables = self._weights, self._bias, self._duals
         gain: float = self._ascend(
@@ -379,7 +382,7 @@ class _Ascent:
         return gain
 
     def found(self) -> Doubles:
-        """Return the weights, those of the constant last if there is one."""
+        """Return the weights, with the intercepts last if there are any."""
         k = self._duals.shape[1]
         constants = self._constant * self._bias[None, :k]
         return np.vstack([self._weights[:, :k], constants[: int(self._intercept)]])

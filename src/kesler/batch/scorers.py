@@ -1,4 +1,4 @@
-"""What batch classifiers over any hypotheses or kernel are made of: the one place that chooses."""
+"""Solvers and scorers of batch classifiers over any hypotheses or kernel."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from kesler.parts.maps.feature_map import FeatureMap
 
 @dataclass(frozen=True, eq=False)
 class Telling:
-    """Training rows, and what was told of them.
+    """Training rows with their labels and weights.
 
     Parameters
     ----------
     rows : Rows
     labels : sequence of labels
-        Of the classes, sorted.
+        The labels of the classes, sorted.
     codes : int64 array of shape (n_rows,)
+        The class of each row by number.
     row_weights : array of shape (n_rows,)
-        0 or more; what rows count in the statistics of their classes.
+        The weights of rows in the statistics of their classes, 0 or more.
     constant : float
-        The value of a feature that every row is given before its own, 0 for none.
+        The value of a constant first feature added to every row, 0 for none.
     """
 
     rows: Rows
@@ -52,27 +53,27 @@ class Telling:
     constant: float
 
     def design(self, parts: Sequence[Part]) -> JointDesign:
-        """Return the rows as hypotheses see them, by the statistics of those that weigh anything.
+        """Return the design of all rows, with statistics from the rows of weight above 0.
 
         Raises
         ------
         KeslerError
-            If a class has no such row.
+            If a class has no row of weight above 0.
         """
-        stored = np.flatnonzero(self.row_weights > 0)
-        left_out = np.setdiff1d(np.arange(len(self.labels)), self.codes[stored])
+        weighted = np.flatnonzero(self.row_weights > 0)
+        left_out = np.setdiff1d(np.arange(len(self.labels)), self.codes[weighted])
         if len(left_out):
             raise KeslerError(
                 f"class {self.labels[left_out[0]]!r} has no row of weight above 0: leave its rows "
                 "out"
             )
-        whole = len(stored) == len(self.rows)
-        rows = self.rows if whole else self.rows.take(stored)
-        weights = None if (self.row_weights[stored] == 1).all() else self.row_weights[stored]
-        held = FrozenHypotheses(
-            parts, self.labels, rows, self.codes[stored], weights, self.constant
+        whole = len(weighted) == len(self.rows)
+        rows = self.rows if whole else self.rows.take(weighted)
+        weights = None if (self.row_weights[weighted] == 1).all() else self.row_weights[weighted]
+        hypotheses = FrozenHypotheses(
+            parts, self.labels, rows, self.codes[weighted], weights, self.constant
         )
-        return JointDesign(held, held.as_seen(self.rows))
+        return JointDesign(hypotheses, hypotheses.as_seen(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class JointScorer:
 
 @dataclass(frozen=True, eq=False)
 class KernelScorer:
-    """Support vectors, their numbers, and what each counts in the score of each class."""
+    """Support vectors, their row numbers, and their coefficients in the score of each class."""
 
     kernel: MercerKernel
     numbers: Codes
@@ -116,43 +117,43 @@ def solve_svm(
     shuffle: Callable[[Codes], Codes],
     duals: Array | None,
 ) -> tuple[DualSolution, Array, JointScorer | KernelScorer]:
-    """Solve the multiclass SVM over parts, or over a kernel.
+    """Solve the multiclass SVM over the hypotheses of parts, or over a kernel.
 
     Parameters
     ----------
-    telling : what was told of the rows.
+    telling : the training rows with labels and weights.
     parts : the hypotheses.
-    kernel : None for weights.
-    bounds, margins, tol, max_iter, shuffle : caps and the rest as in
-        :func:`~kesler.batch.coupled.solve_coupled`.
-    duals : shares of each class in the bound of each row, 0 or more and of that sum, to begin
-        with; None begins with weights 0.
+    kernel : the kernel, or None for a primal weight vector.
+    bounds, margins, tol, max_iter, shuffle : `bounds` are the caps of
+        :func:`~kesler.batch.coupled.solve_coupled`, the rest is as there.
+    duals : initial dual variables of shape (n_rows, n_classes), 0 or more, whose rows sum to the
+        bounds; None starts from weights 0.
 
     Returns
     -------
-    How good the solution is, its duals in the same form, and what scores rows.
+    The objectives of the solution, its duals in the same form, and the scorer.
 
     Raises
     ------
     KeslerError
-        If a kernel meets a feature map or too many rows.
+        If a kernel is used with a feature map or too many rows.
     """
-    targets: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "shuffle": shuffle}
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "shuffle": shuffle}
     idle = np.zeros_like(margins, shape=(len(bounds), len(margins)))
     idle[np.arange(len(bounds)), telling.codes] = bounds
     if duals is not None:
-        targets["duals"] = idle - duals
+        options["duals"] = idle - duals
     problem = telling.codes, bounds, margins
     if kernel is None:
         design = telling.design(parts)
-        optimum = solve_coupled(design, *problem, **targets)
+        optimum = solve_coupled(design, *problem, **options)
         return optimum, idle - optimum.duals, JointScorer(design.hypotheses, optimum.weights)
     _require_no_maps(parts, kernel)
     require_tabulable(len(telling.rows))
     rows = _with_constant(telling.rows, telling.constant)
     kernel = settled(kernel, rows)
     coupling = coupling_of([members_of(part, telling.labels) for part in parts])
-    found = solve_kernel_dual(kernel_table(kernel, rows, rows), coupling, *problem, **targets)
+    found = solve_kernel_dual(kernel_table(kernel, rows, rows), coupling, *problem, **options)
     supports = rows.take(found.supports)
     scorer = KernelScorer(kernel, found.supports, supports, found.coefficients, telling.constant)
     return found, idle - found.duals, scorer
@@ -162,24 +163,24 @@ def solve_svm(
 
 
 def is_per_class(hypotheses: str | Part | list[Part]) -> bool:
-    """Whether each class has one vector over the rows as they are, which has faster solvers."""
+    """Return whether each class has one weight vector over unmapped rows, for faster solvers."""
     return hypotheses in ("multi", PerClass(), [PerClass()])
 
 
 def parts_of(
     hypotheses: str | Part | list[Part], feature_map: str | FeatureMap, *, dense: bool
 ) -> list[Part]:
-    """Return the parts that parameters stand for, by the kind of the rows."""
+    """Return the parts for the given parameters; default maps depend on whether rows are dense."""
     return resolve_hypotheses(hypotheses, lambda: Shared(resolve_map(feature_map, dense=dense)))
 
 
 def rows_of(X: npt.NDArray[Any] | sparse.csr_array) -> Rows:
-    """Return validated rows as kernels read them, in float32.
+    """Return validated rows in float32, as kernels read them.
 
     Raises
     ------
     KeslerError
-        If float32 cannot hold a value.
+        If a value overflows float32.
     """
     rows = Rows.from_sparse(X) if sparse.issparse(X) else Rows.from_dense(as_float32(X))
     rows.require_finite()
@@ -194,7 +195,7 @@ def _require_no_maps(parts: Sequence[Part], kernel: MercerKernel) -> None:
     mapped = next((part for part in parts if part.feature_map is not None), None)
     if mapped is not None:
         raise KeslerError(
-            f"{mapped!r} has a feature map, which batch learners do not take under a kernel "
+            f"{mapped!r} has a feature map, which batch learners do not support with a kernel "
             f'({kernel!r}): give hypotheses="multi" or groups without a map, leave the kernel '
-            "out, or learn online"
+            "out, or use an online learner"
         )

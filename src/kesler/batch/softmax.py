@@ -1,4 +1,4 @@
-"""SoftmaxClassifier: multinomial logistic regression, solved to the optimum."""
+"""SoftmaxClassifier: multinomial logistic regression."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ MOST_PARAMETER = 1e15
 
 
 class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
-    r"""Multinomial logistic regression: the most probable weights under a Gaussian prior.
+    r"""Multinomial logistic regression, the maximum a posteriori weights for a Gaussian prior.
 
     .. math:: \min_{W, b} \; C \sum_i c_i \, \ell(h(x_i), y_i) + \tfrac12 \|W\|^2, \quad
         h(x) = W x + b
 
-    with the loss "softmax" or "margin-softmax" in turn
+    with the loss "softmax" or "margin-softmax", respectively,
 
     .. math:: \ell(h, y) = \ln \sum_r e^{(h_r - h_y) / \sigma}, \qquad
         \ell(h, y) = \ln \sum_r e^{[r \ne y] + (h_r - h_y) / \sigma}
@@ -46,49 +46,49 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     C : float > 0, default 1.0
-        What the losses count beside the norm. Larger values fit the rows closer, and take longer.
+        The weight of the losses relative to the norm. Larger values fit the rows more closely and
+        take longer.
     sigma : float > 0, default 1.0
-        The temperature. Larger values make probabilities more even for the same scores; close to
-        0, the class of highest score has all of it.
+        The temperature. Larger values make probabilities more even for the same scores; as sigma
+        goes to 0, the class with the highest score gets probability 1.
     loss : "softmax" or "margin-softmax", default "softmax"
-        With a margin, wrong classes are scored as if they were 1 higher.
+        With a margin, the scores of wrong classes are raised by 1.
     penalty : "l2" or None, default "l2"
-        None leaves the norm out: the optimum may then be infinitely far, if a hyperplane parts the
-        classes, and C changes nothing.
+        None leaves the norm out. The optimum is then at infinity if the classes are linearly
+        separable, and C has no effect.
     hypotheses : "multi", "single", "hybrid", part or list of parts, default "multi"
-        Which classes share which weights: each has its own, all share one vector over a feature
+        The weights that classes share: one vector per class, one for all classes over a feature
         map, both, or any list of :class:`~kesler.hypotheses.PerClass`,
         :class:`~kesler.hypotheses.Shared` and :class:`~kesler.hypotheses.Grouped`.
     feature_map : "auto", name or map, default "auto"
-        The view of a row that the shared vector has, as :class:`~kesler.OnlineClassifier` takes it;
-        "auto" is "frequency" for sparse rows and "distance" for dense ones.
+        The feature map of the shared vector, as in :class:`~kesler.OnlineClassifier`; "auto" is
+        "frequency" for sparse rows and "distance" for dense ones.
     fit_intercept : bool, default True
-        Whether scores have a constant b, which is not regularised.
+        Whether scores have an intercept b, which is not regularised.
     class_weight : mapping, "balanced" or None, default None
-        What rows of each class count, in addition to `sample_weight`; "balanced" makes all classes
-        count the same.
+        Weights of classes, multiplied with `sample_weight`; "balanced" gives all classes the same
+        total weight.
     tol : float > 0, default 1e-4
         The gradient's norm, as a share of that at W = 0, at which to stop. Smaller values come
         closer to the optimum; at 1e-4 the objective is usually within 1e-5 of it.
     max_iter : int > 0, default 100
-        The most Newton steps.
+        Maximum number of Newton steps.
     warm_start : bool, default False
-        Whether `fit` begins at the last optimum, if it has the same shape, rather than at 0.
+        Whether `fit` starts from the last solution, if it has the same shape, instead of 0.
 
     Attributes
     ----------
     coef_ : array of shape (n_classes, n_features)
     intercept_ : array of shape (n_classes,)
-        Of "multi" alone.
+        Like `coef_`, only for "multi".
     weights_ : list of arrays of shape (n_features, n_hypotheses)
-        Of other hypotheses: one array a part, the constant feature before all others.
+        For other hypotheses: one array per part, with the constant feature first.
     classes_ : array of shape (n_classes,)
-        Sorted.
+        The labels, sorted.
     n_iter_ : int
-        Passes of dual ascent over the rows, and Newton steps after them.
+        Number of passes of dual ascent plus Newton steps.
     objective_, gradient_norm_ : float
-        The minimised function and its gradient's norm where the solver stopped, the latter as a
-        share of that at W = 0.
+        The final objective and the norm of its gradient, the latter as a share of that at W = 0.
     converged_ : bool
         Whether `gradient_norm_` is at most `tol`.
     n_features_in_, feature_names_in_
@@ -97,27 +97,26 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     Raises
     ------
     KeslerError
-        If a parameter is out of its range, there is one class only, no row counts, sparse rows meet
-        a map that looks at zeros, or features are so large (1e12) that their squares do not sum up
-        in float32.
+        If a parameter is out of its range, there is one class only, all weights are 0, sparse rows
+        are used with a map that needs zeros, or features are so large (1e12) that sums of their
+        squares overflow float32.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` steps did not suffice.
+        If the solver does not converge within `max_iter` steps.
 
     Notes
     -----
-    Passes over the rows that solve for one at a time (dual coordinate ascent), as long as each
-    brings much; then Newton's method: a step solves for the gradient by conjugate gradients, each
-    O(nnz k) for k classes, in float32; gradients are in float64. Conjugate gradients are
-    preconditioned by the Hessian's diagonal or, for up to 1,500 features, by its blocks for each
-    class, estimated from the rows that curve most. For two classes it is binary logistic regression
-    with C twice as large, w_1 = -w_0 being half its weights. Intercepts sum to 0: a common part
-    changes nothing.
+    The solver first makes passes of dual coordinate ascent, as long as each gains much, and then
+    takes Newton steps. Each step is computed by conjugate gradients in float32, at O(nnz k) per
+    iteration for k classes; gradients are in float64. The preconditioner is the Hessian's diagonal
+    or, for up to 1,500 features, its class blocks, estimated from the rows with most curvature. Two
+    classes are equivalent to binary logistic regression with C twice as large, where w_1 = -w_0 is
+    half its weight vector. Intercepts sum to 0, since a common shift has no effect.
 
-    What maps know of classes is computed once, over the training rows, as an online learner would
-    have it after them; rows are then taken in float32.
+    The class statistics of maps are computed once, by an online pass over the training rows; rows
+    are then converted to float32.
 
     References
     ----------
@@ -160,22 +159,21 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
-        """Find the weights.
+        """Fit the model to training rows.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_rows, n_features)
-            Computed with in float32 if it is float32, else in float64.
+            Processed in float32 if it is float32, else in float64.
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            What each row counts, 0 or more: 2 is the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice.
         start : fitted classifier or None, default None
-            A learner of the same classes whose scores are linear in the rows, and whose weights
-            are where Newton's steps begin, scaled to suit the objective best. With few features
-            that spared up to three quarters of the time; with many (text, pixels) it took longer
-            than the passes of dual ascent that it replaces. For "multi"; `warm_start` is then not
-            looked at.
+            A classifier of the same classes whose scores are linear in the rows. Newton's method
+            starts from its weights, scaled to minimise the objective. With few features this saved
+            up to three quarters of the time; with many (text, pixels) it took longer than the
+            passes of dual ascent that it replaces. For "multi"; `warm_start` is then ignored.
 
         Returns
         -------
@@ -208,7 +206,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return self._solve(objective, first, n_passes)
 
     def _solve(self: Self, objective: SmoothObjective, first: Floats, n_passes: int) -> Self:
-        """Minimise an objective of these classes, wherever its rows are."""
+        """Minimise an objective and set the fitted attributes."""
         solution = minimise(objective, first, self.tol, self.max_iter)
         self._keep(getattr(objective, "design", None), self.sigma * solution.weights)
         self.n_iter_, self.objective_ = n_passes + solution.n_iter, solution.value
@@ -217,7 +215,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return self
 
     def _keep(self, design: Design | None, weights: Floats) -> None:
-        """Keep the weights as the hypotheses have them, and no others."""
+        """Set the weight attributes of the hypotheses, and remove those of a previous fit."""
         for name in ("coef_", "intercept_", "weights_", "_scorer"):
             self.__dict__.pop(name, None)
         if isinstance(design, JointDesign):
@@ -232,13 +230,13 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         """Return the logarithm of `predict_proba`."""
         scores = self._scores(X)
         leads = scores - scores.max(axis=1, keepdims=True)
-        with np.errstate(over="ignore"):  # as sigma goes to 0, chances of the others go to 0
+        with np.errstate(over="ignore"):  # as sigma goes to 0, other probabilities go to 0
             return np.asarray(log_softmax(leads / self.sigma, axis=1))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, softmax(h(x) / sigma), in the order of `classes_`.
 
-        The same for both losses: with a margin it is what the loss takes the classes for at h.
+        The formula is the same for both losses.
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
@@ -265,14 +263,14 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return SparsePerClass(X, self.fit_intercept)
 
     def _ridge(self, n_features: int, constant: int) -> Floats:
-        """Return what the weights of scores / sigma are held to zero by: sigma^2, not the bias."""
+        """Return the ridge for weights of scores / sigma: sigma^2, but 0 for the intercept."""
         ridge = np.full((n_features, 1), float(self.sigma) ** 2 if self.penalty else 0.0)
         if self.fit_intercept:
             ridge[constant] = 0
         return ridge
 
     def _begin(self, objective: SoftmaxObjective, classes: npt.NDArray[Any]) -> tuple[Floats, int]:
-        """Return the weights to begin with, and how many passes over the rows led to them."""
+        """Return the initial weights, and the number of passes over the rows to compute them."""
         shape = objective.design.weights_shape(len(classes))
         last = self._last_weights() if self.warm_start else None
         if last is not None and last.shape == shape and np.array_equal(self.classes_, classes):
@@ -284,14 +282,14 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     def _from(
         self, start: Any, X: Any, objective: SoftmaxObjective, classes: npt.NDArray[Any]
     ) -> Floats:
-        """Return the weights of another learner, as large as suits the objective best."""
+        """Return the weights of another learner, scaled to minimise the objective."""
         weights, constants = linear_weights_of(start, X, classes)
         direction = np.vstack([weights, constants]) if self.fit_intercept else weights
         line = objective.at(np.zeros_like(direction)).along(direction)
         return line.at(flat_share(line)).weights if line.slope(0.0) < 0 else 0 * direction
 
     def _last_weights(self) -> Floats | None:
-        """Return what was found last as a table of a design's weights, None if nothing was."""
+        """Return the last solution in the shape of a design's weights, None if there is none."""
         if hasattr(self, "_scorer"):
             return self._scorer.weights
         if not hasattr(self, "coef_"):
@@ -310,17 +308,17 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number above 0")
         if self.loss not in MARGINS:
             raise KeslerError(
-                f"loss={self.loss!r} is not known: use {' or '.join(map(repr, MARGINS))}"
+                f"loss={self.loss!r} is unknown: use {' or '.join(map(repr, MARGINS))}"
             )
         if self.penalty not in ("l2", None):
-            raise KeslerError(f"penalty={self.penalty!r} is not known: use 'l2' or None")
+            raise KeslerError(f"penalty={self.penalty!r} is unknown: use 'l2' or None")
 
     def _warn_if_not_converged(self) -> None:
         if not self.converged_:
             warnings.warn(
-                f"the gradient is {self.gradient_norm_:.1e} of that at 0, not tol={self.tol:g}, "
-                f"after {self.n_iter_} steps: raise max_iter or tol, scale features to similar "
-                "ranges, or lower C",
+                f"the gradient's norm is {self.gradient_norm_:.1e} times that at 0, above "
+                f"tol={self.tol:g}, after {self.n_iter_} steps: raise max_iter or tol, scale "
+                "features to similar ranges, or lower C",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -336,7 +334,7 @@ def _is_number(value: Any) -> bool:
 
 
 def summed(X: Any) -> Any:
-    """Return sparse rows in which no feature is listed twice."""
+    """Return sparse rows without duplicate entries."""
     rows: Any = sparse.csr_array(X)
     rows.sum_duplicates()
     return rows
@@ -350,9 +348,9 @@ def largest_in(X: Any) -> float:
 
 
 def require_moderate(largest: float, total: float) -> None:
-    """Raise if features are so large, in rows that count so much in all, as float32 cannot hold."""
+    """Raise if the largest feature, squared and times the total weight, may overflow float32."""
     if largest * largest * total > MOST_CURVATURE:
         raise KeslerError(
-            f"features as large as {largest:.1e}, squared and summed over the rows times C, leave "
-            "no room in float32: scale features to about 1, or lower C"
+            f"features as large as {largest:.1e}, squared and summed over the rows times C, may "
+            "overflow float32: scale features to about 1, or lower C"
         )

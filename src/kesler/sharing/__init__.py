@@ -1,1 +1,1 @@
-"""Few features for all classes: ShareBoost, its rivals, dictionaries, exports."""
+"""Few features for all classes: ShareBoost, alternatives, dictionaries and exports."""

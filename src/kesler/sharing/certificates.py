@@ -1,4 +1,4 @@
-"""What the theorems on ShareBoost promise of a fit, and what they ask for."""
+"""The guarantees of the theorems on ShareBoost for a fit, and their assumptions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kesler.sharing.training_rows import Task
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    r"""Theorems 1 and 2 of ShareBoost, evaluated on a run of T rounds.
+    r"""Theorems 1 and 2 of ShareBoost, evaluated for a fit of T rounds.
 
-    Theorem 2: for any weights V, T = ceil(4 ||V||^2 / eps) rounds lead to a loss of at most
-    L(V) + eps, ||V|| the sum over columns of the largest absolute weight. So T rounds promise
+    Theorem 2: for any weights V, T = ceil(4 ||V||^2 / eps) rounds give a loss of at most
+    L(V) + eps, where ||V|| is the sum over columns of the largest absolute weight. So T rounds give
 
     .. math:: L(W) \le L(V) + 4 \|V\|_{\infty, 1}^2 / T.
 
-    Theorem 1: with probability 1 - delta the error on new rows is at most the training error plus
-    a constant, which the source leaves open, times
+    Theorem 1: with probability 1 - delta, the error on new rows is at most the training error plus
+    a constant, which the source does not specify, times
 
     .. math:: \sqrt{\big(T k \ln(T k) \ln k + T \ln d + \ln(1 / \delta)\big) / m}.
 
@@ -35,9 +35,9 @@ class Certificate:
     norm : float
         ||V||.
     loss_of_competitor, loss : float
-        L(V), and L(W) that was reached.
+        L(V), and the loss L(W) of the fit.
     training_error : float
-        The share of mistakes on the training rows.
+        The error rate on the training rows.
     delta : float
 
     Examples
@@ -60,27 +60,27 @@ class Certificate:
 
     @property
     def epsilon(self) -> float:
-        """How far above the competitor's loss these rounds may end."""
+        """The maximum excess over the competitor's loss after these rounds."""
         return 4 * self.norm**2 / self.n_rounds
 
     @property
     def bound(self) -> float:
-        """The most that the loss may be."""
+        """The upper bound on the loss."""
         return self.loss_of_competitor + self.epsilon
 
     def rounds_for(self, epsilon: float) -> int:
-        """Return how many rounds are enough to come within epsilon of the competitor's loss."""
+        """Return the number of rounds that suffices for an excess of at most epsilon."""
         return math.ceil(4 * self.norm**2 / epsilon)
 
     @property
     def weight_term(self) -> float:
-        """T k ln(T k) ln(k): what the weights of the chosen columns can express."""
+        """T k ln(T k) ln(k), the complexity of the weights of the chosen columns."""
         size = self.n_rounds * self.n_classes
         return size * math.log(size) * math.log(self.n_classes)
 
     @property
     def choice_term(self) -> float:
-        """T ln(d): what the choice of the columns can express."""
+        """T ln(d), the complexity of the choice of columns."""
         return self.n_rounds * math.log(self.n_candidates)
 
     @property
@@ -90,7 +90,7 @@ class Certificate:
 
     @property
     def deviation(self) -> float:
-        """The square root of Theorem 1, which a constant goes before."""
+        """The square root of Theorem 1, without its constant factor."""
         terms = self.weight_term + self.choice_term + self.confidence_term
         return math.sqrt(terms / self.n_rows)
 
@@ -106,20 +106,20 @@ class Certificate:
 Floats = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
-# Candidates whose columns are looked at together where a competitor's loss is computed.
+# Number of candidates per block when a competitor's loss is computed.
 AT_ONCE = 256
-# How far above 1 a feature that was scaled to [-1, 1] may be.
+# Tolerance for features that are scaled to [-1, 1].
 ROUNDING = 1e-6
 
 
 def certified(model: Any, task: Task, rows: Any, W: Any, delta: float) -> Certificate:
-    """Return what is promised of a fitted ShareBoostClassifier.
+    """Return the certificate of a fitted ShareBoostClassifier.
 
     Parameters
     ----------
     model : ShareBoostClassifier
     task : Task
-        Of the training rows, without a penalty.
+        The loss on the training rows, without a penalty.
     rows : the training rows.
     W : array of shape (n_classes, n_columns)
     delta : float
@@ -127,7 +127,7 @@ def certified(model: Any, task: Task, rows: Any, W: Any, delta: float) -> Certif
     Raises
     ------
     KeslerError
-        If the theorems do not speak of the fit, or W has not the shape.
+        If the theorems do not cover the fit, or W has the wrong shape.
     """
     _require_covered(model, delta)
     dictionary: Dictionary = model.dictionary_
@@ -148,7 +148,7 @@ def certified(model: Any, task: Task, rows: Any, W: Any, delta: float) -> Certif
 
 
 def _scores(dictionary: Dictionary, rows: Any, W: Floats) -> Floats:
-    """Return the scores of weights for all candidates, some of which are computed at a time."""
+    """Return the scores of weights for all candidates, computed in blocks of candidates."""
     widths = dictionary.widths(np.arange(dictionary.n_candidates_))
     owners = np.repeat(np.arange(len(widths)), widths)
     weighed = np.unique(owners[W.any(axis=0)])
@@ -164,8 +164,8 @@ def _bounded_columns(dictionary: Dictionary, rows: Any, candidates: Ints) -> Flo
     largest = float(np.abs(columns).max(initial=0.0))
     if largest > 1 + ROUNDING:
         raise KeslerError(
-            f"a column has a value of size {largest:.4g}, but the theorems are on values from -1 "
-            "to 1: divide the features by their largest"
+            f"a column has a value of size {largest:.4g}, but the theorems assume values from -1 "
+            "to 1: divide the features by their largest absolute value"
         )
     return columns
 
@@ -193,11 +193,13 @@ def _require_covered(model: Any, delta: float) -> None:
     for name, differs in unlike.items():
         if differs:
             raise KeslerError(
-                f"{name}={getattr(model, name)!r} is not what the theorems speak of: fit with "
+                f"{name}={getattr(model, name)!r} is not covered by the theorems: fit with "
                 'scale=None, penalty=None, groups=None, shortlist=None and choice="gradient", '
                 '"column" or "full"'
             )
     if not model.n_rounds_:
-        raise KeslerError("nothing was chosen, so there is nothing to certify")
+        raise KeslerError(
+            "no candidate was chosen, so there is nothing to certify: give features with a gradient"
+        )
     if not 0 < delta < 1:
         raise KeslerError(f"delta={delta!r} must be between 0 and 1")

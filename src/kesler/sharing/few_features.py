@@ -1,4 +1,4 @@
-"""What classifiers have that choose few candidates for all classes: scores, and a selector."""
+"""The base class of classifiers that choose few candidates: predictions and feature selection."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseE
     support_ : int array of shape (n_chosen,)
         The chosen candidates.
     coef_, intercept_ : arrays of shape (n_classes, n_columns) and (n_classes,)
-        Weights of their columns, in that order.
+        Weights of their columns, in that order, and intercepts.
     dictionary_ : Dictionary
-        Fitted.
+        The fitted dictionary.
     classes_ : array of shape (n_classes,)
     """
 
@@ -48,8 +48,8 @@ class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseE
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, softmax(h(x)), in the order of `classes_`.
 
-        The same for both losses. With a margin the scores are made to differ by more than the
-        logistic loss would have it, so that probabilities are rather too sure.
+        The formula is the same for both losses. With a margin, scores differ by more than with the
+        logistic loss, so probabilities tend to be overconfident.
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
@@ -67,7 +67,7 @@ class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseE
     # ---- the selector ---------------------------------------------------------------------------
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
-        """Return which candidates are chosen: of "columns", which features."""
+        """Return whether each candidate is chosen; the candidates of "columns" are features."""
         check_is_fitted(self)
         mask = np.zeros(self.dictionary_.n_candidates_, dtype=bool)
         mask[self.support_] = True
@@ -80,7 +80,7 @@ class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseE
         return self.dictionary_.columns(self._rows(X), np.sort(self.support_))
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return rows with the chosen features where they were, and zeros elsewhere.
+        """Return rows with the chosen features in their original columns, and zeros elsewhere.
 
         Raises
         ------
@@ -90,18 +90,18 @@ class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseE
         check_is_fitted(self)
         if not isinstance(self.dictionary_, Columns):
             raise KeslerError(
-                f"what {type(self.dictionary_).__name__} makes of the features cannot be taken "
-                'back: inverse_transform is for dictionary="columns"'
+                f"the candidates of {type(self.dictionary_).__name__} cannot be transformed back "
+                'to features: use inverse_transform with dictionary="columns" only'
             )
         return super().inverse_transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return what the chosen columns are called, in the order of `transform`.
+        """Return the names of the chosen columns, in the order of `transform`.
 
         Raises
         ------
         KeslerError
-            If the dictionary does not say how its candidates are computed.
+            If the dictionary does not define steps.
         """
         check_is_fitted(self)
         features = _check_feature_names_in(self, input_features)

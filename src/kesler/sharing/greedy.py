@@ -1,9 +1,10 @@
-"""ShareBoost's loop: choose a candidate, solve for the weights of all chosen ones, and again.
+"""ShareBoost's loop: alternate between choosing a candidate and solving for all weights.
 
-Limited-memory BFGS whose first guess is the Hessian where it began, estimated from some rows: all
-of it where there are few weights, else its blocks for each class. Two products with the columns a
-step, and far fewer steps than without, since chosen features are often nearly multiples of one
-another, and rows differ by orders of magnitude in how much they still weigh.
+The weights are solved for by limited-memory BFGS, whose initial Hessian is estimated from some rows
+at the starting point: the whole Hessian if there are few weights, else its class blocks. A step
+takes two products with the columns, and far fewer steps are needed than without the estimate, since
+chosen features are often nearly multiples of each other and the curvatures of rows differ by orders
+of magnitude.
 """
 
 from __future__ import annotations
@@ -27,36 +28,37 @@ from kesler.sharing.training_rows import RowSums, RowValues, SomeColumns, Traini
 
 Floats = npt.NDArray[Any]
 
-# After so many steps the guess is made anew: the better it was, the sooner a new one pays.
+# Number of steps after which the Hessian is estimated again: a better estimate is renewed sooner.
 MEMORY_OF_WHOLE, MEMORY_OF_BLOCKS = 8, 60
-# Rows that the blocks are estimated from: for each column at least, and so many for all of them
-# that they take about as long as a few steps.
+# Rows from which the blocks are estimated: at least so many per column, and so many in total that
+# the estimate takes about as long as a few steps.
 ROWS_PER_COLUMN, STEPS_WORTH = 12, 20
-# For each column of a block of two classes.
+# Rows per column from which the block of a pair of classes is estimated.
 ROWS_PER_PAIR = 20
-# Columns further apart than this, in the order of choice, are taken for unrelated by the blocks,
-# which together hold no more numbers than the second figure.
+# Blocks ignore interactions of columns that are further apart than WIDEST_BLOCK in the order of
+# choice, and have at most MOST_NUMBERS entries in total.
 WIDEST_BLOCK, MOST_NUMBERS = 512, 1 << 25
-# What is added to the diagonal of a block, as a share of it.
+# Values added to the diagonal of a block in turn, as a share of it.
 JITTERS = (1e-8, 1e-5, 1e-2)
-# The whole Hessian is worth its time for so many weights, of so many classes.
+# The whole Hessian is used for at most so many weights and classes.
 MOST_WEIGHTS, MOST_CLASSES = 1000, 16
-# A step ends where the slope is at most this share of the first one.
+# A line search ends where the slope is at most this share of the first one.
 FLAT_ENOUGH = 0.5
-# Where the last step went a part of its way only, the next is first tried at this times that part.
+# The first step length tried is this factor times the last one, at most 1.
 WIDER = 4.0
-# The least diagonal, as a share of what it were if all rows wavered alike; and if none does.
+# The minimum diagonal, as a share of that with equal curvatures in all rows, and its absolute
+# minimum.
 LEAST, TINY = 1e-7, 1e-150
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Weights, and what follows from them.
+    """Weights with their scores, residuals and objective.
 
     Parameters
     ----------
     weights : float64 array of shape (n_columns, n_classes)
-    scores, residuals : values of rows
+    scores, residuals : RowValues
         The residuals are the gradient of the loss with respect to the scores.
     loss, penalty : float
     """
@@ -75,7 +77,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Where the search stopped: `excess` estimates how far the objective is above the lowest."""
+    """The result of a search; `excess` estimates the distance of the objective to its minimum."""
 
     state: State
     excess: float
@@ -85,7 +87,7 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class Corrective:
-    """The loss over some columns and a penalty, which the first `n_free` of them do not bear.
+    """The loss over some columns plus a penalty on all but the first `n_free` of them.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ class Corrective:
     n_free: int
 
     def at(self, weights: Floats, scores: RowValues) -> State:
-        """Return the state at weights whose scores are known."""
+        """Return the state at weights with known scores."""
         loss, residuals = self.sums.loss(scores)
         return State(weights, scores, residuals, loss, self.penalty.value(weights[self.n_free :]))
 
@@ -110,17 +112,17 @@ class Corrective:
         return gradient
 
     def minimise(self, state: State, tol: float, floor: float, max_iter: int) -> Correction:
-        """Go on from a state until the objective is estimated within `tol` of the lowest.
+        """Minimise from a state until the estimated excess of the objective is within `tol`.
 
         Parameters
         ----------
         state : State
         tol : float
-            As a share of the objective and the floor together.
+            As a share of the sum of the objective and the floor.
         floor : float
-            Keeps the search from going on forever where the lowest value is 0 and infinitely far.
+            Lets the search end if the infimum is 0 and not attained.
         max_iter : int
-            The most steps.
+            Maximum number of steps.
         """
         gradient, model, share = self.gradient(state), None, 1.0
         for n_steps in range(max_iter + 1):
@@ -140,12 +142,12 @@ class Corrective:
         return Correction(state, excess, n_steps, excess <= tol * (state.value + floor))
 
     def _guess(self, state: State) -> tuple[Preconditioner, int]:
-        """Return about the inverse of the Hessian, and for how many steps it is good."""
+        """Return an approximate inverse Hessian, and the number of steps to use it for."""
         sums, ridge = self.sums, np.zeros_like(state.weights)
         n_columns, n_classes = ridge.shape
         ridge[self.n_free :] = self.penalty.curvature(state.weights[self.n_free :])
         curvatures = sums.curvatures(state.residuals)
-        # Columns that vary in rows alone that are long decided would otherwise take any step.
+        # Columns that vary only in rows without curvature would otherwise have unbounded steps.
         squares = sums.squares() / sums.n_rows
         ridge += LEAST * (curvatures.sum() / n_classes) * squares[:, None] + TINY
         if ridge.size <= MOST_WEIGHTS and n_classes <= MOST_CLASSES:
@@ -163,19 +165,19 @@ class Corrective:
 
 
 def _chunks(n_columns: int, n_classes: int) -> list[slice]:
-    """Return runs of columns that are taken for related."""
+    """Return slices of columns whose interactions are taken into account."""
     widest = max(1, min(WIDEST_BLOCK, MOST_NUMBERS // (n_columns * n_classes)))
     return [slice(i, i + widest) for i in range(0, n_columns, widest)]
 
 
 def _fewer(wanted: int, n_rows: int) -> int | None:
-    """Return how many rows to draw, None for all."""
+    """Return the number of rows to draw, None for all."""
     return wanted if wanted < n_rows else None
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkedBlocks:
-    """Blocks of columns that follow one another, each with its inverse."""
+    """A block-diagonal inverse over slices of columns."""
 
     chunks: list[tuple[slice, ClassBlocks]]
 
@@ -186,13 +188,13 @@ class ChunkedBlocks:
 
 @dataclass(frozen=True, eq=False)
 class PairBlocks:
-    """The whole Hessian, a sum over pairs of classes, each estimated from rows that waver."""
+    """The inverse of the whole Hessian, a sum over pairs of classes."""
 
     factor: tuple[Floats, bool]
 
     @classmethod
     def of(cls, blocks: list[Floats], ridge: Floats) -> PairBlocks:
-        """Return the inverse for the blocks of the pairs of classes, and a ridge."""
+        """Return the inverse for the blocks of all pairs of classes plus a ridge."""
         n, k = ridge.shape
         hessian = np.zeros((k, n, k, n))
         for (a, b), block in zip(pairs_of(k), blocks, strict=True):
@@ -210,7 +212,7 @@ class PairBlocks:
 
 
 class QuasiNewton:
-    """What steps have taught of the inverse Hessian, beside a first guess of it."""
+    """The limited-memory BFGS approximation of the inverse Hessian, from an initial guess."""
 
     def __init__(self, guess: Preconditioner, memory: int) -> None:
         self.guess, self.memory = guess, memory
@@ -218,17 +220,17 @@ class QuasiNewton:
 
     @property
     def is_full(self) -> bool:
-        """Whether a new first guess is worth more than more steps."""
+        """Whether the memory is full, so that a new initial guess is due."""
         return len(self.pairs) >= self.memory
 
     def learn(self, step: Floats, change: Floats) -> None:
-        """Hear how a step changed the gradient."""
-        bend = float(np.vdot(step, change))
-        if bend > 0:
-            self.pairs.append((step, change, 1 / bend))
+        """Record a step and the change of the gradient."""
+        curvature = float(np.vdot(step, change))
+        if curvature > 0:
+            self.pairs.append((step, change, 1 / curvature))
 
     def step(self, gradient: Floats) -> Floats:
-        """Return the step to where the gradient would vanish, by the two-loop recursion."""
+        """Return the quasi-Newton step, by the two-loop recursion."""
         rest, shares = gradient.copy(), []
         for step, change, inverse in reversed(self.pairs):
             shares.append(inverse * float(np.vdot(step, rest)))
@@ -241,7 +243,7 @@ class QuasiNewton:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The objective along a step, by what the step adds to the scores."""
+    """The objective along a step, computed from the change of the scores."""
 
     corrective: Corrective
     start: State
@@ -250,7 +252,7 @@ class _Line:
 
     @cached_property
     def change(self) -> RowValues:
-        """What the whole step adds to the scores."""
+        """The change of the scores by the whole step."""
         return self.corrective.sums.forward(self.step)
 
     @property
@@ -275,7 +277,7 @@ class _Line:
 
 
 def lowest_along(corrective: Corrective, state: State, step: Floats) -> State:
-    """Return the state where the objective is lowest along a step."""
+    """Return the state that minimises the objective along a step."""
     line = _Line(corrective, state, corrective.gradient(state), step)
     return line.at(flat_share(line)) if line.first_slope < 0 else state
 
@@ -288,7 +290,7 @@ def _factors(blocks: list[Floats], ridge: Floats) -> list[tuple[Floats, bool]]:
 
 
 def _factor(block: Floats) -> tuple[Floats, bool]:
-    """Return the Cholesky factor of a block, whose diagonal is raised until it has one."""
+    """Return the Cholesky factor of a block, raising its diagonal until it exists."""
     diagonal = np.diagonal(block).copy()
     for jitter in JITTERS:
         np.fill_diagonal(block, diagonal * (1 + jitter))
@@ -297,41 +299,41 @@ def _factor(block: Floats) -> tuple[Floats, bool]:
         except np.linalg.LinAlgError:
             if jitter == JITTERS[-1]:
                 raise
-    raise AssertionError("there are jitters")
+    raise AssertionError("JITTERS is empty")
 
 
 Ints = npt.NDArray[np.int64]
 
-# Below this share of the loss at weights 0, weights are solved for no more closely: where classes
-# are apart the lowest loss is 0 and infinitely far.
+# Below this share of the loss at weights 0, the tolerance no longer decreases: if the classes are
+# separable, the infimum of the loss is 0 and not attained.
 FLOOR = 0.01
-# A gradient below this share of the first one chosen by is rounding: there is nothing to gain.
+# Gradients below this share of the largest one are rounding errors.
 LEAST_GRADIENT = 1e-12
-# Candidates are compared at this times the tolerance.
+# Candidates are compared with this multiple of the tolerance.
 ROUGH = 30.0
 
 
 @dataclass(frozen=True)
 class Round:
-    """One choice, and what came of it after all weights were solved for again.
+    """One round: the chosen candidate, and the results after solving for all weights.
 
     Attributes
     ----------
     candidate : int
-        The candidate, or the number of the group, that was chosen.
+        The chosen candidate, or the number of the chosen group.
     n_chosen : int
-        How many candidates have been chosen so far.
+        Number of candidates chosen so far.
     loss : float
-        Of the training rows, without the penalty.
+        The loss on the training rows, without the penalty.
     gradient_norm : float
-        What it was chosen by: the sum of the absolute gradients for its columns, divided by their
-        spread if they are scaled.
+        The criterion of the choice: the sum of the absolute gradients of its columns, divided by
+        their spread if gradients are scaled.
     seconds : float
-        Since the fit began.
+        Time since the start of the fit.
     validation_error : float or None
-        The share of mistakes on the rows that were put aside, if any were.
+        The error rate on the validation rows, if there are any.
     n_steps : int
-        Of the search for the weights.
+        Number of steps to solve for the weights.
     """
 
     candidate: int
@@ -345,7 +347,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A candidate or group, its members' columns, and the gradient that it was chosen by."""
+    """A candidate or group with the columns of its members and its gradient norm."""
 
     unit: int
     members: Ints
@@ -354,7 +356,7 @@ class Choice:
 
 
 class Greedy:
-    """The choice of candidates, and the weights of those chosen.
+    """The greedy selection of candidates, and their weights.
 
     Parameters
     ----------
@@ -364,7 +366,8 @@ class Greedy:
     rule : str
         A key of `RULES`.
     shortlist : int or None
-        How many candidates of steepest gradient other rules look at, None for all.
+        Number of candidates with the largest gradients that rules other than "gradient" consider,
+        None for all.
     scaled : bool
         Whether gradients are divided by the spread of columns.
     bias : bool
@@ -372,7 +375,7 @@ class Greedy:
         The group of each candidate, numbered from 0.
     tol : float
     max_iter : int
-        Of a search for weights.
+        Maximum number of steps to solve for weights in a round.
     """
 
     def __init__(
@@ -407,14 +410,14 @@ class Greedy:
 
     @property
     def n_units(self) -> int:
-        """How many candidates, or groups, there are."""
+        """Number of candidates, or groups."""
         return len(self._open)
 
     @property
     def weights(self) -> Floats:
-        """The weights of the chosen columns as they are, and above them the bias, or 0.
+        """The bias (0 if there is none), followed by the weights of the uncentred chosen columns.
 
-        A common part of the bias changes nothing: it is taken away.
+        The bias has mean 0, since a common shift has no effect.
         """
         weights, n_free = self.state.weights, self.support.n_free
         own = weights[n_free:]
@@ -423,7 +426,7 @@ class Greedy:
         return np.vstack([bias - bias.mean() * n_free, own])
 
     def resume(self, units: Iterable[int], weights: Floats) -> None:
-        """Take up what was chosen before, and its weights as `weights` gave them."""
+        """Restore an earlier selection with its weights, in the form of `weights`."""
         for unit in units:
             self._take(unit, self.rows.columns(self._members(unit)))
         own, n_free = weights[1:], self.support.n_free
@@ -431,24 +434,24 @@ class Greedy:
         self.state = self._state_at(np.vstack([bias[:n_free], own]))
 
     def rounds(self) -> Iterator[Round]:
-        """Choose until nothing is gained; yields after each choice."""
-        begun = time.perf_counter()
+        """Choose candidates until none has a gain; yield after each choice."""
+        start = time.perf_counter()
         while (choice := self.choose()) is not None:
             self._take(choice.unit, choice.columns)
-            correction = self._correct(self._with_capacity())
+            correction = self._correct(self._widened())
             self.state = correction.state
             yield Round(
                 choice.unit,
                 len(self.chosen),
                 self.state.loss,
                 choice.gradient_norm,
-                time.perf_counter() - begun,
+                time.perf_counter() - start,
                 None,
                 correction.n_steps,
             )
 
     def choose(self) -> Choice | None:
-        """Return what to choose next, None if nothing is gained by any."""
+        """Return the next choice, None if no candidate has a gain."""
         norms = self.gradient_norms()
         self._first_norm = max(self._first_norm, float(norms.max(initial=0.0)))
         norms[~self._open] = 0.0
@@ -458,7 +461,7 @@ class Greedy:
         return self._best(islice(choices, self._shortlist))
 
     def gradient_norms(self) -> Floats:
-        """Return what each candidate or group is chosen by."""
+        """Return the gradient norm of each candidate or group, the criterion of the choice."""
         norms = self.rows.scores(self.state.residuals)
         if self._scaled:
             spreads = self._spreads
@@ -470,7 +473,7 @@ class Greedy:
         return self.rows.spreads(centred=self._bias)
 
     def _worthwhile(self, norms: Floats) -> Iterator[Choice]:
-        """Yield what may be chosen, steepest first; what says nothing new is closed for good."""
+        """Yield possible choices by falling gradient; redundant ones are excluded for good."""
         while norms.max(initial=0.0) > LEAST_GRADIENT * self._first_norm:
             unit = int(norms.argmax())
             members = self._members(unit)
@@ -482,7 +485,7 @@ class Greedy:
             norms[unit] = 0.0
 
     def _best(self, choices: Iterable[Choice]) -> Choice | None:
-        """Return the choice after which the objective is lowest, by the rule."""
+        """Return the choice with the lowest objective by the rule."""
         assert self._better is not None
         best, lowest = None, np.inf
         for choice in choices:
@@ -510,8 +513,8 @@ class Greedy:
     def _corrective(self) -> Corrective:
         return Corrective(self.support.sums(), self.penalty, self.support.n_free)
 
-    def _with_capacity(self) -> State:
-        """Return the state with weights 0 for columns that have none."""
+    def _widened(self) -> State:
+        """Return the state with weights 0 for new columns."""
         now = self.state
         width = self.support.n_columns - len(now.weights)
         weights = np.vstack([now.weights, np.zeros((width, self.n_classes))])
@@ -521,7 +524,7 @@ class Greedy:
         corrective = self._corrective()
         return corrective.at(weights, corrective.sums.forward(weights))
 
-    # ---- what may come of a choice --------------------------------------------------------------
+    # ---- rules that compare objectives ----------------------------------------------------------
 
     def along_gradient(self, columns: SomeColumns) -> float:
         """Return the lowest objective over W + a g e_j', g the gradient for the columns."""
@@ -537,25 +540,25 @@ class Greedy:
         """Return the lowest objective over all weights for the chosen columns and these."""
         n_columns = self.support.n_columns
         self.support.append(columns)
-        start = self._with_capacity()
+        start = self._widened()
         value = self._promise(self._corrective(), start)
         self.support.shorten(n_columns)
         return value
 
     def _promise(self, corrective: Corrective, start: State) -> float:
-        """Return about the lowest objective, from a rough search that tells what it left."""
+        """Estimate the lowest objective by a rough search, minus its estimated excess."""
         found = corrective.minimise(start, ROUGH * self.tol, self._floor, self.max_iter)
         return found.state.value - found.excess
 
     def _alone(self, columns: SomeColumns) -> tuple[Corrective, State]:
-        """Return the task over some columns alone, on top of the scores so far."""
+        """Return the objective over some columns only, added to the current scores."""
         now, sums = self.state, self.rows.sums(columns)
         zeros = np.zeros((sums.n_columns, self.n_classes))
         start = State(zeros, now.scores, now.residuals, now.loss, 0.0)
         return Corrective(sums, self.penalty, 0), start
 
 
-# What a choice is judged by: nothing but its gradient, or the objective that it could lead to.
+# The criterion of each rule: None for the gradient, else the lowest objective over some weights.
 RULES: dict[str, Callable[[Greedy, SomeColumns], float] | None] = {
     "gradient": None,
     "line": Greedy.along_gradient,

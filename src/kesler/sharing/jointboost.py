@@ -1,4 +1,4 @@
-"""JointBoostClassifier: boosted stumps that sets of classes share."""
+"""JointBoostClassifier: boosted stumps shared by sets of classes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ Doubles = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 
-# A round that lowers the squared error by so small a share of the weight is rounding.
+# A round's minimum gain of squared error, as a share of the weight: smaller ones are rounding.
 LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Where each feature may be cut, and how many of its cuts each row is above.
+    """Thresholds of all features, and their number below each value.
 
     Parameters
     ----------
     values : float64 array of shape (n_thresholds,)
-        Feature by feature, each in rising order.
+        The thresholds feature by feature, in ascending order for each.
     starts : int64 array of shape (n_features + 1,)
-        Where each feature's begin and end.
+        The thresholds of feature f are numbers starts[f] to starts[f + 1] - 1.
     codes : int32 array of shape (n_features, n_rows)
+        The number of the feature's thresholds that each row is above.
     """
 
     values: Doubles
@@ -45,24 +46,24 @@ class Thresholds:
 
     @classmethod
     def of(cls, X: npt.NDArray[Any], counts: Doubles, most: int | None) -> Thresholds:
-        """Return all thresholds between values of each feature, or `most` at even quantiles."""
+        """Return all thresholds between the values of each feature, or `most` quantiles."""
         cuts = [_cuts(column, counts, most) for column in X.T]
         codes = [np.searchsorted(cut, column) for cut, column in zip(cuts, X.T, strict=True)]
         starts = np.cumsum([0, *map(len, cuts)])
         return cls(np.concatenate(cuts), starts, np.array(codes, dtype=np.int32))
 
     def feature_of(self, threshold: int) -> int:
-        """Return the feature that a threshold cuts."""
+        """Return the feature of a threshold."""
         return int(np.searchsorted(self.starts, threshold, side="right")) - 1
 
     def above(self, threshold: int) -> npt.NDArray[np.bool_]:
-        """Return which rows are above a threshold."""
+        """Return whether each row is above a threshold."""
         feature = self.feature_of(threshold)
         return np.asarray(self.codes[feature] > threshold - self.starts[feature])
 
 
 def _cuts(column: npt.NDArray[Any], counts: Doubles, most: int | None) -> Doubles:
-    """Return numbers halfway between neighbouring values of a feature, or the lower of the two."""
+    """Return midpoints of neighbouring values of a feature, or the lower value if they round up."""
     values, numbers = np.unique(column.astype(np.float64), return_inverse=True)
     lower, upper = values[:-1], values[1:]
     halfway = lower + (upper - lower) / 2
@@ -76,19 +77,20 @@ def _cuts(column: npt.NDArray[Any], counts: Doubles, most: int | None) -> Double
 
 @dataclass(frozen=True, eq=False)
 class SharedStump:
-    """What a round adds to the score of each class, above and below a threshold of a feature.
+    """A stump, the function that a round adds to the score of each class.
 
     Parameters
     ----------
     feature : int
     threshold : float
     members : bool array of shape (n_classes,)
-        The classes that share it: the others have a constant, the same above and below.
+        The classes that share the stump; each other class has a constant.
     below, above : float64 arrays of shape (n_classes,)
+        The values added up to the threshold, and above it.
     loss : float
         The mean exponential loss after the round.
     seconds : float
-        From the beginning to the end of the round.
+        Time from the start of boosting to the end of the round.
     """
 
     feature: int
@@ -103,26 +105,27 @@ class SharedStump:
 def boost(
     thresholds: Thresholds, signs: Doubles, counts: Doubles, n_rounds: int
 ) -> Iterator[SharedStump]:
-    r"""Yield the stumps of GentleBoost, classes sharing each by best-first search.
+    r"""Yield the stumps of GentleBoost, with shared classes found by best-first search.
 
-    .. math:: \sum_i c_i \sum_r e^{-z_{ir} H_r(x_i)}
+    Newton steps minimise
 
-    is lowered by Newton steps: each round fits z by least squares weighted by
-    :math:`c_i e^{-z_{ir} H_r(x_i)}`, and adds what it has fitted to H. Ends early where no
-    threshold gains anything.
+    .. math:: \sum_i c_i \sum_r e^{-z_{ir} H_r(x_i)}.
+
+    Each round fits z by least squares with the weights :math:`c_i e^{-z_{ir} H_r(x_i)}`, and adds
+    the fitted stump to H. Boosting ends early if no threshold has a gain.
 
     Parameters
     ----------
     thresholds : Thresholds
     signs : float64 array of shape (n_rows, n_classes)
-        z: 1 where the row is of the class, -1 where it is not.
+        z: 1 for the row's class, -1 for others.
     counts : float64 array of shape (n_rows,)
-        What rows count, c, above 0.
+        The weights of rows, c, above 0.
     n_rounds : int
     """
     from kesler.compiled.batch.jointboost import best_sharing, sum_above
 
-    begun, scores = time.perf_counter(), np.zeros_like(signs)
+    start, scores = time.perf_counter(), np.zeros_like(signs)
     shape = len(thresholds.values), signs.shape[1]
     weights_above, pulls_above = np.empty(shape), np.empty(shape)
     members = np.zeros(shape[1], dtype=bool)
@@ -144,12 +147,12 @@ def boost(
             below,
             above,
             float(counts @ np.exp(-signs * scores).sum(axis=1) / counts.sum()),
-            time.perf_counter() - begun,
+            time.perf_counter() - start,
         )
 
 
 def _weights(signs: Doubles, scores: Doubles, counts: Doubles) -> Doubles:
-    """Return the weights of the rows up to a factor, by which nothing changes."""
+    """Return the weights of rows and classes, up to an irrelevant factor."""
     exponents = -signs * scores
     return np.asarray(counts[:, None] * np.exp(exponents - exponents.max()))
 
@@ -160,7 +163,7 @@ def _fitted(
     pulls: Doubles,
     members: npt.NDArray[np.bool_],
 ) -> tuple[Doubles, Doubles]:
-    """Return what the classes are given below and above a threshold: weighted means."""
+    """Return the values of the classes below and above a threshold: weighted means."""
     constant = pulls.sum(axis=0) / weights.sum(axis=0)
     shared_weights, shared_pulls = weights[:, members].sum(axis=1), pulls[:, members].sum(axis=1)
     sides = [
@@ -182,13 +185,13 @@ class Round:
     feature : int
     threshold : float
     classes : tuple of labels
-        Those that share the stump.
+        The classes that share the stump.
     loss : float
         The mean exponential loss after the round.
     seconds : float
-        Since boosting began.
+        Time since the start of boosting.
     n_features : int
-        Different features used so far.
+        Number of distinct features used so far.
     """
 
     feature: int
@@ -200,7 +203,7 @@ class Round:
 
 
 class JointBoostClassifier(ClassifierMixin, BaseEstimator):
-    r"""Boosted decision stumps, each shared by a set of classes that the search finds.
+    r"""JointBoost: boosted decision stumps, each shared by a set of classes.
 
     .. math:: H_r(x) = \sum_t h_t(x, r), \qquad
         h_t(x, r) = \begin{cases} a_t [x_{f_t} > \theta_t] + b_t & r \in S_t \\
@@ -208,51 +211,51 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
 
     A round fits :math:`z_{ir}`, 1 for the row's class and -1 for others, by least squares with
     the weights :math:`c_i e^{-z_{ir} H_r(x_i)}` (GentleBoost), over all features, all thresholds
-    and sets of classes seen in a best-first search: classes join one at a time, each time the one
-    with which the best stump is best.
+    and the sets of classes in a best-first search: the search adds one class at a time, each time
+    the class that gives the best stump.
 
     Parameters
     ----------
     n_rounds : int, 1 or more, default 100
-        The most stumps. More fit the rows closer and cost as much time each.
+        Maximum number of stumps. Larger values fit the rows more closely; time is linear in it.
     n_thresholds : int, 1 or more, or None, default 255
-        The most thresholds of a feature, at even quantiles of its values. Larger values: finer
-        cuts, more time and memory. None is for all, between each two neighbouring values.
+        Maximum number of thresholds per feature, at evenly spaced quantiles of its values. Larger
+        values give finer thresholds and take more time and memory. None uses all thresholds between
+        neighbouring values.
 
     Attributes
     ----------
     path_ : list of rounds
-        Each with `feature`, `threshold`, `classes`, `loss`, `seconds` and `n_features`, the number
-        of different features so far.
+        All rounds, each with `feature`, `threshold`, `classes`, `loss`, `seconds` and `n_features`,
+        the number of distinct features so far.
     features_ : int64 array of shape (n_rounds,)
     thresholds_ : float64 array of shape (n_rounds,)
     below_, above_ : float64 arrays of shape (n_rounds, n_classes)
-        What a stump adds to each class's score where the feature is at most the threshold, and
-        where it is above.
+        The values that a stump adds to each class's score if the feature is at most the threshold,
+        and if it is above.
     classes_ : array of shape (n_classes,)
-        Sorted.
+        The labels, sorted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If a parameter is out of its range, there is one class only, no row weighs anything, or
-        every feature is constant. What scikit-learn's validation refuses, NaN for one, is a
-        ValueError.
+        If a parameter is out of its range, there is one class only, all weights are 0, or every
+        feature is constant. scikit-learn's validation raises ValueError, for example for NaN.
 
     Notes
     -----
     A round costs O(n_rows n_features n_classes) for sums over rows and O(T n_classes^2) for the
-    search, T being the number of all thresholds of all features; memory is 16 bytes for each
-    threshold and class. Rows are dense.
+    search, where T is the number of thresholds of all features; memory is 16 bytes per threshold
+    and class. Rows must be dense.
 
-    Rounds end before `n_rounds` where no stump gains anything. Constant features are never cut.
-    Rows of weight 0 are left out, and a class without other rows is never predicted in favour of
-    one that has some. A class of one row is a class as any other.
+    Boosting ends before `n_rounds` if no stump has a gain. Constant features have no thresholds.
+    Rows of weight 0 are left out, and a class that has no other rows is never preferred to one that
+    has. Classes with a single row need no special treatment.
 
-    Where ShareBoost has a weight of its own for each class, a stump here gives all that share it
-    the same, and no weight is ever changed again.
+    ShareBoost has a separate weight for each class. Here, all classes that share a stump get the
+    same values, and no value changes in later rounds.
 
     References
     ----------
@@ -273,7 +276,7 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         self.n_thresholds = n_thresholds
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the stumps.
+        """Fit the stumps.
 
         Parameters
         ----------
@@ -281,7 +284,7 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            What each row counts, 0 or more: 2 is the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice.
 
         Returns
         -------
@@ -293,7 +296,7 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise KeslerError(
-                f"y holds one class only, {plain(self.classes_[0])!r}: give rows of at least two "
+                f"y has one class only, {plain(self.classes_[0])!r}: give rows of at least two "
                 "classes"
             )
         counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -302,7 +305,10 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
             raise KeslerError("every sample_weight is zero, so there is no row to learn from")
         thresholds = Thresholds.of(X[stored], counts[stored], self.n_thresholds)
         if not len(thresholds.values):
-            raise KeslerError("every feature is constant over the rows, so there is none to cut")
+            raise KeslerError(
+                "every feature is constant over the rows, so there is no threshold: give features "
+                "that vary"
+            )
         signs = np.where(np.arange(len(self.classes_)) == labels[stored, None], 1.0, -1.0)
         self._keep(list(boost(thresholds, signs, counts[stored], int(self.n_rounds))))
         return self
@@ -310,14 +316,14 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Doubles:
         """Return the score H of each class, in the order of `classes_`.
 
-        Of two classes, as scikit-learn has it, of shape (n_rows,): the score of classes_[1] less
+        For two classes, as in scikit-learn, the shape is (n_rows,): the score of classes_[1] minus
         that of classes_[0].
         """
         is_above = self._above(X)
         return self._shaped(is_above @ (self.above_ - self.below_) + self.below_.sum(axis=0))
 
     def staged_decision_function(self, X: Any) -> Iterator[Doubles]:
-        """Yield what `decision_function` would return after each round."""
+        """Yield the result of `decision_function` after each round."""
         is_above = self._above(X)
         scores = np.zeros((len(is_above), len(self.classes_)))
         for t, column in enumerate(is_above.T):
@@ -325,11 +331,11 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
             yield self._shaped(scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the label of highest score for each row, the first of `classes_` among equals."""
+        """Predict the label with the highest score; among equals, the first of `classes_`."""
         return self._labels(self.decision_function(X))
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """Yield what `predict` would return after each round."""
+        """Yield the result of `predict` after each round."""
         for scores in self.staged_decision_function(X):
             yield self._labels(scores)
 
@@ -343,13 +349,13 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Doubles:
         """Return the probability of each class, in the order of `classes_`.
 
-        The exponential loss takes :math:`1 / (1 + e^{-2 H_r})` for the probability of class r
-        against all others; these are divided by their sum.
+        The exponential loss estimates the probability of class r against all others as
+        :math:`1 / (1 + e^{-2 H_r})`; these estimates are divided by their sum.
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def _above(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Return which rows are above the threshold of each round."""
+        """Return whether each row is above the threshold of each round."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return np.asarray(X[:, self.features_] > self.thresholds_)

@@ -1,4 +1,4 @@
-"""MixedNormClassifier: few features for all classes, by a convex norm in place of their number."""
+"""MixedNormClassifier: few features for all classes by a convex mixed norm."""
 
 from __future__ import annotations
 
@@ -36,75 +36,76 @@ Self = TypeVar("Self", bound="MixedNormClassifier")
 Doubles = npt.NDArray[np.float64]
 
 NORMS = ("inf-1", "2-1")
-# Squares of features are summed up.
+# The largest absolute feature value, so that sums of squares do not overflow.
 MOST_MAGNITUDE = 1e100
 
 
 class MixedNormClassifier(FewFeatures):
-    r"""Multinomial logistic regression in which a mixed norm keeps the features few.
+    r"""Multinomial logistic regression with a mixed norm that selects few features.
 
     .. math:: \min_{W, b} \; \frac{\sum_i c_i \, \ell(W x_i + b, y_i)}{\sum_i c_i}
         + \alpha \sum_j \|W_{\cdot j}\|
 
-    with the loss "margin-softmax" or "softmax" in turn
+    with the loss "margin-softmax" or "softmax", respectively,
 
     .. math:: \ell(h, y) = \ln \sum_r e^{[r \ne y] + h_r - h_y}, \qquad
         \ell(h, y) = \ln \sum_r e^{h_r - h_y}
 
     and the norm over the classes :math:`\max_r |W_{rj}|` ("inf-1") or
-    :math:`(\sum_r W_{rj}^2)^{1/2}` ("2-1"). Either keeps features out for all classes at once. It
-    is the convex relaxation of what :class:`~kesler.ShareBoostClassifier` does greedily.
+    :math:`(\sum_r W_{rj}^2)^{1/2}` ("2-1"). Both norms exclude features for all classes at once.
+    This is the convex relaxation of the problem that :class:`~kesler.ShareBoostClassifier` solves
+    greedily.
 
     Parameters
     ----------
     alpha : float > 0, default 0.01
-        What the norm costs beside the mean loss. Larger values choose fewer features, none from
-        `alpha_max_` on, and are solved faster.
+        The weight of the norm relative to the mean loss. Larger values choose fewer features (none
+        from `alpha_max_` on) and are solved faster.
     norm : "inf-1" or "2-1", default "inf-1"
-        "inf-1" has all classes pay for the largest of their weights of a feature, and makes many of
-        them equally large; "2-1" shrinks them alike.
+        "inf-1" penalises only the largest absolute weight of a feature, so many classes share this
+        magnitude; "2-1" shrinks the weights of a feature proportionally.
     loss : "margin-softmax" or "softmax", default "margin-softmax"
-        With a margin, wrong classes are scored as if they were 1 higher.
+        With a margin, the scores of wrong classes are raised by 1.
     dictionary : "columns", "stumps", "products", "templates" or Dictionary, default "columns"
-        The candidates: the features themselves, or what a :class:`~kesler.dictionaries.Dictionary`
-        of single columns makes of them, looked at by blocks; only the columns of those that may
-        have a weight are kept.
+        The candidates: the features themselves, or features that a
+        :class:`~kesler.dictionaries.Dictionary` of single columns derives from them. Candidates are
+        processed in blocks; only the columns that may have a nonzero weight are stored.
     fit_intercept : bool, default True
-        Whether scores have a constant b, which costs nothing.
+        Whether scores have an intercept b, which is not penalised.
     class_weight : mapping, "balanced" or None, default None
-        What rows of each class count, in addition to `sample_weight`; "balanced" makes all classes
-        count the same.
+        Weights of classes, multiplied with `sample_weight`; "balanced" gives all classes the same
+        total weight.
     tol : float > 0, default 1e-4
         The duality gap, as a share of the objective, at which to stop. Smaller values are more
         exact and take longer.
     max_iter : int, 1 or more, default 1000
-        The most proximal steps.
+        Maximum number of proximal steps.
     warm_start : bool, default False
-        Whether `fit` begins at the last optimum, if candidates and classes are the same.
+        Whether `fit` starts from the last solution, if candidates and classes are the same.
 
     Attributes
     ----------
     support_ : int64 array of shape (n_chosen,)
-        The candidates that have a weight, in their order.
+        The candidates with nonzero weights, sorted.
     coef_ : float64 array of shape (n_classes, n_chosen)
         Their weights.
     intercept_ : float64 array of shape (n_classes,)
-        Of mean 0.
+        The intercepts, with mean 0.
     alpha_max_ : float
-        The least alpha without any feature: the largest dual norm of the gradient at W = 0 and
-        the best b.
+        The smallest alpha that chooses no feature: the largest dual norm of the gradient at W = 0
+        and the best b.
     loss_, objective_, dual_objective_ : float
-        The mean loss, the minimised function, and a lower bound of its least value.
+        The mean loss, the final objective, and a lower bound on its minimum.
     duality_gap_ : float
         (objective_ - dual_objective_) / objective_.
     n_iter_ : int
-        Proximal steps.
+        Number of proximal steps.
     converged_ : bool
         Whether `duality_gap_` is at most `tol`.
     classes_ : array of shape (n_classes,)
-        Sorted.
+        The labels, sorted.
     dictionary_ : Dictionary
-        Fitted.
+        The fitted dictionary.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -112,25 +113,27 @@ class MixedNormClassifier(FewFeatures):
     ------
     KeslerError
         If a parameter is out of its range, there is one class only, a class has no row of weight
-        above 0, or a candidate is a group of columns. What scikit-learn's validation refuses, NaN
-        for one, is a ValueError.
+        above 0, or a candidate is a group of columns. scikit-learn's validation raises ValueError,
+        for example for NaN.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` steps did not suffice.
+        If the solver does not converge within `max_iter` steps.
 
     Notes
     -----
-    Accelerated proximal steps over a growing set of columns, each in the metric of the columns'
-    weighted Gram matrix; those that may join are found by their gradient, one pass over all
-    candidates for each round, a few rounds for each alpha. With s columns in the set (about three
-    times those chosen) a step costs O(n_rows s n_classes), the Gram matrix O(n_rows s^2) now and
-    then; memory is 8 bytes for each row and column of the set, dense for sparse rows too.
+    The solver takes accelerated proximal steps over a growing set of columns, in the metric of
+    their weighted Gram matrix. Columns are added by the size of their gradients, in one pass over
+    all candidates per round, and a few rounds per alpha. With s columns in the set (about three
+    times those chosen), a step costs O(n_rows s n_classes), and the occasional Gram matrix
+    O(n_rows s^2); memory is 8 bytes per row and column of the set, which is dense even for sparse
+    rows.
 
-    With an intercept a constant feature has weight 0. Of equal features any split of the weight is
-    optimal; one is found. A class of one row is a class as any other. For two classes W is each
-    other's opposite up to a constant that costs nothing.
+    With an intercept, constant features have weight 0. For identical features, any split of the
+    weight between them is optimal, and one is returned. Classes with a single row need no special
+    treatment. For two classes, the rows of W are negatives of each other up to a constant that does
+    not change the objective.
 
     References
     ----------
@@ -171,7 +174,7 @@ class MixedNormClassifier(FewFeatures):
         self.warm_start = warm_start
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the weights.
+        """Fit the model to training rows.
 
         Parameters
         ----------
@@ -179,7 +182,7 @@ class MixedNormClassifier(FewFeatures):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            What each row counts, 0 or more: 2 is the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice.
 
         Returns
         -------
@@ -201,23 +204,24 @@ class MixedNormClassifier(FewFeatures):
         n_features: int | None = None,
         sample_weight: Any = None,
     ) -> list[Self]:
-        """Return classifiers for falling alpha, each begun where the one before ended.
+        """Return classifiers for decreasing alpha, each started from the one before.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`.
         alphas : int, 2 or more, or numbers above 0, default 100
-            How many, evenly spaced in their logarithms from `alpha_max_`, which chooses nothing,
-            to eps times that; or which. `alpha` of the estimator is not looked at.
+            The number of values, spaced evenly on a log scale from `alpha_max_`, which chooses
+            nothing, to eps times that; or the values themselves. The estimator's `alpha` is
+            ignored.
         eps : float, above 0 and below 1, default 1e-3
-            Smaller values end with more features.
+            The ratio of the last alpha to `alpha_max_`. Smaller values end with more features.
         n_features : int or None, default None
-            Stop after the first classifier with so many features.
+            Stop after the first classifier with at least this many features.
 
         Returns
         -------
         list of fitted classifiers
-            `support_`, `loss_` and `duality_gap_` of each tell the path.
+            `support_`, `loss_` and `duality_gap_` of each describe the path.
 
         Raises
         ------
@@ -238,10 +242,10 @@ class MixedNormClassifier(FewFeatures):
                 break
         return found
 
-    # ---- what is to be solved ---------------------------------------------------------------
+    # ---- the problem ------------------------------------------------------------------------
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> MixedNormProblem:
-        """Validate everything and return the problem, over the rows that count."""
+        """Validate the input and return the problem over the rows of weight above 0."""
         self._require_parameters()
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
@@ -271,7 +275,7 @@ class MixedNormClassifier(FewFeatures):
     def _counts(
         self, X: Any, y: Any, classes: npt.NDArray[Any], labels: Any, sample_weight: Any
     ) -> Doubles:
-        """Return what rows count."""
+        """Return the weights of rows."""
         counts = sample_weights(X, y, classes, labels, sample_weight, self.class_weight)
         weightless = np.flatnonzero(np.bincount(labels, counts) == 0)
         if len(weightless):
@@ -289,14 +293,14 @@ class MixedNormClassifier(FewFeatures):
         for name, known in (("norm", NORMS), ("loss", tuple(MARGINS))):
             if getattr(self, name) not in known:
                 raise KeslerError(
-                    f"{name}={getattr(self, name)!r} is not known: use "
+                    f"{name}={getattr(self, name)!r} is unknown: use "
                     f"{' or '.join(map(repr, known))}"
                 )
 
-    # ---- what was found ---------------------------------------------------------------------
+    # ---- the solution -----------------------------------------------------------------------
 
     def _last(self) -> tuple[npt.NDArray[Any], int, ColumnModel] | None:
-        """Return classes, number of candidates and model of the last `fit`, None without one."""
+        """Return the classes, number of candidates and model of the last `fit`, or None."""
         if not hasattr(self, "support_"):
             return None
         weights = np.ascontiguousarray(self.coef_.T)
@@ -323,9 +327,9 @@ class MixedNormClassifier(FewFeatures):
         self.n_iter_, self.converged_ = int(optimum.n_passes), optimum.converged
         if not self.converged_:
             warnings.warn(
-                f"the duality gap at alpha={self.alpha:g} is {self.duality_gap_:.1e} of the "
-                f"objective, not tol={self.tol:g}, after {self.n_iter_} steps: raise max_iter, "
-                "tol or alpha, or scale features to similar ranges",
+                f"the relative duality gap at alpha={self.alpha:g} is {self.duality_gap_:.1e}, "
+                f"above tol={self.tol:g}, after {self.n_iter_} steps: raise max_iter, tol or "
+                "alpha, or scale features to similar ranges",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -349,8 +353,8 @@ def _require_moderate(X: Any) -> None:
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
     if largest > MOST_MAGNITUDE:
         raise KeslerError(
-            f"features as large as {largest:.1e} have squares that do not sum up: scale features "
-            "to about 1"
+            f"features as large as {largest:.1e} have sums of squares that may overflow: scale "
+            "features to about 1"
         )
 
 
@@ -362,12 +366,14 @@ def _descending(alphas: int | Iterable[float], alpha_max: float, eps: float) -> 
             _require_above_zero("an alpha of alphas", alpha)
         return [float(alpha) for alpha in given]
     if not (isinstance(alphas, Integral) and alphas >= 2):
-        raise KeslerError(f"alphas={alphas!r} must be a whole number, 2 or more, or numbers")
+        raise KeslerError(
+            f"alphas={alphas!r} must be a whole number, 2 or more, or a sequence of numbers"
+        )
     if not (isinstance(eps, Real) and 0 < eps < 1):
         raise KeslerError(f"eps={eps!r} must be above 0 and below 1")
     if alpha_max == 0:
         raise KeslerError(
-            "no candidate tells the classes apart, so alpha_max is 0 and there is no path: give "
+            "no candidate distinguishes the classes, so alpha_max is 0 and there is no path: give "
             "features that are not constant"
         )
     return [float(alpha) for alpha in np.geomspace(alpha_max, eps * alpha_max, int(alphas))]

@@ -1,7 +1,4 @@
-"""Softmax under a mixed norm: candidate columns, the problem, its dual.
-
-And models of few columns.
-"""
+"""Softmax with a mixed norm: candidate columns, the problem with its dual, and sparse models."""
 
 from __future__ import annotations
 
@@ -24,15 +21,15 @@ Indices = npt.NDArray[np.int64]
 
 
 class Columns(Protocol):
-    """Values of candidate features for the training rows, which need not exist all at once."""
+    """Values of candidate features on the training rows, which need not be stored all at once."""
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     @property
     def n_columns(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
 
     def dual_sizes(self, coefficients: Doubles, norm: MixedNorm) -> Doubles:
         """Return the dual norm of each candidate's part of a gradient.
@@ -40,8 +37,8 @@ class Columns(Protocol):
         Parameters
         ----------
         coefficients : array of shape (n_rows, n_classes)
-            Derivatives with respect to the scores; the part of a candidate is the sum over the
-            rows of its value times them.
+            Derivatives with respect to the scores; a candidate's part of the gradient is the sum
+            over the rows of its values times these.
         norm : MixedNorm
 
         Returns
@@ -50,29 +47,29 @@ class Columns(Protocol):
         """
 
     def take(self, chosen: Indices) -> Doubles:
-        """Return some candidates, of shape (n_rows, n_chosen)."""
+        """Return some candidates, shape (n_rows, n_chosen)."""
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixColumns:
-    """The columns of a matrix as it stands.
+    """The columns of a matrix.
 
     Parameters
     ----------
     X : array or CSR array of shape (n_rows, n_columns), float32 or float64
-        Sparse rows name no feature twice.
+        Without duplicate entries if sparse.
     """
 
     X: Any
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.X.shape[0])
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return int(self.X.shape[1])
 
     def dual_sizes(self, coefficients: Doubles, norm: MixedNorm) -> Doubles:
@@ -80,7 +77,7 @@ class MatrixColumns:
         return norm.dual_sizes(np.asarray(self._design.adjoint(coefficients)))
 
     def take(self, chosen: Indices) -> Doubles:
-        """Return a copy of some columns, dense."""
+        """Return a dense copy of some columns."""
         if sparse.issparse(self.X):
             return np.asarray(self._by_column[:, chosen].toarray(), dtype=np.float64, order="C")
         return np.ascontiguousarray(self.X[:, chosen], dtype=np.float64)
@@ -95,17 +92,17 @@ class MatrixColumns:
         return self.X.tocsc()
 
 
-# What rounding may add to a loss, as a share of it.
+# The relative rounding error of a loss.
 ROUNDING = 1e-13
-# Intercepts are best where probabilities add up to the classes' shares, to this error; or to the
-# other, if it falls no further.
+# Intercepts are optimal if the mean probabilities equal the class frequencies up to EXACT, or up to
+# NEARLY_EXACT if the error stops decreasing.
 EXACT, NEARLY_EXACT = 1e-15, 1e-10
 MOST_NEWTON_STEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The mean loss at some scores.
+    """The mean loss at given scores.
 
     Parameters
     ----------
@@ -122,7 +119,7 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class ColumnModel:
-    """Weights of the columns that have any, and intercepts.
+    """The columns with nonzero weights, their weights, and intercepts.
 
     Parameters
     ----------
@@ -137,38 +134,38 @@ class ColumnModel:
 
     @classmethod
     def empty(cls, n_classes: int) -> ColumnModel:
-        """Return the model that scores 0."""
+        """Return the model whose scores are 0."""
         none = np.empty(0, dtype=np.int64)
         return cls(none, np.empty((0, n_classes)), np.zeros(n_classes))
 
     def widened(self, columns: Indices) -> ColumnModel:
-        """Return the same model with further columns, of weight 0."""
-        capacity = np.zeros((len(columns), self.weights.shape[1]))
+        """Return the same model with further columns of weight 0."""
+        zeros = np.zeros((len(columns), self.weights.shape[1]))
         joined = np.concatenate([self.columns, columns])
-        return replace(self, columns=joined, weights=np.concatenate([self.weights, capacity]))
+        return replace(self, columns=joined, weights=np.concatenate([self.weights, zeros]))
 
     def pruned(self) -> ColumnModel:
-        """Return the same model without columns of weight 0, in their order."""
-        stored = np.flatnonzero(self.weights.any(axis=1))
-        stored = stored[np.argsort(self.columns[stored])]
-        return replace(self, columns=self.columns[stored], weights=self.weights[stored])
+        """Return the same model without columns of weight 0, sorted by column."""
+        used = np.flatnonzero(self.weights.any(axis=1))
+        used = used[np.argsort(self.columns[used])]
+        return replace(self, columns=self.columns[used], weights=self.weights[used])
 
 
 @dataclass(frozen=True, eq=False)
 class MixedNormProblem:
-    r"""The mean loss of softmax, whose weights a mixed norm keeps to few columns.
+    r"""The mean softmax loss plus a mixed norm of the weights.
 
     .. math:: \min_{W, b} \; \sum_i c_i \ln \sum_k
         \exp(h_k(x_i) + \mu [k \ne y_i] - h_{y_i}(x_i)) + \alpha \|W\|, \quad h(x) = x W + b
 
-    Its dual, :math:`\pi_i` being probabilities and H their entropy, is
+    Its dual, with probabilities :math:`\pi_i` and their entropy H, is
 
     .. math:: \max_\pi \; \sum_i c_i \left[ H(\pi_i) + \mu (1 - \pi_{i y_i}) \right]
         \quad \text{where} \quad
         \Big\| \sum_i c_i x_{ij} (\pi_i - e_{y_i}) \Big\|_* \le \alpha \; \forall j, \quad
         \sum_i c_i (\pi_i - e_{y_i}) = 0
 
-    the last with intercepts only.
+    where the last constraint applies with intercepts only.
 
     Parameters
     ----------
@@ -176,7 +173,7 @@ class MixedNormProblem:
     labels : int64 array of shape (n_rows,)
         Classes by number; each has a row.
     counts : float64 array of shape (n_rows,)
-        What rows count, c: above 0, with sum 1.
+        The weights of rows, c: above 0, with sum 1.
     n_classes : int
     norm : MixedNorm
     margin : float, 0 or more
@@ -192,7 +189,7 @@ class MixedNormProblem:
     intercept: bool
 
     def loss_at(self, scores: Doubles) -> Loss:
-        """Return the loss at some scores."""
+        """Return the loss at given scores."""
         from kesler.compiled.batch.softmax_loss import take_losses
 
         coefficients, probabilities = scores.copy(), np.empty(scores.shape, dtype=np.float32)
@@ -200,9 +197,9 @@ class MixedNormProblem:
         return Loss(float(value), coefficients, probabilities)
 
     def best_intercepts(self, scores: Doubles) -> tuple[Doubles, Loss]:
-        """Return what to add to scores for the least loss, by Newton's method, and that loss.
+        """Return the intercepts to add to scores that minimise the loss, and that loss.
 
-        Without intercepts that is nothing.
+        They are found by Newton's method. Without intercepts they are 0.
         """
         added, loss, error = np.zeros(self.n_classes), self.loss_at(scores), np.inf
         for _ in range(MOST_NEWTON_STEPS if self.intercept else 0):
@@ -218,16 +215,16 @@ class MixedNormProblem:
         return added, loss
 
     def _intercept_curvature(self, loss: Loss) -> Doubles:
-        """Return the loss's Hessian, with a curvature of 1 where all intercepts change alike."""
+        """Return the loss's Hessian, with curvature 1 for a common shift of all intercepts."""
         p = loss.probabilities.astype(np.float64)
         counted = self.counts[:, None] * p
         curvature: Doubles = np.diag(counted.sum(axis=0)) - counted.T @ p + 1 / self.n_classes
         return curvature
 
     def dual_value(self, loss: Loss, share: float) -> float:
-        """Return the dual objective where pi goes from the labels to the probabilities by `share`.
+        """Return the dual objective for pi at `share` of the way from labels to probabilities.
 
-        The loss is that at the best intercepts.
+        The loss must be that at the best intercepts.
         """
         own = np.arange(len(self.labels)), self.labels
         probabilities = share * loss.coefficients / self.counts[:, None]
@@ -239,14 +236,14 @@ class MixedNormProblem:
     def objectives(
         self, loss: Loss, weights: Doubles, sizes: Doubles, alpha: float
     ) -> tuple[float, float]:
-        """Return the primal and a dual objective, given the dual norms of columns' gradients."""
+        """Return the primal and a dual objective, given the dual norms of the gradients."""
         largest = float(sizes.max(initial=0.0))
         share = alpha / largest if largest > alpha else 1.0
         return loss.value + alpha * self.norm.of(weights), self.dual_value(loss, share)
 
     @property
     def alpha_max(self) -> float:
-        """The least alpha for which all weights are 0: the largest dual norm of a gradient at 0."""
+        """The smallest alpha for which all weights are 0: the largest dual norm at weights 0."""
         scores = np.zeros((self.columns.n_rows, self.n_classes))
         _, loss = self.best_intercepts(scores)
         sizes = self.columns.dual_sizes(loss.coefficients, self.norm)
@@ -255,7 +252,7 @@ class MixedNormProblem:
 
 @dataclass(frozen=True, eq=False)
 class SingleColumns:
-    """A pool whose candidates are columns each, made a block at a time.
+    """A pool in which each candidate is a single column; columns are computed in blocks.
 
     Parameters
     ----------
@@ -276,25 +273,24 @@ class SingleColumns:
                 grouped = int(block[(widths != 1).argmax()])
                 raise KeslerError(
                     f"candidate {grouped} of {type(self.pool.dictionary).__name__} is a group of "
-                    f"{widths.max()} columns, but a mixed norm weighs each column by itself: give "
-                    "a dictionary of single columns, or choose groups by ShareBoostClassifier"
+                    f"{widths.max()} columns, but the mixed norm is over single columns: give "
+                    "a dictionary of single columns, or use ShareBoostClassifier"
                 )
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.pool.X.shape[0])
 
     @property
     def n_columns(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return self.pool.n_candidates
 
     def dual_sizes(self, coefficients: Doubles, norm: MixedNorm) -> Doubles:
         """Return the dual norm of each candidate's part of a gradient.
 
-        That of "inf-1" is the score by which ShareBoost chooses, which a pool may know a faster
-        way to.
+        For "inf-1" this is ShareBoost's score, which a pool may compute faster.
         """
         if not norm.euclidean:
             return np.concatenate([scores for _, scores in self.pool.scores(coefficients)])

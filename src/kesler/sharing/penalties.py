@@ -1,4 +1,4 @@
-"""Penalties on weights whose columns belong to features: mixed norms, and smooth ones."""
+"""Penalties on weights grouped by feature: mixed norms, and smooth penalties."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MixedNorm:
 
     @property
     def euclidean(self) -> bool:
-        """Whether the norm of a feature's weights is the Euclidean one."""
+        """Whether the norm of a feature's weights is Euclidean."""
         return self.name == "2-1"
 
     def of(self, weights: Doubles) -> float:
@@ -39,7 +39,7 @@ class MixedNorm:
         return float(np.abs(weights).max(axis=1, initial=0.0).sum())
 
     def dual_sizes(self, gradient: Doubles) -> Doubles:
-        """Return the dual norm of each feature's part of a gradient: L1 of "inf-1", L2 of "2-1"."""
+        """Return each feature's dual norm of a gradient: L1 for "inf-1", L2 for "2-1"."""
         if self.euclidean:
             return np.asarray(np.linalg.norm(gradient, axis=1))
         return np.asarray(np.abs(gradient).sum(axis=1))
@@ -51,8 +51,8 @@ Floats = npt.NDArray[Any]
 class Penalty(ABC):
     """A smooth convex function of weights of shape (n_columns, n_classes).
 
-    It is 0 at weights 0, and so is its gradient: columns that were not chosen add nothing to it,
-    and which one is chosen next goes by the loss alone.
+    The penalty and its gradient are 0 at weights 0: columns that are not chosen do not contribute,
+    and the choice of the next column depends on the loss only.
     """
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Penalty(ABC):
 
 @dataclass(frozen=True)
 class NoPenalty(Penalty):
-    """Nothing."""
+    """No penalty."""
 
     def value(self, weights: Floats) -> float:
         """Return 0."""
@@ -87,7 +87,7 @@ class NoPenalty(Penalty):
 
 @dataclass(frozen=True)
 class Frobenius(Penalty):
-    """The strength times the sum of the squares."""
+    """The strength times the sum of squared weights."""
 
     strength: float
 
@@ -100,18 +100,18 @@ class Frobenius(Penalty):
         return 2 * self.strength * weights
 
     def curvature(self, weights: Floats) -> Floats:
-        """Return the same for all weights."""
+        """Return the diagonal of its Hessian, the same for all weights."""
         return np.full_like(weights, 2 * self.strength)
 
 
 @dataclass(frozen=True)
 class SmoothLargest(Penalty):
-    r"""A stand-in for the sum over columns of the largest absolute weight.
+    r"""A smooth approximation of the sum over columns of the largest absolute weight.
 
     .. math:: \alpha \sum_j \frac1\beta \ln \Big( \frac1{2k} \sum_{r=1}^k
         e^{\beta w_{rj}} + e^{-\beta w_{rj}} \Big)
 
-    At most alpha ln(2 k) / beta a column below the norm, and never above.
+    It is at most alpha ln(2 k) / beta per column below the norm, and never above.
     """
 
     strength: float
@@ -144,11 +144,11 @@ class SmoothLargest(Penalty):
 
 @dataclass(frozen=True)
 class SmoothLength(Penalty):
-    r"""A stand-in for the sum over columns of their Euclidean length.
+    r"""A smooth approximation of the sum over columns of their Euclidean length.
 
     .. math:: \alpha \sum_j \sqrt{\|w_j\|^2 + \beta^{-2}} - \beta^{-1}
 
-    At most alpha / beta a column below the norm, and never above.
+    It is at most alpha / beta per column below the norm, and never above.
     """
 
     strength: float

@@ -1,12 +1,12 @@
-"""Softmax under a mixed norm, solved over the few columns that matter.
+"""The solver of softmax with a mixed norm, over a working set of columns.
 
-A step minimises the loss's tangent, a quadratic and the norm together. The quadratic is no multiple
-of the squared distance but follows the columns' Gram matrix, each row of which counts as much as
-its loss can curve: correlated and badly scaled columns, which products are, then cost nothing more.
-What is left to acceleration is how curvature differs from class to class.
+A proximal step minimises the sum of the loss's linearisation, a quadratic and the norm. The
+quadratic is the columns' Gram matrix instead of a multiple of the identity, with rows weighted by
+the curvature of their losses, so that correlated and badly scaled columns, such as products, do not
+slow down the solver. Acceleration handles the differences in curvature between classes.
 
-The solver works on a set of columns, which it solves for and then widens by those whose gradient
-is too large, until the duality gap over all columns is small.
+The solver optimises over a set of columns, then adds the columns whose gradients are too large,
+until the duality gap over all columns is small.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from kesler.sharing.mixed_norm_problem import (
     MixedNormProblem,
 )
 
-# A row counts as curved by this much at least; no row of softmax's is curved by more than 1/2.
+# Bounds on the curvature of a row; 1/2 is the maximum for softmax.
 LEAST_CURVE, MOST_CURVE = 0.02, 0.5
-# After so many steps the gap is looked at, and after so many the metric is made anew.
+# Number of steps between computations of the gap, and of the preconditioner.
 CHECK_EVERY, MEASURE_EVERY = 5, 10
-# Sweeps of one step, which end when one moves by so small a share of the last step.
+# Maximum number of sweeps per step, and the change, as a share of the last step, at which they end.
 MOST_SWEEPS, SWEEP_SHARE = 50, 1e-3
-# Steps grow by this factor while they descend as foreseen.
+# The factor of the curvature estimate after each step that descends as predicted.
 LONGER = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Weights and intercepts with the scores that they give."""
+    """Weights and intercepts with their scores."""
 
     weights: Doubles
     intercepts: Doubles
     scores: Doubles
 
     def beyond(self, before: Place, share: float) -> Place:
-        """Return the place a share of the way further on that led here from the place before."""
+        """Return the extrapolation of the step from `before` to here by a share."""
         return Place(
             self.weights + share * (self.weights - before.weights),
             self.intercepts + share * (self.intercepts - before.intercepts),
@@ -54,16 +54,16 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """How a quadratic that bounds the loss from above measures steps, for each class alike.
+    """The metric of proximal steps, from a quadratic bound of the loss; the same for all classes.
 
     Parameters
     ----------
     gram : float64 array of shape (n_columns, n_columns)
-        Of the columns less their means.
+        The weighted Gram matrix of the centred columns.
     means : float64 array of shape (n_columns,)
-        Zeros without intercepts.
+        The means of the columns; zeros without intercepts.
     total : float
-        The curvature of all rows.
+        The total curvature of all rows.
     """
 
     gram: Doubles
@@ -71,13 +71,13 @@ class Preconditioner:
     total: float
 
     def squared(self, step: Doubles, shift: Doubles) -> float:
-        """Return the squared length of a step; `shift` is how far it moves the mean score."""
+        """Return the squared length of a step that changes the mean scores by `shift`."""
         return float(np.vdot(step, self.gram @ step)) + self.total * float(shift @ shift)
 
 
 @dataclass(frozen=True, eq=False)
 class AcceleratedSearch:
-    """Accelerated proximal descent over columns at hand.
+    """Accelerated proximal descent over a set of columns.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class AcceleratedSearch:
     alpha: float
 
     def descend(self, model: ColumnModel, tol: float, most: int) -> tuple[ColumnModel, int]:
-        """Return a model whose relative gap over these columns is `tol`, and the steps it took.
+        """Return a model whose relative gap over these columns is `tol`, and the number of steps.
 
-        Momentum is dropped where the objective would rise.
+        Momentum is reset if the objective would rise.
         """
         here = before = self._place(model.weights, model.intercepts)
         loss = self.problem.loss_at(here.scores)
@@ -135,7 +135,7 @@ class AcceleratedSearch:
         return (primal - dual) / primal
 
     def _preconditioner(self, loss: Loss) -> Preconditioner:
-        """Return the Gram matrix of the columns, rows counted by how much their loss curves."""
+        """Return the Gram matrix of the columns, with rows weighted by their curvature."""
         p = loss.probabilities
         curves = np.clip(2 * (p * (1 - p)).max(axis=1), LEAST_CURVE, MOST_CURVE)
         counts = self.problem.counts * curves
@@ -152,10 +152,10 @@ class AcceleratedSearch:
         curve: float,
         length: float,
     ) -> tuple[Place, Loss, float, float]:
-        """Return where a proximal step leads, the loss there, its curvature and squared length.
+        """Return the result of a proximal step with its loss, curvature and squared length.
 
-        The curvature doubles until the quadratic lies above the loss, as it must once it is that
-        of rows which all curve as much as any can.
+        The curvature is doubled until the quadratic bounds the loss, which it must when the
+        curvature of all rows is the maximum.
         """
         gradient = self.X.T @ tangent.coefficients
         slope = tangent.coefficients.sum(axis=0)
@@ -167,9 +167,9 @@ class AcceleratedSearch:
             there = self._place(weights, ahead.intercepts + shift - preconditioner.means @ step)
             loss = self.problem.loss_at(there.scores)
             squared = preconditioner.squared(step, shift)
-            foreseen = np.vdot(centred, step) + slope @ shift + curve / 2 * squared
-            capacity = ROUNDING * abs(tangent.value)
-            if loss.value - tangent.value <= foreseen + capacity or curve * LEAST_CURVE > 1:
+            predicted = np.vdot(centred, step) + slope @ shift + curve / 2 * squared
+            slack = ROUNDING * abs(tangent.value)
+            if loss.value - tangent.value <= predicted + slack or curve * LEAST_CURVE > 1:
                 return there, loss, curve, squared
             curve *= 2
 
@@ -181,7 +181,7 @@ class AcceleratedSearch:
         curve: float,
         length: float,
     ) -> Doubles:
-        """Minimise tangent, quadratic and norm together, nearly."""
+        """Minimise the sum of linearisation, quadratic and norm approximately."""
         from kesler.compiled.batch.mixed_norm import descend
 
         weights, euclidean = origin.copy(), self.problem.norm.euclidean
@@ -192,22 +192,22 @@ class AcceleratedSearch:
 
 
 def _next_pace(pace: float) -> tuple[float, float]:
-    """Return Nesterov's next number and the momentum that it makes."""
+    """Return Nesterov's next number and the resulting momentum."""
     following = (1 + (1 + 4 * pace * pace) ** 0.5) / 2
     return following, (pace - 1) / following
 
 
-# Sweeps of a step: they end when one moves by so small a share of the first, or after so many, or
-# after so many multiplications if those are less.
+# Sweeps of a step end when one changes the weights by this share of the first, or after this number
+# of sweeps or of multiplications, whichever is less.
 JOINT_SHARE, MOST_JOINT_SWEEPS, MOST_PRODUCTS = 1e-12, 10_000, 1e9
-# What is added to the quadratic, as a share of its mean curvature, and the share of what it
-# foresees that must come true.
+# The ridge added to the quadratic, as a share of its mean curvature, and the share of the predicted
+# decrease that a step must achieve.
 RIDGE, ENOUGH = 1e-9, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonSearch:
-    """Proximal Newton steps over columns at hand, which know how classes pull on one another.
+    """Proximal Newton steps over a set of columns, with the interactions between classes.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class NewtonSearch:
     alpha: float
 
     def descend(self, model: ColumnModel, tol: float, most: int) -> tuple[ColumnModel, int]:
-        """Return a model whose relative gap over these columns is `tol`, and the steps it took."""
+        """Return a model with relative gap `tol` over these columns, and the number of steps."""
         problem, weights, intercepts = self.problem, model.weights, model.intercepts
         n_steps = 0
         while True:
@@ -249,15 +249,15 @@ class NewtonSearch:
         step: Doubles,
         shift: Doubles,
     ) -> float:
-        """Return the share of a step that lowers the objective nearly as foreseen."""
+        """Return the share of a step that decreases the objective sufficiently."""
         norm, change = self.problem.norm, self.X @ step + shift
         here = norm.of(weights)
-        foreseen = np.vdot(gradient, step) + self.alpha * (norm.of(weights + step) - here)
-        share, capacity = 1.0, ROUNDING * loss.value
+        predicted = np.vdot(gradient, step) + self.alpha * (norm.of(weights + step) - here)
+        share, slack = 1.0, ROUNDING * loss.value
         while share > ROUNDING:
             there = self.problem.loss_at(scores + share * change).value
-            enlarged = there - loss.value + self.alpha * (norm.of(weights + share * step) - here)
-            if enlarged <= ENOUGH * share * foreseen + capacity:
+            increase = there - loss.value + self.alpha * (norm.of(weights + share * step) - here)
+            if increase <= ENOUGH * share * predicted + slack:
                 break
             share /= 2
         return share
@@ -265,7 +265,7 @@ class NewtonSearch:
     def _direction(
         self, weights: Doubles, gradient: Doubles, loss: Loss
     ) -> tuple[Doubles, Doubles]:
-        """Return where weights and intercepts go to minimise quadratic and norm together."""
+        """Return the steps of weights and intercepts that minimise quadratic plus norm."""
         from kesler.compiled.batch.mixed_norm import descend_jointly
 
         (n, k), hessian = weights.shape, self._hessian(loss)
@@ -278,14 +278,14 @@ class NewtonSearch:
         blocks = own.reshape(n, k, n, k)[np.arange(n), :, np.arange(n)]
         curvatures = np.linalg.eigvalsh(blocks)[:, -1].copy()
         there, slopes = weights.copy(), gradient.copy()
-        targets = self.alpha, self.problem.norm.euclidean
+        penalty = self.alpha, self.problem.norm.euclidean
         most = int(min(MOST_JOINT_SWEEPS, max(100, MOST_PRODUCTS / (n * k) ** 2)))
-        descend_jointly(own, curvatures, there, slopes, *targets, JOINT_SHARE, most)
+        descend_jointly(own, curvatures, there, slopes, *penalty, JOINT_SHARE, most)
         step = there - weights
         return step, follows @ step.ravel()
 
     def _hessian(self, loss: Loss) -> Doubles:
-        """Return the loss's second derivatives, intercepts last; classes of a column in a row."""
+        """Return the loss's Hessian; columns precede intercepts, each with all its classes."""
         counts, k = self.problem.counts, self.problem.n_classes
         columns = np.column_stack([self.X, np.ones(len(self.X))])
         wrong = loss.coefficients / counts[:, None]
@@ -295,26 +295,27 @@ class NewtonSearch:
         hessian = np.empty((columns.shape[1], k, columns.shape[1], k))
         for r in range(k):
             for s in range(r + 1):
-                bend = counts * p[:, r] * (rest[:, r] if r == s else -p[:, s])
-                block = columns.T @ (bend[:, None] * columns)
+                curvature = counts * p[:, r] * (rest[:, r] if r == s else -p[:, s])
+                block = columns.T @ (curvature[:, None] * columns)
                 hessian[:, r, :, s] = hessian[:, s, :, r] = block
         size = columns.shape[1] * k
         return hessian.reshape(size, size)
 
 
-# The set of columns begins with so many, and may triple from one round to the next.
+# The initial maximum size of the set of columns, and the maximum number of columns added per round,
+# as a multiple of the set.
 FEWEST, MOST_GROWTH = 10, 2
-# Columns join whose gradient is at least this share of what it may be.
+# Columns are added if their gradient is above this share of alpha.
 NEAR = 0.9
-# A round closes the gap over its columns to this share of that over all.
+# A round reduces the gap over its columns to this share of the gap over all columns.
 ROUND_SHARE = 0.1
-# After so many steps Newton's take over, if there are no more weights than these.
+# Newton steps follow after this number of steps, if there are at most this number of weights.
 FIRST_STEPS, MOST_NEWTON_WEIGHTS = 60, 1500
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum(DualSolution):
-    """A model, its loss, and how far its objective is from the least there is.
+    """A model with its loss and objectives.
 
     Parameters
     ----------
@@ -329,18 +330,18 @@ class Optimum(DualSolution):
 def solve(
     problem: MixedNormProblem, alpha: float, start: ColumnModel, tol: float, max_iter: int
 ) -> Optimum:
-    """Minimise the loss under a mixed norm to a relative duality gap.
+    """Minimise the loss plus a mixed norm to a relative duality gap.
 
     Parameters
     ----------
     problem : MixedNormProblem
     alpha : float above 0
     start : ColumnModel
-        Where to begin.
+        The initial model.
     tol : float
-        The duality gap over the primal objective at which to stop.
+        The duality gap, relative to the primal objective, at which to stop.
     max_iter : int
-        The most proximal steps.
+        Maximum number of proximal steps.
     """
     model, n_steps = start, 0
     while True:
@@ -361,10 +362,10 @@ def solve(
 def _settle(
     problem: MixedNormProblem, alpha: float, model: ColumnModel, tol: float, most: int
 ) -> tuple[ColumnModel, int]:
-    """Return a model whose relative gap over its columns is `tol`, and how many steps it took.
+    """Return a model whose relative gap over its columns is `tol`, and the number of steps.
 
-    Where many steps have not led there, classes differ much in how their losses curve; Newton's
-    quadratic knows, if it is not too large.
+    If many proximal steps are not enough, curvatures differ much between classes; Newton steps,
+    which take this into account, follow if the problem is small enough.
     """
     columns = problem.columns.take(model.columns)
     found, n_steps = AcceleratedSearch(problem, columns, alpha).descend(
@@ -380,7 +381,7 @@ def _settle(
 
 
 def _joining(sizes: Doubles, present: Indices, alpha: float) -> Indices:
-    """Return the columns of largest gradients that may need a weight and are not there yet."""
+    """Return the columns to add: those with the largest gradients that may need a weight."""
     sizes = sizes.copy()
     sizes[present] = 0
     most = min(len(sizes), max(FEWEST, MOST_GROWTH * len(present)))

@@ -1,4 +1,4 @@
-"""ShareBoostClassifier: few features for all classes, chosen one after the other."""
+"""ShareBoostClassifier: a forward selection of few features for all classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Path(list[Round]):
-    """The rounds of a fit, in their order.
+    """The rounds of a fit, in order.
 
     Examples
     --------
@@ -48,9 +48,9 @@ class Path(list[Round]):
     """
 
     def table(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns of a table by name, as `pandas.DataFrame` takes them.
+        """Return the columns of a table by name, as `pandas.DataFrame` accepts them.
 
-        A validation error that was not measured is NaN.
+        A validation error that was not computed is NaN.
         """
         rows = [asdict(each) for each in self]
         table = {name: np.array([row[name] for row in rows]) for name in Round.__annotations__}
@@ -58,21 +58,21 @@ class Path(list[Round]):
 
     @property
     def best(self) -> int:
-        """The number of rounds of least validation error, the fewest among equals."""
+        """The number of rounds with the lowest validation error; among equals, the fewest."""
         return 1 + int(np.argmin(self.table()["validation_error"]))
 
 
 @dataclass(eq=False)
 class PutAside:
-    """Rows on which every round is judged.
+    """Validation rows, on which every round is evaluated.
 
     Parameters
     ----------
     dictionary : Dictionary
-        Fitted.
+        A fitted dictionary.
     X : validated rows.
     codes : int64 array of shape (n_rows,)
-        Their classes by number, -1 for one that the training rows have not.
+        Their classes by number, -1 for classes that the training rows do not have.
     """
 
     dictionary: Dictionary
@@ -81,20 +81,20 @@ class PutAside:
     _columns: list[Floats] = field(default_factory=list)
 
     def error(self, candidates: Ints, weights: Floats) -> float:
-        """Return the share of mistakes after some more candidates were chosen."""
+        """Return the error rate after further candidates are chosen."""
         self._columns.append(self.dictionary.columns(self.X, candidates))
         scores = np.hstack(self._columns) @ weights[1:] + weights[0]
         return float((scores.argmax(axis=1) != self.codes).mean())
 
 
 def shown(rounds: Iterable[Round], total: int, *, verbose: bool) -> Iterator[Round]:
-    """Yield rounds, beside a bar where one was asked for and there is a terminal to show it."""
+    """Yield rounds, with a progress bar if `verbose` and stderr is a terminal."""
     if not (verbose and sys.stderr.isatty()):
         yield from rounds
         return
     if find_spec("tqdm") is None:
         warnings.warn(
-            "verbose=True shows a bar by the library tqdm: run pip install tqdm, or leave it out",
+            "verbose=True needs the library tqdm: run pip install tqdm, or leave verbose out",
             stacklevel=4,
         )
         yield from rounds
@@ -123,67 +123,66 @@ class ShareBoostClassifier(FewFeatures):
     .. math:: \min_{W, b} \; \sum_i c_i \ln \sum_r e^{[r \ne y_i] + h_r(x_i) - h_{y_i}(x_i)}
         + \Omega(W), \quad h(x) = W x + b, \quad \sum_i c_i = 1,
 
-    with few columns of W other than 0. It begins with none; each round chooses the candidate j for
-    which the gradient of the loss L is largest, and then solves for the weights of all chosen
-    candidates anew:
+    with few nonzero columns of W. ShareBoost starts without features; each round chooses the
+    candidate j with the largest gradient of the loss L, and then solves for the weights of all
+    chosen candidates again:
 
     .. math:: j = \arg\max_j \; \Big\| \frac{\partial L}{\partial w_j} \Big\|_1 \Big/ t_j.
 
     Parameters
     ----------
     n_features_to_select : int > 0, default 10
-        How many candidates to choose, or groups of them; fewer, with a warning, where all that are
-        left are constant, repeat what was chosen, or have no gradient. More fit the training rows
-        closer and cost more to predict with.
+        Number of candidates, or groups of candidates, to choose. Fewer are chosen, with a warning,
+        if all that are left are constant, repeat chosen ones, or have no gradient. More features
+        fit the training rows more closely and make predictions more expensive.
     dictionary : "columns", "stumps", "products", "pieces", "templates" or Dictionary
-        What there is to choose from: the features themselves, or what a
-        :class:`~kesler.dictionaries.Dictionary` makes of them.
+        The candidates: the features themselves, or features that a
+        :class:`~kesler.dictionaries.Dictionary` derives from them.
     choice : "gradient", "line", "column" or "full", default "gradient"
-        What a candidate is chosen by: its gradient g, or the lowest objective over W + a g e_j'
-        for numbers a, over W + u e_j' for vectors u, or over all weights of those chosen and it.
-        In this order fits come closer with the same number of features and take longer: the last
-        three solve a problem for each candidate in each round.
+        The criterion by which candidates are chosen: the gradient g, or the lowest objective over
+        W + a g e_j' for numbers a, over W + u e_j' for vectors u, or over all weights of the chosen
+        candidates and this one. Later rules fit better with the same number of features and take
+        longer: the last three solve a problem for each candidate in each round.
     shortlist : int > 0 or None, default None
-        How many candidates of largest gradient the last three rules look at; None for all. Fewer
-        take less time.
+        Number of candidates with the largest gradients that the last three rules consider; None is
+        all. Smaller values take less time.
     scale : "spread" or None, default "spread"
-        What gradients are divided by, t: t^2 is the variance of the candidate and 0.025 of the
-        square of what it is furthest from its mean by, so that units of measurement change nothing
-        and what is rarely other than 0 is not taken for more than it is; or 1, as the source has
-        it for features in [-1, 1].
+        The divisor t of gradients. With "spread", t^2 is the candidate's variance plus 0.025 times
+        its squared largest deviation from its mean: units of measurement then have no effect, and
+        candidates that are rarely nonzero are not overrated. None is 1, as in the source for
+        features in [-1, 1].
     groups : int array of shape (n_candidates,) or None, default None
-        The group of each candidate: a round chooses the group whose gradients have the largest
-        sum.
+        The group of each candidate: a round chooses the group with the largest sum of gradients.
     loss : "margin-softmax" or "softmax", default "margin-softmax"
-        Whether wrong classes are scored as if they were 1 higher, as above, or not.
+        Whether the scores of wrong classes are raised by 1, as above, or not.
     penalty : None, "frobenius", "inf-1" or "2-1", default None
-        Omega: 0, alpha times the sum of all squared weights, or smooth stand-ins for alpha times
-        the sum over features j of the largest absolute weight or of the length of w_j:
+        Omega: 0, alpha times the sum of all squared weights, or a smooth approximation of alpha
+        times the sum over features j of the largest absolute weight or of the length of w_j:
 
         .. math:: \alpha \sum_j \tfrac1\beta \ln \Big( \tfrac1{2k} \sum_r
             e^{\beta w_{rj}} + e^{-\beta w_{rj}} \Big), \qquad
             \alpha \sum_j \sqrt{\|w_j\|^2 + \beta^{-2}} - \beta^{-1}.
     alpha : float > 0, default 1e-3
-        Larger values keep weights smaller.
+        Strength of the penalty. Larger values give smaller weights.
     beta : float > 0, default 100.0
-        Larger values come closer to the norms, and take longer to solve.
+        Sharpness of the approximations. Larger values are closer to the norms and take longer.
     bias : bool, default True
-        Whether scores have a constant b, which bears no penalty.
+        Whether scores have an intercept b, which is not penalised.
     class_weight : mapping, "balanced" or None, default None
-        What rows of each class count, in addition to `sample_weight`.
+        Weights of classes, multiplied with `sample_weight`.
     tol : float > 0, default 1e-4
-        How far above the lowest an objective may be after a round, by estimate, as a share of it
-        (and of a hundredth of the objective at weights 0). Smaller values take longer.
+        The estimated excess of the objective over its minimum at which to stop a round, as a share
+        of the objective (plus a hundredth of the objective at weights 0). Smaller values take
+        longer.
     max_iter : int > 0, default 200
-        The most steps to solve for weights after a round.
+        Maximum number of steps to solve for weights in a round.
     n_rounds_no_change : int > 0 or None, default None
-        Stop after so many rounds that did not lower the error on `eval_set`, and keep the round of
-        the least error. None: no early stop, and the last round is kept.
+        Stop after this many rounds without a lower error on `eval_set`, and keep the round with the
+        lowest error. None disables early stopping and keeps the last round.
     warm_start : bool, default False
-        Whether `fit` goes on choosing from where the last one on the same rows ended, rather than
-        from nothing.
+        Whether `fit` continues from the last `fit` on the same rows instead of starting over.
     verbose : bool, default False
-        Whether to show a bar, if the library tqdm is there and stderr is a terminal.
+        Whether to show a progress bar, if tqdm is installed and stderr is a terminal.
 
     Attributes
     ----------
@@ -194,43 +193,43 @@ class ShareBoostClassifier(FewFeatures):
     intercept_ : array of shape (n_classes,)
         0 without a bias.
     dictionary_ : Dictionary
-        Fitted.
+        The fitted dictionary.
     path_ : list of Round
-        Every round: its candidate (with `groups`, the group), the loss, the gradient that it was
-        chosen by, the seconds since the beginning, the error on `eval_set`. `path_.table()` gives
-        it by columns.
+        All rounds, each with its candidate (with `groups`, the group), the loss, the gradient of
+        the choice, the seconds since the start, and the error on `eval_set`. `path_.table()`
+        returns them as columns.
     n_rounds_ : int
-        How many rounds the classifier is made of: all of the path, unless stopped early.
+        Number of rounds of the classifier: all of the path, unless it stopped early.
     n_iter_ : int
-        Steps to solve for weights, in all rounds.
+        Number of steps to solve for weights, in all rounds.
     converged_ : bool
-        Whether `tol` was always reached.
+        Whether all rounds reached `tol`.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If a parameter is out of its range, there is one class only or no row counts, or `groups`
-        is not as long as there are candidates.
+        If a parameter is out of its range, there is one class only, all weights are 0, or `groups`
+        does not have one element per candidate.
 
     Warns
     -----
     UserWarning
-        If fewer candidates were chosen than asked for.
+        If fewer candidates are chosen than requested.
     ConvergenceWarning
-        If `max_iter` steps did not suffice.
+        If a round does not converge within `max_iter` steps.
 
     Notes
     -----
-    A round costs O(m d k) for m rows, d candidates (of one column) and k classes, and some ten
-    steps of O(m n k) after n choices. The columns of chosen candidates are kept in the precision of
-    X, and the weights after each round: 4 n^2 k bytes. Features that are given as float32 or as a
-    memory map stay so; sparse rows stay sparse. A multiple of a chosen column, or a constant if
-    there is a bias, is never chosen.
+    A round costs O(m d k) for m rows, d candidates (of one column) and k classes, and about ten
+    steps of O(m n k) after n choices. Memory holds the columns of chosen candidates in the
+    precision of X, and the weights after each round, 4 n^2 k bytes. Features given as float32 or as
+    a memory map are not converted; sparse rows stay sparse. A multiple of a chosen column is never
+    chosen, and neither is a constant if there is a bias.
 
-    As a selector of scikit-learn it knows candidates in the order of their numbers: `transform`
-    gives the chosen ones in this order.
+    As a scikit-learn selector it orders candidates by their numbers: `transform` returns the chosen
+    ones in this order.
 
     References
     ----------
@@ -298,9 +297,10 @@ class ShareBoostClassifier(FewFeatures):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            What each row counts, 0 or more: 2 is the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice.
         eval_set : (X, y) or None, default None
-            Rows put aside, on which every round is judged. A label that y has not is a mistake.
+            Validation rows, on which every round is evaluated. Rows with labels that the training
+            rows do not have count as errors.
 
         Returns
         -------
@@ -315,7 +315,7 @@ class ShareBoostClassifier(FewFeatures):
         classes, labels = np.unique(y, return_inverse=True)
         counts = sample_weights(X, y, classes, labels, sample_weight, self.class_weight)
         X = summed(X) if sparse.issparse(X) else X
-        X, y, labels, counts = _counting(X, y, labels, counts / counts.sum())
+        X, y, labels, counts = _weighted(X, y, labels, counts / counts.sum())
         if goes_on:
             self._require_same(classes)
         else:
@@ -325,13 +325,13 @@ class ShareBoostClassifier(FewFeatures):
         return self._choose(rows, eval_set, goes_on=goes_on)
 
     def _begin(self, dictionary: Dictionary, classes: npt.NDArray[Any]) -> None:
-        """Forget what was chosen."""
+        """Reset the path."""
         self.dictionary_, self.classes_ = dictionary, classes
         self.path_, self._chosen = Path(), np.empty(0, dtype=np.int64)
         self.n_iter_, self.converged_ = 0, True
 
     def _choose(self: Self, rows: TrainingRows, eval_set: Any, *, goes_on: bool) -> Self:
-        """Choose among the candidates of rows, wherever these are."""
+        """Choose candidates on training rows, which may be distributed."""
         names, groups = self._numbered_groups()
         greedy = self._greedy(rows, groups)
         aside = None if eval_set is None else self._put_aside(eval_set)
@@ -356,7 +356,7 @@ class ShareBoostClassifier(FewFeatures):
     def _run(
         self, greedy: Greedy, names: Ints | None, aside: PutAside | None, *, goes_on: bool
     ) -> None:
-        """Add rounds to the path, and keep the last or the best."""
+        """Add rounds to the path, and keep the last or the best one."""
         if goes_on and self.path_:
             units = [each.candidate for each in self.path_]
             numbers = units if names is None else np.searchsorted(names, units).tolist()
@@ -382,7 +382,7 @@ class ShareBoostClassifier(FewFeatures):
         self._keep(self.path_.best if self._stops_early() else len(self.path_))
 
     def _judge_again(self, aside: PutAside | None) -> None:
-        """Judge the rounds of an earlier fit on the rows put aside for this one."""
+        """Evaluate the rounds of an earlier fit on the validation rows of this one."""
         begun = 0
         for number, each in enumerate(self.path_):
             new, begun = self._chosen[begun : each.n_chosen], each.n_chosen
@@ -393,12 +393,12 @@ class ShareBoostClassifier(FewFeatures):
         return self.n_rounds_no_change is not None and len(self.path_) > 0
 
     def _is_stale(self) -> bool:
-        """Whether the error has not fallen for as many rounds as are allowed."""
+        """Return whether the error has not fallen for `n_rounds_no_change` rounds."""
         patience = self.n_rounds_no_change
         return patience is not None and len(self.path_) - self.path_.best >= patience
 
     def _keep(self, n_rounds: int) -> None:
-        """Be the classifier after some rounds of the path."""
+        """Set the attributes of the classifier after some rounds of the path."""
         n_chosen = self.path_[n_rounds - 1].n_chosen if n_rounds else 0
         weights = self._weights[n_rounds]
         self.n_rounds_, self.support_ = n_rounds, self._chosen[:n_chosen]
@@ -410,7 +410,7 @@ class ShareBoostClassifier(FewFeatures):
         Raises
         ------
         KeslerError
-            If the path is not as long.
+            If n is not between 1 and the length of the path.
         """
         check_is_fitted(self)
         if not (_is_whole(n) and 1 <= n <= len(self.path_)):
@@ -426,44 +426,45 @@ class ShareBoostClassifier(FewFeatures):
         model._keep(int(n))
         return model
 
-    # ---- what was promised ----------------------------------------------------------------------
+    # ---- guarantees -----------------------------------------------------------------------------
 
     def certificate(
         self, W: Any, X: Any, y: Any, sample_weight: Any = None, *, delta: float = 0.05
     ) -> Certificate:
-        """Return what Theorems 1 and 2 of the source promise of this fit, beside what came of it.
+        """Return the bounds of Theorems 1 and 2 of the source for this fit, with the actual values.
 
-        The weights are taken for optimal after each round; they are so within `tol`.
+        The theorems assume that weights are optimal after each round; they are optimal to `tol`.
 
         Parameters
         ----------
         W : array of shape (n_classes, n_columns)
-            Any weights for the columns of all candidates: the loss is compared with theirs.
-        X, y, sample_weight : the training rows, as `fit` was given them.
+            Any weights of the columns of all candidates, with whose loss that of the fit is
+            compared.
+        X, y, sample_weight : the arguments of `fit`.
         delta : float in (0, 1), default 0.05
-            The chance that Theorem 1 may fail.
+            The probability with which the bound of Theorem 1 may fail.
 
         Raises
         ------
         KeslerError
-            If a column that was chosen or that W weighs is not within [-1, 1], the fit is not one
-            that the theorems speak of (scale=None, penalty=None, no groups, and choice="gradient",
-            "column" or "full"), or W has not the shape.
+            If a column that is chosen or has a nonzero weight in W is not within [-1, 1], the
+            theorems do not cover the fit (they need scale=None, penalty=None, no groups or
+            shortlist, and choice="gradient", "column" or "full"), or W has the wrong shape.
         """
         rows = self._rows(X)
         labels = self._codes(y, rows, "y")
         if (labels < 0).any():
-            raise KeslerError("y holds labels that the fit has not seen: give the training rows")
+            raise KeslerError("y has labels that the fit has not seen: give the training rows")
         counts = sample_weights(
             rows, np.asarray(y), self.classes_, labels, sample_weight, self.class_weight
         )
         task = Task(labels, counts / counts.sum(), len(self.classes_), MARGINS[self.loss])
         return certified(self, task, rows, W, delta)
 
-    # ---- what is given --------------------------------------------------------------------------
+    # ---- inputs ---------------------------------------------------------------------------------
 
     def _numbered_groups(self) -> tuple[Ints | None, Ints | None]:
-        """Return the groups' own numbers and each candidate's group from 0, None for none."""
+        """Return the names of the groups and each candidate's group from 0; None without groups."""
         if self.groups is None:
             return None, None
         groups, n_candidates = np.asarray(self.groups), self.dictionary_.n_candidates_
@@ -481,7 +482,7 @@ class ShareBoostClassifier(FewFeatures):
         return PutAside(self.dictionary_, rows, self._codes(y, rows, "eval_set's y"))
 
     def _codes(self, y: Any, rows: Any, name: str) -> Ints:
-        """Return labels by number, -1 for those that the training rows have not."""
+        """Return class numbers of labels, -1 for labels that the training rows do not have."""
         y = np.asarray(y)
         if y.ndim != 1:
             raise KeslerError(f"{name} has shape {y.shape}: give one label for each row")
@@ -492,14 +493,14 @@ class ShareBoostClassifier(FewFeatures):
     def _require_same(self, classes: npt.NDArray[Any]) -> None:
         if not np.array_equal(classes, self.classes_):
             raise KeslerError(
-                "warm_start=True goes on from the last fit, but these rows have other classes: "
+                "warm_start=True continues the last fit, but these rows have other classes: "
                 "give the same rows, or fit a new estimator"
             )
         if self.n_features_to_select < len(self.path_):
             raise KeslerError(
                 f"n_features_to_select={self.n_features_to_select} is less than the "
-                f"{len(self.path_)} rounds that warm_start=True goes on from: take at("
-                f"{self.n_features_to_select}), or ask for more"
+                f"{len(self.path_)} rounds that warm_start=True continues from: use at("
+                f"{self.n_features_to_select}), or choose a larger number"
             )
 
     def _require_parameters(self, eval_set: Any) -> None:
@@ -513,7 +514,7 @@ class ShareBoostClassifier(FewFeatures):
         for name, values in known.items():
             if getattr(self, name) not in list(values):
                 raise KeslerError(
-                    f"{name}={getattr(self, name)!r} is not known: use "
+                    f"{name}={getattr(self, name)!r} is unknown: use "
                     f"{' or '.join(map(repr, values))}"
                 )
         for name in ("shortlist", "n_rounds_no_change"):
@@ -522,15 +523,15 @@ class ShareBoostClassifier(FewFeatures):
                 raise KeslerError(f"{name}={value!r} must be a whole number above 0, or None")
         if self.n_rounds_no_change is not None and eval_set is None:
             raise KeslerError(
-                "n_rounds_no_change asks for rows put aside: give fit eval_set=(X, y), or leave "
-                "it out"
+                "n_rounds_no_change needs validation rows: give fit eval_set=(X, y), or leave "
+                "n_rounds_no_change out"
             )
 
     def _warn(self, greedy: Greedy) -> None:
         if not self.converged_:
             warnings.warn(
-                f"after a round, {self.max_iter} steps did not bring the weights within "
-                f"tol={self.tol:g} of the best: raise max_iter or tol",
+                f"the weights of a round did not converge to tol={self.tol:g} within "
+                f"{self.max_iter} steps: raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -538,8 +539,8 @@ class ShareBoostClassifier(FewFeatures):
             unit = "candidates" if self.groups is None else "groups"
             warnings.warn(
                 f"{len(self.path_)} were chosen, not n_features_to_select="
-                f"{self.n_features_to_select}: of {greedy.n_units} {unit} the others are constant, "
-                "repeat those chosen, or have no gradient",
+                f"{self.n_features_to_select}: of {greedy.n_units} {unit}, the others are "
+                "constant, repeat those chosen, or have no gradient",
                 UserWarning,
                 stacklevel=3,
             )
@@ -550,12 +551,12 @@ class ShareBoostClassifier(FewFeatures):
         return tags
 
 
-def _counting(X: Any, y: Any, labels: Ints, counts: Floats) -> tuple[Any, Any, Ints, Floats]:
-    """Return the rows that count, and what was told of them: others are as if not given."""
-    stored = counts > 0
-    if stored.all():
+def _weighted(X: Any, y: Any, labels: Ints, counts: Floats) -> tuple[Any, Any, Ints, Floats]:
+    """Return the rows of weight above 0 with their labels and weights."""
+    positive = counts > 0
+    if positive.all():
         return X, y, labels, counts
-    return X[stored], y[stored], labels[stored], counts[stored]
+    return X[positive], y[positive], labels[positive], counts[positive]
 
 
 def _is_whole(value: Any) -> bool:

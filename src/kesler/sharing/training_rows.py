@@ -1,9 +1,7 @@
-"""The training rows as a solver sees them that chooses columns: sums over rows, candidates.
+"""Training rows as forward selection uses them: sums over rows, candidates and chosen columns.
 
-And those chosen.
-
-A solver that sees rows through this alone neither knows nor cares where they are: in one array, or
-in as many as there are machines.
+A solver that accesses rows through these interfaces only works on rows in one array as well as on
+rows that are distributed over machines.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from scipy.linalg import blas
 
 Floats = npt.NDArray[Any]
 RowValues = Any
-"""Numbers of each row, such as scores: an array, or wherever its pieces are."""
+"""Values per row, such as scores: an array, or a reference to its distributed pieces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +31,7 @@ class Task:
     labels : int64 array of shape (n_rows,)
         Classes by number.
     counts : float64 array of shape (n_rows,)
-        What each row counts, c; their sum is 1.
+        The weight of each row, c; their sum is 1.
     n_classes : int
     margin : float
         mu: 1 for the loss of ShareBoost, 0 for the logistic loss.
@@ -45,7 +43,7 @@ class Task:
     margin: float
 
     def loss(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the loss at some scores, and its gradient with respect to them."""
+        """Return the loss at given scores, and its gradient with respect to them."""
         from kesler.compiled.batch.softmax_loss import take_losses
 
         residuals, unused = scores.copy(), np.empty(scores.shape, dtype=np.float32)
@@ -53,21 +51,21 @@ class Task:
         return float(value), residuals
 
     def slope(self, scores: Floats, change: Floats, share: float) -> float:
-        """Return how fast the loss grows at a share of a change of the scores."""
+        """Return the derivative of the loss at a share of a change of the scores."""
         from kesler.compiled.batch.softmax_loss import slope_along
 
-        targets = self.labels, self.counts, self.margin
-        return float(slope_along(scores, change, share, *targets))
+        arguments = self.labels, self.counts, self.margin
+        return float(slope_along(scores, change, share, *arguments))
 
     def probabilities(self, residuals: Floats) -> Floats:
-        """Return the probabilities of the classes, without loss near 0."""
+        """Return the class probabilities, without loss of precision near 0."""
         counts = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         probabilities = residuals / counts
         probabilities[np.arange(len(probabilities)), self.labels] += 1
         return np.maximum(probabilities, 0)
 
     def curvatures(self, residuals: Floats) -> Floats:
-        """Return the second derivatives c p (1 - p) of each row, without loss near p = 1."""
+        """Return the second derivatives c p (1 - p), without loss of precision near p = 1."""
         counts = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         apart = np.abs(residuals)
         return apart * np.maximum(1 - apart / counts, 0)
@@ -78,23 +76,23 @@ class RowSums(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
 
     def forward(self, weights: Floats) -> RowValues:
-        """Return what weights of shape (n_columns, n_classes) add to the scores."""
+        """Return the scores of weights of shape (n_columns, n_classes)."""
 
     def shifted(self, scores: RowValues, change: RowValues, share: float) -> RowValues:
-        """Return the scores after a share of a change, which `forward` returned."""
+        """Return scores plus a share of a change that `forward` returned."""
 
     def loss(self, scores: RowValues) -> tuple[float, RowValues]:
         """Return the loss, and its gradient with respect to the scores."""
 
     def slope(self, scores: RowValues, change: RowValues, share: float) -> float:
-        """Return how fast the loss grows at a share of a change of the scores."""
+        """Return the derivative of the loss at a share of a change of the scores."""
 
     def gradient(self, residuals: RowValues) -> Floats:
         """Return the gradient with respect to the weights, in float64."""
@@ -103,25 +101,25 @@ class RowSums(Protocol):
         """Return the sum of the squares of each column."""
 
     def curvatures(self, residuals: RowValues) -> Floats:
-        """Return the sum of the second derivatives with respect to the scores of each class."""
+        """Return the second derivatives with respect to the scores of each class, summed."""
 
     def class_blocks(
         self, residuals: RowValues, totals: Floats, columns: slice, wanted: int | None
     ) -> list[Floats]:
-        """Return sum_i q_i x_i x_i' of some columns for each class, below the diagonals.
+        """Return sum_i q_i x_i x_i' of some columns for each class, as lower triangles.
 
         Parameters
         ----------
-        residuals : values of rows
+        residuals : RowValues
         totals : array of shape (n_classes,)
-            What `curvatures` returned, the sums of q.
+            The sums of q, from `curvatures`.
         columns : slice
         wanted : int or None
-            About how many rows to estimate it from, those that curve most; None for all.
+            Approximate number of rows to sample, with probabilities proportional to q; None is all.
         """
 
     def pair_blocks(self, residuals: RowValues, wanted: int | None) -> list[Floats]:
-        """Return sum_i c_i p_ia p_ib x_i x_i' for `pairs_of` classes, below the diagonals."""
+        """Return sum_i c_i p_ia p_ib x_i x_i' for `pairs_of` classes, as lower triangles."""
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
@@ -131,15 +129,15 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class LocalSums:
-    """Columns in an array.
+    """Columns in one array.
 
     Parameters
     ----------
     task : Task
     rows_of_columns : array of shape (n_columns, n_rows), float32 or float64
-        A column in each row, so that one more does not move the others.
+        The transposed columns, so that appending one does not move the others.
     first_row : int, default 0
-        The number of the first row, where others stand elsewhere: rows are drawn by number.
+        The number of the first row if the rows are distributed: rows are sampled by number.
     """
 
     task: Task
@@ -148,12 +146,12 @@ class LocalSums:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.rows_of_columns.shape[1])
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.rows_of_columns)
 
     def forward(self, weights: Floats) -> Floats:
@@ -162,7 +160,7 @@ class LocalSums:
         return np.asarray(A.T @ weights.astype(A.dtype, copy=False), dtype=np.float64)
 
     def shifted(self, scores: Floats, change: Floats, share: float) -> Floats:
-        """Return the scores after a share of a change."""
+        """Return scores plus a share of a change."""
         return scores + share * change
 
     def loss(self, scores: Floats) -> tuple[float, Floats]:
@@ -170,7 +168,7 @@ class LocalSums:
         return self.task.loss(scores)
 
     def slope(self, scores: Floats, change: Floats, share: float) -> float:
-        """Return how fast the loss grows at a share of a change of the scores."""
+        """Return the derivative of the loss at a share of a change of the scores."""
         return self.task.slope(scores, change, share)
 
     def gradient(self, residuals: Floats) -> Floats:
@@ -198,7 +196,7 @@ class LocalSums:
     def pair_blocks(
         self, residuals: Floats, wanted: int | None, totals: Floats | None = None
     ) -> list[Floats]:
-        """Return the block of each pair; `totals` are given where some rows stand elsewhere."""
+        """Return the block of each pair; `totals` must be given if the rows are distributed."""
         probabilities, counts, drawn = (
             self.task.probabilities(residuals),
             self.task.counts,
@@ -222,7 +220,7 @@ class LocalSums:
         return np.asarray(probabilities.T @ (self.task.counts[:, None] * probabilities))
 
     def _drawn(self) -> Floats:
-        """Return a number from 0 to 1 for each row, the same wherever other rows stand."""
+        """Return a random number from 0 to 1 for each row, independent of the distribution."""
         numbers = np.random.PCG64(0).advance(self.first_row)
         return np.random.Generator(numbers).random(self.n_rows)
 
@@ -230,13 +228,13 @@ class LocalSums:
 def _block(
     rows_of_columns: Floats, q: Floats, total: float, drawn: Floats, wanted: int | None
 ) -> Floats:
-    """Return sum_i q_i x_i x_i' below its diagonal, of drawn rows if fewer are wanted."""
+    """Return the lower triangle of sum_i q_i x_i x_i', estimated from a sample if one is wanted."""
     A = rows_of_columns
     if wanted is not None and total > 0:
         probabilities = np.minimum(1, wanted * (q / total))
         rows = np.flatnonzero(drawn < probabilities)
         A, q = A[:, rows], q[rows] / probabilities[rows]
-    if not len(q):  # none was drawn of these; BLAS takes no empty arrays
+    if not len(q):  # an empty sample; BLAS does not accept empty arrays
         return np.zeros((len(A), len(A)), order="F")
     scaled = A * np.sqrt(q).astype(A.dtype)
     multiply = blas.ssyrk if A.dtype == np.float32 else blas.dsyrk
@@ -245,19 +243,19 @@ def _block(
 
 Ints = npt.NDArray[np.int64]
 SomeColumns = Any
-"""The columns of some candidates: an array, or wherever their pieces are."""
+"""The columns of some candidates: an array, or a reference to its distributed pieces."""
 
-# Columns whose correlation is as near to 1 say the same; those as short beside their largest value,
-# once centred, say nothing.
+# Columns whose absolute correlation differs from 1 by at most this are multiples of each other;
+# centred columns whose length is at most this share of their largest value are constant.
 ALIKE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 
 class Candidates(Protocol):
-    """Rows seen through a dictionary."""
+    """The candidates of a dictionary on some rows."""
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
 
     def columns(self, candidates: Ints) -> Floats:
         """Return the columns of some candidates, side by side."""
@@ -266,14 +264,14 @@ class Candidates(Protocol):
         """Yield the L1 norms of the gradients of blocks of candidates."""
 
     def spreads(self, row_weights: Floats, *, centred: bool) -> Iterable[tuple[int, Floats]]:
-        """Yield how far the columns of blocks of candidates spread."""
+        """Yield the spreads of the columns of blocks of candidates."""
 
 
 class Support(ABC):
     """The columns chosen so far.
 
-    With a bias the first is 1, and the others are taken from their means: that changes the bias
-    alone, and large columns that hardly vary lose no digits.
+    With a bias, the first column is 1 and the others are centred. Centring changes the bias only,
+    and avoids a loss of precision for large columns with little variation.
 
     Parameters
     ----------
@@ -282,7 +280,7 @@ class Support(ABC):
     Attributes
     ----------
     means : array of shape (n_columns,)
-        What each is taken from.
+        The values subtracted from the columns.
     """
 
     def __init__(self, bias: bool) -> None:
@@ -291,12 +289,12 @@ class Support(ABC):
 
     @property
     def n_columns(self) -> int:
-        """How many there are, the bias among them."""
+        """Number of columns, including the bias."""
         return len(self.means)
 
     @property
     def n_free(self) -> int:
-        """How many of the columns are the bias: 1 or 0."""
+        """Number of bias columns: 1 or 0."""
         return int(self._bias)
 
     @abstractmethod
@@ -305,35 +303,35 @@ class Support(ABC):
 
     @abstractmethod
     def shorten(self, n_columns: int) -> None:
-        """Take the last columns away, so that so many are left."""
+        """Remove the last columns until `n_columns` are left."""
 
     @abstractmethod
     def holds(self, columns: SomeColumns) -> bool:
-        """Whether each of some columns is constant, or a multiple of one that was chosen."""
+        """Return whether each of some columns is constant or a multiple of a chosen one."""
 
     @abstractmethod
     def sums(self) -> RowSums:
-        """Return the columns as solvers for weights see them."""
+        """Return the sums over rows of the columns."""
 
 
 class TrainingRows(Protocol):
-    """The rows, and what they count."""
+    """The training rows with their weights and candidates."""
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
 
     def columns(self, candidates: Ints) -> SomeColumns:
         """Return the columns of some candidates."""
 
     def sums(self, columns: SomeColumns) -> RowSums:
-        """Return columns as solvers for weights see them."""
+        """Return the sums over rows of some columns."""
 
     def scores(self, residuals: RowValues) -> Floats:
         """Return the L1 norms of the gradients of all candidates."""
 
     def spreads(self, *, centred: bool) -> Floats:
-        """Return how far the columns of all candidates spread."""
+        """Return the spreads of the columns of all candidates."""
 
     def support(self, bias: bool) -> Support:
         """Return the support before the first choice."""
@@ -341,7 +339,7 @@ class TrainingRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """Rows in one place.
+    """Training rows in one array.
 
     Parameters
     ----------
@@ -354,7 +352,7 @@ class LocalRows:
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return self.pool.n_candidates
 
     def columns(self, candidates: Ints) -> Floats:
@@ -362,7 +360,7 @@ class LocalRows:
         return self.pool.columns(candidates)
 
     def sums(self, columns: Floats) -> LocalSums:
-        """Return columns as solvers for weights see them."""
+        """Return the sums over rows of some columns."""
         return LocalSums(self.task, np.ascontiguousarray(columns.T))
 
     def scores(self, residuals: Floats) -> Floats:
@@ -370,7 +368,7 @@ class LocalRows:
         return _joined(self.pool.scores(residuals))
 
     def spreads(self, *, centred: bool) -> Floats:
-        """Return how far the columns of all candidates spread."""
+        """Return the spreads of the columns of all candidates."""
         return _joined(self.pool.spreads(self.task.counts, centred=centred))
 
     def support(self, bias: bool) -> LocalSupport:
@@ -379,7 +377,7 @@ class LocalRows:
 
 
 class LocalSupport(Support):
-    """The columns chosen so far, in one growing array, a row of it for each.
+    """The columns chosen so far, as rows of one growing array.
 
     Parameters
     ----------
@@ -390,7 +388,7 @@ class LocalSupport(Support):
     def __init__(self, task: Task, bias: bool) -> None:
         super().__init__(bias)
         self._task = task
-        # Of the precision of the first columns: float64 until then.
+        # Converted to the precision of the first columns when they are added.
         self._rows: Floats = np.ones((8, len(task.counts)))
 
     def append(self, columns: Floats) -> None:
@@ -408,17 +406,17 @@ class LocalSupport(Support):
         self.means = np.concatenate([self.means, means])
 
     def shorten(self, n_columns: int) -> None:
-        """Take the last columns away."""
+        """Remove the last columns."""
         self.means = self.means[:n_columns]
 
     def holds(self, columns: Floats) -> bool:
-        """Whether each of some columns is constant, or a multiple of one that was chosen."""
+        """Return whether each of some columns is constant or a multiple of a chosen one."""
         chosen = self._chosen[self.n_free :]
         likeness = Likeness.measured(columns, self._means(columns), chosen, self._task.counts)
         return likeness.says_nothing_new()
 
     def sums(self) -> LocalSums:
-        """Return the columns as solvers for weights see them."""
+        """Return the sums over rows of the columns."""
         return LocalSums(self._task, self._chosen)
 
     @property
@@ -430,26 +428,26 @@ class LocalSupport(Support):
 
 
 def weighted_sums(columns: Floats, counts: Floats) -> Floats:
-    """Return the sum of each column over the rows, by what they count."""
+    """Return the weighted sum of each column over the rows."""
     return np.asarray(counts @ columns, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """How some columns, once centred, stand to those that were chosen.
+    """Moments that determine whether some centred columns repeat chosen ones.
 
     Parameters
     ----------
     squares : array of shape (n_columns,)
-        Of the centred columns, summed by what rows count.
+        Weighted sums of squares of the centred columns.
     largest : array of shape (n_columns,)
-        The largest absolute value of each column as it is.
+        The largest absolute value of each uncentred column.
     products : array of shape (n_chosen, n_columns)
-        With the chosen columns, summed likewise.
+        Weighted sums of products with the chosen columns.
     own : array of shape (n_chosen,)
-        The squares of the chosen columns.
+        Weighted sums of squares of the chosen columns.
     near : float
-        How near correlations are to 1 at which columns count as alike.
+        The tolerance of correlations; see `ALIKE`.
     """
 
     squares: Floats
@@ -460,7 +458,7 @@ class Likeness:
 
     @classmethod
     def measured(cls, columns: Floats, means: Floats, chosen: Floats, counts: Floats) -> Likeness:
-        """Compare columns of shape (n_rows, n_columns) with chosen ones, each in a row."""
+        """Compare columns of shape (n_rows, n_columns) with chosen ones, (n_chosen, n_rows)."""
         centred = (columns - means).T.astype(np.float64)
         return cls(
             (centred**2 * counts).sum(axis=1),
@@ -471,7 +469,7 @@ class Likeness:
         )
 
     def __add__(self, other: Likeness) -> Likeness:
-        """Return that of the rows of both."""
+        """Return the moments over the rows of both."""
         return Likeness(
             self.squares + other.squares,
             np.maximum(self.largest, other.largest),
@@ -481,7 +479,7 @@ class Likeness:
         )
 
     def says_nothing_new(self) -> bool:
-        """Whether each column is constant, or a multiple of a chosen one."""
+        """Return whether each column is constant or a multiple of a chosen one."""
         lengths = np.sqrt(self.squares)
         constant = lengths <= self.near * self.largest
         if constant.all() or not len(self.own):
@@ -492,5 +490,5 @@ class Likeness:
 
 
 def _joined(blocks: Iterable[tuple[int, Floats]]) -> Floats:
-    """Return blocks of numbers, each with its first index, as one array."""
+    """Concatenate blocks of numbers, each given with its first index."""
     return np.concatenate([block for _, block in sorted(blocks, key=lambda each: each[0])])

@@ -1,4 +1,4 @@
-"""Binary problems and their learners, and what all decompositions have in common."""
+"""Binary problems, binary learners, and the base classes of all decompositions."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ BOTH = np.array([0, 1])
 
 @dataclass(frozen=True, slots=True)
 class BinaryProblem:
-    """Rows, and which of them are positive.
+    """Rows with binary labels.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_rows, n_features)
     positive : bool array of shape (n_rows,)
-    weights : float64 array of shape (n_rows,), or None for all 1.
+    weights : float64 array of shape (n_rows,), or None if all are 1.
     """
 
     X: Any
@@ -53,14 +53,14 @@ class BinaryProblem:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Rows and the classes that they are of.
+    """Rows with their classes.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_rows, n_features)
     codes : int32 array of shape (n_rows,)
-        Classes are numbered as they are seen.
-    weights : float64 array of shape (n_rows,), or None for all 1.
+        Classes, numbered in the order in which they are seen.
+    weights : float64 array of shape (n_rows,), or None if all are 1.
     """
 
     X: Any
@@ -80,41 +80,41 @@ class Examples:
 
 
 def learner_of(estimator: Any) -> Any:
-    """Return the binary learner that is meant: None is scikit-learn's logistic regression."""
+    """Return the estimator, or scikit-learn's logistic regression if it is None."""
     return LogisticRegression(max_iter=1000) if estimator is None else estimator
 
 
 def require_learner(learner: Any) -> None:
-    """Raise unless this is a classifier in scikit-learn's manner."""
+    """Raise unless this is a scikit-learn-compatible classifier."""
     if not (is_estimator(learner) and hasattr(learner, "fit") and hasattr(learner, "predict")):
         raise KeslerError(
-            f"estimator={learner!r} is no binary learner: give an instance of a scikit-learn "
+            f"estimator={learner!r} is not a binary learner: give an instance of a scikit-learn "
             "estimator with fit and predict"
         )
 
 
 def is_estimator(learner: Any) -> bool:
-    """Return whether this keeps scikit-learn's contract, with its base class or without."""
+    """Return whether this has scikit-learn's estimator interface, whatever its base class."""
     is_made = not isinstance(learner, type)
     return is_made and hasattr(learner, "get_params") and hasattr(learner, "__sklearn_tags__")
 
 
 def fit_binary(estimator: Any, problem: BinaryProblem) -> Any:
-    """Return a clone of the estimator, fitted; of rows of one label a constant."""
+    """Return a fitted clone of the estimator, or a constant classifier for rows of one label."""
     one_sided = problem.positive.all() or not problem.positive.any()
     learner = DummyClassifier() if one_sided else clone(estimator)
-    named = _weights_for(learner.fit, learner, problem)
-    return learner.fit(problem.X, problem.positive.astype(np.int64), **named)
+    arguments = _weights_for(learner.fit, learner, problem)
+    return learner.fit(problem.X, problem.positive.astype(np.int64), **arguments)
 
 
 def teach_binary(learner: Any, problem: BinaryProblem) -> Any:
-    """Teach a learner further rows, if there are any, and return it."""
+    """Call `partial_fit` of a learner on the rows, if there are any, and return the learner."""
     if not len(problem.positive):
         return learner
-    named = _weights_for(learner.partial_fit, learner, problem)
+    arguments = _weights_for(learner.partial_fit, learner, problem)
     if "classes" in signature(learner.partial_fit).parameters:
-        named["classes"] = BOTH
-    return learner.partial_fit(problem.X, problem.positive.astype(np.int64), **named)
+        arguments["classes"] = BOTH
+    return learner.partial_fit(problem.X, problem.positive.astype(np.int64), **arguments)
 
 
 def fit_all(estimator: Any, problems: Iterable[BinaryProblem], n_jobs: int | None) -> list[Any]:
@@ -126,18 +126,18 @@ def fit_all(estimator: Any, problems: Iterable[BinaryProblem], n_jobs: int | Non
 def teach_all(
     learners: Sequence[Any], problems: Iterable[BinaryProblem], n_jobs: int | None
 ) -> list[Any]:
-    """Teach each learner the rows of its problem."""
+    """Call `partial_fit` of each learner on the rows of its problem."""
     pairs = zip(learners, problems, strict=True)
     jobs = (delayed(teach_binary)(learner, problem) for learner, problem in pairs)
     return list(Parallel(n_jobs=n_jobs)(jobs))
 
 
 def margins(learner: Any, X: Any) -> Floats:
-    """Return how sure a fitted learner is that each row is positive: above 0 if it says so.
+    """Return the margin of each row: above 0 if a fitted learner predicts the positive label.
 
-    That is its `decision_function`; without one, the probability of the positive label less that
-    of the negative; without that too, its vote, -1 or 1. A learner that has seen one label only
-    always votes for it.
+    The margin is the learner's `decision_function`; without one, the probability of the positive
+    label minus that of the negative; without either, its prediction as -1 or 1. A learner that has
+    seen one label only always predicts that label.
 
     Returns
     -------
@@ -164,18 +164,18 @@ def all_margins(learners: Sequence[Any], X: Any, n_jobs: int | None) -> Floats:
 
 
 def copy_of(learner: Any) -> Any:
-    """Return a learner that knows what this one does and goes its own way."""
+    """Return an independent copy of a fitted learner."""
     return deepcopy(learner)
 
 
 def _weights_for(method: Callable[..., Any], learner: Any, problem: BinaryProblem) -> Any:
-    """Return the weights as the argument that the method takes them by."""
+    """Return the keyword argument that passes the weights to the method."""
     if problem.weights is None:
         return {}
     if "sample_weight" not in signature(method).parameters:
         raise KeslerError(
             f"{type(learner).__name__}.{method.__name__} takes no sample_weight: leave it out, or "
-            "choose a binary learner that heeds it"
+            "choose a binary learner that accepts it"
         )
     return {"sample_weight": problem.weights}
 
@@ -184,29 +184,29 @@ def require_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Raise unless a parameter has one of these values."""
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(repr(choice) for choice in choices)
-        raise KeslerError(f"{name}={value!r} is not known: choose one of {known}")
+        raise KeslerError(f"{name}={value!r} is unknown: choose one of {known}")
 
 
 def learner_has(name: str) -> Callable[[Any], bool]:
-    """Return the condition for `available_if` that the binary learner has a method."""
+    """Return a check for `available_if` that the binary learner has a method."""
 
     def check(decomposition: Any) -> bool:
-        getattr(learner_of(decomposition.estimator), name)  # its own error says what lacks
+        getattr(learner_of(decomposition.estimator), name)  # its error names the missing method
         return True
 
     return check
 
 
-# ---- the face -----------------------------------------------------------------------------------
+# ---- base classes -------------------------------------------------------------------------------
 
 
 class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A multiclass learner made of binary ones.
+    """Base class of multiclass classifiers that are composed of binary learners.
 
-    A decomposition says which binary problems there are (`_fit` and `_teach`) and how their
-    answers are put together (`_scores`, or `_winners` if it has no score for each class). Classes
-    go by number here, in the order in which they were seen; of equal scores the class seen first
-    wins. `fit` meets all at once, in the order of `classes_`.
+    A subclass defines the binary problems (`_fit` and `_teach`) and how their predictions are
+    combined (`_scores`, or `_winners` if it has no score for each class). Classes are numbered in
+    the order in which they were seen; among equal scores, the class seen first wins. `fit` sees the
+    classes in the order of `classes_`.
     """
 
     estimator: Any
@@ -215,35 +215,35 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _fit(self, examples: Examples) -> None:
-        """Learn anew from rows of two classes or more."""
+        """Fit to rows of two classes or more."""
 
     @abstractmethod
     def _teach(self, examples: Examples, n_before: int) -> None:
-        """Learn further rows; classes from number `n_before` on are new."""
+        """Update with further rows; classes from number `n_before` on are new."""
 
     def _declare(self, labels: list[Any]) -> None:
-        """Hear which classes there will be: nothing by default, since classes simply appear."""
+        """Declare the classes that will occur; does nothing by default."""
 
     @abstractmethod
     def _scores(self, X: Any) -> Floats:
-        """Return the score of each class, by number, shape (n_rows, n_classes)."""
+        """Return the score of each class, by class number, shape (n_rows, n_classes)."""
 
     @property
     @abstractmethod
     def n_evaluations_(self) -> int:
-        """The most binary learners that one prediction asks."""
+        """Maximum number of binary learners evaluated per prediction."""
 
     @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn from the rows.
+        """Fit the binary learners, discarding any previous fit.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
-        y : labels, one a row
+        y : labels, one per row
             Numbers, text or any type that is hashable and can be ordered.
         sample_weight : array of shape (n_rows,) or None, default None
-            Handed to the binary learners, which must take it.
+            Passed to the binary learners, which must accept it.
 
         Returns
         -------
@@ -253,8 +253,8 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         examples = self._examples(X, y, sample_weight, at_once=True)
         if len(self._table) < 2:
             raise KeslerError(
-                f"there is one class only, {self._table.labels[0]!r}: give rows of two or more, "
-                "of weight above 0"
+                f"there is one class only, {self._table.labels[0]!r}: give rows of two or more "
+                "classes, with weights above 0"
             )
         self._fit(examples)
         return self
@@ -264,13 +264,16 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def partial_fit(
         self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn further rows; new classes are welcome. There if the binary learner has it.
+        """Update with further rows, which may have new classes.
+
+        Available if the binary learner has `partial_fit`.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`.
         classes : sequence of labels or None, default None
-            Never needed. Reserves room; a class is known, and can be predicted, from its first row.
+            Classes that will occur; only fixed codes of :class:`~kesler.ErrorCorrectingCode` need
+            them. A class can be predicted from its first row on.
 
         Returns
         -------
@@ -283,7 +286,7 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the label of each row; of equal scores, the class seen first.
+        """Predict the label of each row; among equal scores, the class seen first wins.
 
         Parameters
         ----------
@@ -306,8 +309,8 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        float64 array of shape (n_rows, n_classes), in the order of `classes_`; of two classes, of
-        shape (n_rows,): the score of the second less that of the first.
+        float64 array of shape (n_rows, n_classes), in the order of `classes_`. For two classes,
+        shape (n_rows,): the score of the second class minus that of the first.
         """
         order = self._known().order
         scores = self._scores(self._checked(X))[:, order]
@@ -323,14 +326,14 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The labels seen so far, in the order in which they were seen."""
         return self._known().by_code
 
-    # ---- how it is done ---------------------------------------------------------------------
+    # ---- implementation ---------------------------------------------------------------------
 
     def _winners(self, X: Any) -> npt.NDArray[np.intp]:
-        """Return the number of the class that each row is said to be of."""
+        """Return the number of the predicted class of each row."""
         return self._scores(X).argmax(axis=1)
 
     def _examples(self, X: Any, y: Any, sample_weight: Any, *, at_once: bool = False) -> Examples:
-        """Validate rows and labels; new labels join. Rows of weight 0 are left out."""
+        """Validate rows and labels, and add new labels. Rows of weight 0 are left out."""
         require_learner(self._learner())
         labels = inputs.label_list(y)
         reset = not self.__sklearn_is_fitted__()
@@ -368,7 +371,7 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         learner = self._learner()
-        if is_estimator(learner):  # else it is refused when it is to learn
+        if is_estimator(learner):  # otherwise, fitting raises
             tags.input_tags.sparse = get_tags(learner).input_tags.sparse
             tags.input_tags.allow_nan = get_tags(learner).input_tags.allow_nan
         return tags
@@ -384,16 +387,16 @@ def _without_weightless(
 
 
 class Unscored(Decomposition):
-    """A decomposition that asks a few of its binary learners only, and so has no scores."""
+    """Base class of decompositions that evaluate few of their learners, so have no scores."""
 
     @abstractmethod
     def _winners(self, X: Any) -> npt.NDArray[np.intp]:
-        """Return the number of the class that each row is said to be of."""
+        """Return the number of the predicted class of each row."""
 
     def _scores(self, X: Any) -> npt.NDArray[np.float64]:
-        raise AssertionError("a decomposition without scores was asked for them")
+        raise AssertionError("this decomposition has no scores")
 
     @property
     def decision_function(self) -> Any:
-        """Not there: most classes are never asked about."""
+        """Not available: most classes are not scored."""
         raise AttributeError(f"{type(self).__name__} has no score for each class: use predict")

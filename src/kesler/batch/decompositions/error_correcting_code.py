@@ -1,4 +1,4 @@
-"""Error-correcting codes: one binary learner for each bit of the classes' code words."""
+"""Error-correcting output codes: one binary learner per bit of the classes' code words."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from kesler.learner.classes import ClassTable
 Code = npt.NDArray[np.int8]
 
 MOST_EXHAUSTIVE = 12
-# What is drawn for each class and bit (Allwein, Schapire and Singer 2000, Section 6), and how many
-# bits there are for each of log2(n_classes).
+# The values drawn for each class and bit (Allwein, Schapire and Singer 2000, Section 6), and the
+# number of bits divided by log2(n_classes).
 RANDOM = {"dense": ((-1, 1), 10), "sparse": ((-1, 0, 0, 1), 15)}
 
 
 def exhaustive_code(n_classes: int) -> Code:
-    """Return every way to split the classes in two, 2^(n_classes - 1) - 1 columns.
+    """Return all splits of the classes in two, 2^(n_classes - 1) - 1 columns.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def exhaustive_code(n_classes: int) -> Code:
     """
     if n_classes > MOST_EXHAUSTIVE:
         raise KeslerError(
-            f"code='exhaustive' has {2 ** (n_classes - 1) - 1:,} bits for {n_classes} classes: it "
-            f"is for {MOST_EXHAUSTIVE} or fewer, choose 'dense' or 'hadamard'"
+            f"code='exhaustive' has {2 ** (n_classes - 1) - 1:,} bits for {n_classes} classes, but "
+            f"{MOST_EXHAUSTIVE} classes are the maximum: choose 'dense' or 'hadamard'"
         )
     splits = np.arange(2 ** (n_classes - 1) - 1)
     bits = splits >> np.arange(n_classes - 2, -1, -1)[:, None] & 1
@@ -59,9 +59,9 @@ def exhaustive_code(n_classes: int) -> Code:
 def hadamard_code(n_classes: int) -> Code:
     """Return rows of a Hadamard matrix of order n, any two of which differ in n / 2 bits.
 
-    n is the least power of 2 that is no less than the number of classes; the first column, which
-    is constant, is left out. No other is constant or tells what another does, since more than half
-    of the rows are used.
+    n is the smallest power of 2 that is at least the number of classes; the first column, which is
+    constant, is left out. No other column is constant or repeats another, since more than half of
+    the rows are used.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def hadamard_code(n_classes: int) -> Code:
 
 
 def default_bits(kind: str, n_classes: int) -> int:
-    """Return how many bits a random code has where none are asked for."""
+    """Return the default number of bits of a random code."""
     usual = ceil(RANDOM[kind][1] * log2(n_classes))
     return min(usual, most_bits(kind, n_classes))
 
 
 def most_bits(kind: str, n_classes: int) -> int:
-    """Return how many columns differ, without constant ones, a column and its opposite being one.
+    """Return the number of distinct columns without constant ones, up to sign.
 
     Examples
     --------
@@ -98,19 +98,19 @@ def most_bits(kind: str, n_classes: int) -> int:
 def random_code(
     kind: str, n_classes: int, n_bits: int, n_codes: int, random: np.random.RandomState
 ) -> Code:
-    """Return the code of largest row distance among `n_codes` drawn at random."""
+    """Return the code with the largest row distance among `n_codes` random codes."""
     drawn = (_random_columns(kind, n_classes, n_bits, random) for _ in range(n_codes))
     usable = [code for code in drawn if _tells_apart(code)]
     if not usable:
         raise KeslerError(
-            f"none of n_codes={n_codes} random codes of n_bits={n_bits} tells all {n_classes} "
-            "classes apart: raise n_bits"
+            f"none of n_codes={n_codes} random codes of n_bits={n_bits} distinguishes all "
+            f"{n_classes} classes: raise n_bits"
         )
     return max(usable, key=row_distance)
 
 
 def random_row(kind: str, code: Code, n_rows: int, random: np.random.RandomState) -> Code:
-    """Return, of `n_rows` drawn at random, the row furthest from those of a code."""
+    """Return the row that is furthest from those of a code, among `n_rows` random rows."""
     n_bits = code.shape[1]
     drawn = random.choice(RANDOM[kind][0], (n_rows, n_bits)).astype(np.int8)
     usable = [row for row in drawn if _tells_apart(np.vstack([code, row]))]
@@ -123,21 +123,23 @@ def random_row(kind: str, code: Code, n_rows: int, random: np.random.RandomState
 
 
 def row_distance(code: Code) -> float:
-    """Return in how many bits any two rows differ at least, a 0 counting half; of one row inf.
+    """Return the minimum number of bits in which two rows differ; a 0 counts half.
+
+    The distance of a code with one row is inf.
 
     Examples
     --------
     >>> row_distance(exhaustive_code(4))
     4.0
     """
-    words = code.astype(np.float32)  # which holds such sums exactly, and multiplies fast
+    words = code.astype(np.float32)  # exact for such sums, and fast to multiply
     agreement = words @ words.T
     between = agreement[np.triu_indices(len(code), 1)]
     return float((code.shape[1] - between.max()) / 2) if len(between) else float("inf")
 
 
 def require_code(code: Any, n_classes: int) -> Code:
-    """Return a user's code as int8, or raise what is wrong with it."""
+    """Return a user's code as int8; raise if it is invalid."""
     try:
         array = np.asarray(code, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -149,8 +151,8 @@ def require_code(code: Any, n_classes: int) -> Code:
         )
     if not np.isin(array, (-1, 0, 1)).all():
         raise KeslerError(
-            "the code holds other values than -1, 0 and 1: each bit takes a class as negative, "
-            "leaves it out or takes it as positive"
+            "the code has values other than -1, 0 and 1: give -1 where a class is negative, 0 "
+            "where it is left out, and 1 where it is positive"
         )
     _require_columns(array)
     _require_rows(array)
@@ -161,32 +163,34 @@ def _require_columns(array: npt.NDArray[np.float64]) -> None:
     constant = np.flatnonzero((array.max(axis=0) != 1) | (array.min(axis=0) != -1))
     if len(constant):
         raise KeslerError(
-            f"column {constant[0]} of the code does not have both -1 and 1, so that there is "
-            "nothing to tell apart: leave it out"
+            f"column {constant[0]} of the code does not have both -1 and 1, so its binary problem "
+            "has one class only: leave it out"
         )
 
 
 def _require_rows(array: npt.NDArray[np.float64]) -> None:
     unused = np.flatnonzero(~array.any(axis=1))
     if len(unused):
-        raise KeslerError(f"row {unused[0]} of the code is all 0: no bit learns its class")
+        raise KeslerError(
+            f"row {unused[0]} of the code is all 0, so no bit uses its class: set a -1 or 1"
+        )
     _, first, which = np.unique(array, axis=0, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[which.ravel()] != np.arange(len(array)))
     if len(again):
         raise KeslerError(
-            f"rows {first[which.ravel()[again[0]]]} and {again[0]} of the code are equal: no bit "
-            "tells their classes apart"
+            f"rows {first[which.ravel()[again[0]]]} and {again[0]} of the code are equal, so no "
+            "bit distinguishes their classes: make them differ"
         )
 
 
 def _tells_apart(code: Code) -> bool:
-    """Whether every class is used, and no two have the same row."""
+    """Return whether every class is used and no two classes have the same row."""
     return bool(code.any(axis=1).all()) and len(np.unique(code, axis=0)) == len(code)
 
 
 def _random_columns(kind: str, n_classes: int, n_bits: int, random: np.random.RandomState) -> Code:
-    """Return different columns with both signs, none the opposite of another."""
-    columns: dict[bytes, None] = {}  # a set that keeps the order of drawing
+    """Return distinct columns with both signs, none the negation of another."""
+    columns: dict[bytes, None] = {}  # an ordered set
     while len(columns) < n_bits:
         drawn = random.choice(RANDOM[kind][0], (2 * n_bits, n_classes)).astype(np.int8)
         drawn = drawn[(drawn.max(axis=1) == 1) & (drawn.min(axis=1) == -1)]
@@ -197,18 +201,18 @@ def _random_columns(kind: str, n_classes: int, n_bits: int, random: np.random.Ra
 
 
 FIXED = {"exhaustive": exhaustive_code, "hadamard": hadamard_code}
-CLASSES_TO_COME = 64  # what random codes make bits for where no number of classes is declared
+CLASSES_TO_COME = 64  # the assumed number of classes of random codes if none is declared
 
 
 @dataclass(frozen=True)
 class CodeBook:
-    """The code word of each label; random codes may grow.
+    """The code word of each label; random codes can be extended.
 
     Parameters
     ----------
-    kind : "dense" or "sparse" of a code that can grow, else None.
-    n_codes : how many words are drawn for a label that joins, of which the furthest is taken.
-    random : what they are drawn from.
+    kind : "dense" or "sparse" for a code that can be extended, else None.
+    n_codes : number of words drawn for a new label, of which the furthest is used.
+    random : random number generator.
     labels : the labels that have words.
     code : int8 array of shape (n_labels, n_bits)
     """
@@ -223,7 +227,7 @@ class CodeBook:
     def of(
         labels: Sequence[Label], code: Any, n_bits: int | None, n_codes: int, random_state: Any
     ) -> CodeBook:
-        """Return the book of these labels; parameters are those of ErrorCorrectingCode."""
+        """Return the code book of these labels; the parameters are ErrorCorrectingCode's."""
         random = check_random_state(random_state)
         _require_count("n_codes", n_codes)
         if not isinstance(code, str) or code in FIXED:
@@ -231,7 +235,7 @@ class CodeBook:
             return CodeBook(None, n_codes, random, tuple(labels), words)
         if code not in RANDOM:
             known = ", ".join(repr(name) for name in (*RANDOM, *FIXED))
-            raise KeslerError(f"code={code!r} is not known: choose one of {known}, or a table")
+            raise KeslerError(f"code={code!r} is unknown: choose one of {known}, or a table")
         if len(labels) < 2:
             width = default_bits(code, CLASSES_TO_COME) if n_bits is None else n_bits
             _require_count("n_bits", width)
@@ -241,7 +245,7 @@ class CodeBook:
         return CodeBook(code, n_codes, random, tuple(labels), words)
 
     def including(self, labels: Sequence[Label]) -> CodeBook:
-        """Return a book in which these labels have words too."""
+        """Return a code book extended by words for these labels."""
         new = [label for label in labels if label not in self.labels]
         if not new:
             return self
@@ -256,7 +260,7 @@ class CodeBook:
         return replace(self, labels=(*self.labels, *new), code=code)
 
     def words(self, labels: Sequence[Label]) -> Code:
-        """Return the words of these labels, one a row."""
+        """Return the words of these labels, one per row."""
         row = {label: number for number, label in enumerate(self.labels)}
         return self.code[[row[label] for label in labels]]
 
@@ -264,13 +268,13 @@ class CodeBook:
 def _fixed_code(labels: Sequence[Label], code: Any, n_bits: int | None) -> Code:
     if n_bits is not None:
         raise KeslerError(
-            f"n_bits={n_bits!r} is for codes that are drawn at random: leave it out, or choose "
+            f"n_bits={n_bits!r} applies to random codes only: leave it out, or choose "
             "code='dense' or 'sparse'"
         )
     if not labels:
         raise KeslerError(
-            "this code has to know how many classes there will be: give partial_fit all of "
-            "classes=, or choose code='dense'"
+            "this code needs to know how many classes there will be: give partial_fit all of "
+            "them as classes=, or choose code='dense'"
         )
     if not isinstance(code, str):
         return require_code(code, len(labels))
@@ -286,8 +290,8 @@ def _random_width(kind: str, n_classes: int, n_bits: int | None) -> int:
     most = most_bits(kind, n_classes)
     if n_bits > most:
         raise KeslerError(
-            f"n_bits={n_bits} is more than the {most} different bits that code={kind!r} has for "
-            f"{n_classes} classes: ask for fewer, or leave it out"
+            f"n_bits={n_bits} is more than the {most} distinct bits that code={kind!r} has for "
+            f"{n_classes} classes: give fewer, or leave it out"
         )
     return n_bits
 
@@ -297,7 +301,7 @@ def _require_count(name: str, value: Any) -> None:
         raise KeslerError(f"{name}={value!r} must be an integer of 1 or more")
 
 
-STEEPEST = 500.0  # e^500 and its sums are numbers still
+STEEPEST = 500.0  # e^500 and sums of it are finite
 
 
 def _hinge(margins: Floats) -> Floats:
@@ -320,10 +324,11 @@ LOSSES: dict[str, Callable[[Floats], Floats]] = {
 
 
 class ErrorCorrectingCode(Decomposition):
-    r"""One binary learner for each bit of a code; the class of the nearest code word is predicted.
+    r"""Error-correcting output codes: one binary learner per bit of the classes' code words.
 
-    Class r has the word :math:`M_r \in \{-1, 0, 1\}^b`. Learner s learns rows of classes with
-    :math:`M_{rs} = 1` as positive, with -1 as negative, and no others, and
+    Class r has the word :math:`M_r \in \{-1, 0, 1\}^b`. Learner s is trained on the rows of classes
+    with :math:`M_{rs} = 1` as positive examples and with -1 as negative ones. The class with the
+    nearest word is predicted:
 
     .. math:: \hat y = \arg\min_r \sum_s L(M_{rs} f_s(x)), \qquad
         L(z) = \begin{cases}
@@ -331,42 +336,42 @@ class ErrorCorrectingCode(Decomposition):
             [1 - z]_+, \; e^{-z}, \; \ln(1 + e^{-z}) & \text{loss}
         \end{cases}
 
-    Words that differ in d bits or more stand (d - 1) / 2 wrong bits.
+    If words differ in at least d bits, (d - 1) / 2 wrong bits are corrected.
 
     Parameters
     ----------
     estimator : scikit-learn classifier or None, default None
         The binary learner, as in :class:`~kesler.OneVsRest`.
     code : "dense", "sparse", "exhaustive", "hadamard" or array, default "dense"
-        "dense" draws each entry from -1 and 1, "sparse" is 0 half of the time, which makes smaller
-        problems; "exhaustive" has a bit for each way to split the classes in two, at most 12
-        classes; "hadamard" has fewest bits for its distance, from n_classes - 1 to
-        2 n_classes - 3. An array of shape (n_classes, n_bits) has a row for each class in the order
-        of `classes_`.
+        "dense" draws each entry from -1 and 1; "sparse" draws 0 with probability 1/2, which makes
+        the binary problems smaller; "exhaustive" has one bit for each split of the classes in two,
+        for at most 12 classes; "hadamard" has the fewest bits for its distance, from n_classes - 1
+        to 2 n_classes - 3. An array of shape (n_classes, n_bits) has one row for each class, in
+        the order of `classes_`.
     n_bits : int >= 1 or None, default None
-        Bits of a random code, all of which differ. More take longer and correct more. None is
-        10 log2(n_classes) of "dense" and 15 log2(n_classes) of "sparse", or fewer if there are not
-        that many.
+        Number of bits of a random code, all distinct. More bits correct more errors and take
+        longer. None is 10 log2(n_classes) for "dense" and 15 log2(n_classes) for "sparse", or the
+        number of distinct bits if that is smaller.
     n_codes : int >= 1, default 100
-        How many random codes are drawn; the one of largest row distance is taken.
+        Number of random codes that are drawn; the one with the largest row distance is used.
     decoding : "loss" or "hamming", default "loss"
-        Whether margins count, or only their signs.
+        Whether margins are used, or only their signs.
     loss : "logistic", "hinge" or "exponential", default "logistic"
-        The loss of "loss": that which the binary learner minimises. Of "exponential", margins
-        beyond 500 count as 500.
+        The loss for decoding="loss": choose the one that the binary learner minimises. For
+        "exponential", margins are clipped to [-500, 500].
     random_state : int, RandomState or None, default None
-        What random codes are drawn from.
+        Controls the random codes.
     n_jobs : int or None, default None
-        How many binary learners learn or predict at a time, as joblib has it.
+        Number of binary learners that are fitted, or predict, in parallel, as in joblib.
 
     Attributes
     ----------
     code_ : int8 array of shape (n_classes, n_bits), in the order of `classes_`.
     distance_ : float
-        In how many bits two rows of `code_` differ at least; a 0 counts half.
+        The minimum number of bits in which two rows of `code_` differ; a 0 counts half.
     estimators_ : list of n_bits binary learners.
     n_evaluations_ : int
-        Binary learners asked for each prediction: those that tell some of `classes_` apart, which
+        Binary learners evaluated per prediction: those that distinguish some of `classes_`, which
         after `fit` are all.
     classes_, classes_by_code_, n_features_in_, feature_names_in_
         As in :class:`~kesler.OneVsRest`.
@@ -379,15 +384,16 @@ class ErrorCorrectingCode(Decomposition):
 
     Notes
     -----
-    Of equal losses, the class seen first wins. A margin of 0 counts as half a wrong bit in Hamming
-    decoding, and so does a 0 of the code, in either decoding as the loss of margin 0.
+    Among equal losses, the class seen first wins. In Hamming decoding, a margin of 0 counts as half
+    a wrong bit. A 0 of the code counts as the loss at margin 0, which in Hamming decoding is half a
+    wrong bit, too.
 
-    `partial_fit` needs to know how many classes there will be if the code is fixed: declare them.
-    Random codes draw a further row for a class that was not declared, the furthest from the others
-    of `n_codes`; if none are declared, they have bits for 64 classes. A bit learns from its first
-    row on, and is asked once the classes seen have both signs in it.
+    With a fixed code, `partial_fit` needs all classes in advance: declare them in the first call.
+    For an undeclared class, random codes draw `n_codes` further rows and use the one furthest from
+    the others; if no class is declared, they have bits for 64 classes. A bit is trained from its
+    first row on, and used once the classes seen have both signs in it.
 
-    `fit` costs n_bits times the binary learner on all rows, on half of them if "sparse".
+    `fit` costs n_bits fits of the binary learner, on all rows or, for "sparse", on half of them.
 
     References
     ----------
@@ -429,12 +435,12 @@ class ErrorCorrectingCode(Decomposition):
 
     @property
     def distance_(self) -> float:
-        """In how many bits two rows of `code_` differ at least."""
+        """The minimum number of bits in which two rows of `code_` differ."""
         return row_distance(self._words())
 
     @property
     def n_evaluations_(self) -> int:
-        """The binary learners that one prediction asks."""
+        """Number of binary learners evaluated per prediction."""
         return int(_asked(self._words()).sum())
 
     # ---- learning ---------------------------------------------------------------------------
@@ -484,7 +490,7 @@ class ErrorCorrectingCode(Decomposition):
         )
 
     def _words(self) -> Code:
-        """Return the code words of the classes seen, by number."""
+        """Return the code words of the classes seen, by class number."""
         return self._book.words(self._known().labels)
 
     def _require_decoding(self) -> None:
@@ -493,13 +499,13 @@ class ErrorCorrectingCode(Decomposition):
 
 
 def _asked(words: Code) -> npt.NDArray[np.bool_]:
-    """Return which bits tell some of the classes apart."""
+    """Return which bits distinguish some of the classes."""
     found: npt.NDArray[np.bool_] = (words == 1).any(axis=0) & (words == -1).any(axis=0)
     return found
 
 
 def _problems(examples: Examples, words: Code) -> Iterator[BinaryProblem]:
-    """Yield the problem of each bit, without the rows that it does not use."""
+    """Yield the binary problem of each bit, without rows of classes that it leaves out."""
     for bit in words.T:
         signs = bit[examples.codes]
         used = np.flatnonzero(signs)

@@ -1,4 +1,4 @@
-"""KeslerReduction: Kesler's construction under any linear binary learner."""
+"""KeslerReduction: Kesler's construction with any linear binary learner."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from kesler.online.label_sets import (
     targets_of_sets,
 )
 
-BLOCK_ENTRIES = 1 << 20  # about 12 MB of the construction at a time
+BLOCK_ENTRIES = 1 << 20  # about 12 MB of the construction per block
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Which class must outscore which, one demand after the other, row by row.
+    """Pairs of classes of which the first must outscore the second, ordered by row.
 
     Parameters
     ----------
     rows, higher, lower : int64 arrays of shape (n_demands,)
-        In each row, the class that must have the higher score, and the one of the lower.
+        The row of each demand, the class that must have the higher score, and the other class.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Demands:
 
     @staticmethod
     def of_levels(levels: npt.NDArray[np.int32]) -> Demands:
-        """Return every pair of classes of a row of which one has the lower level, 0 or more."""
+        """Return, for each row, every pair of classes with different levels of 0 or more."""
         above = (levels >= 0) & (levels < levels.max(axis=1, initial=0, keepdims=True))
         rows, higher = np.nonzero(above)
         which, lower = np.nonzero(levels[rows] > levels[rows, higher][:, None])
@@ -72,7 +72,7 @@ class Demands:
 
 
 def count_demands(levels: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return how many pairs of classes the levels of each row compare.
+    """Return the number of pairs of classes that the levels of each row order.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def count_demands(levels: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def count_bytes(X: sparse.csr_array, levels: npt.NDArray[np.int32]) -> int:
-    """Return how much memory the whole construction takes: two copies of a row for each demand."""
+    """Return the size of the whole construction in bytes: two copies of a row per demand."""
     demands = count_demands(levels)
     n_entries = 2 * int(demands @ np.diff(X.indptr))
     index = _index_type(n_entries, X.shape[1] * levels.shape[1]).itemsize
@@ -97,7 +97,7 @@ def count_bytes(X: sparse.csr_array, levels: npt.NDArray[np.int32]) -> int:
 
 
 def blocks(X: sparse.csr_array, levels: npt.NDArray[np.int32]) -> Iterator[slice]:
-    """Yield runs of rows whose construction has about `BLOCK_ENTRIES` entries, or one row."""
+    """Yield slices of one row or more whose construction has about `BLOCK_ENTRIES` entries."""
     entries = np.cumsum(2 * count_demands(levels) * np.diff(X.indptr))
     start = 0
     while start < len(levels):
@@ -111,16 +111,16 @@ def differences(
 ) -> tuple[sparse.csr_array, npt.NDArray[np.int64]]:
     r"""Return the examples :math:`\pm (\phi(x, r) - \phi(x, s))` and their signs.
 
-    :math:`\phi(x, r)` has x in the block of class r and zeros elsewhere. Signs alternate: an
-    example and its mirror demand the same of weights without an intercept, so one of the two is
-    enough, and both labels are as frequent.
+    :math:`\phi(x, r)` has x in the block of class r and zeros elsewhere. Signs alternate: without
+    an intercept, an example and its negation impose the same constraint on the weights, so one of
+    the two is enough, and both labels are equally frequent.
 
     Parameters
     ----------
-    X : rows of shape (n_rows, n_features), indices sorted.
-    demands : those of these rows.
-    n_classes : how many blocks there are.
-    first : number of the first demand; the even ones are positive.
+    X : CSR array of shape (n_rows, n_features), indices sorted.
+    demands : the demands of these rows.
+    n_classes : the number of blocks.
+    first : the number of the first demand; demands with even numbers are positive.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def differences(
     values = copies.data * np.repeat(
         np.where(demands.higher < demands.lower, signs, -signs), lengths
     )
-    # Entry e of a row that begins at b and ends at f goes to e + b, and once more to e + f.
+    # Entry e of a row that begins at b and ends at f is written to e + b and to e + f.
     entries = np.arange(len(values))
     places = entries + np.repeat(begins[:-1], lengths), entries + np.repeat(begins[1:], lengths)
     width = n_classes * X.shape[1]
@@ -167,77 +167,79 @@ SIGNS = np.array([-1, 1])
 
 
 class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    r"""Constraint classification: one linear binary learner for all classes at once.
+    r"""Constraint classification: reduce multiclass problems to one linear binary problem.
 
-    Of a row x the answer demands that some classes r outscore others s. With
-    :math:`\phi(x, r)`, which has x in the block of r and zeros elsewhere, each demand is an example
-    of one binary problem through the origin,
+    The label of a row x demands that some classes r outscore others s. With :math:`\phi(x, r)`,
+    which has x in the block of class r and zeros elsewhere, each demand is an example of one
+    binary problem without an intercept,
 
     .. math:: \langle w, \phi(x, r) - \phi(x, s) \rangle > 0, \qquad w = (w_1, \dots, w_K),
 
-    and any learner of hyperplanes that solves it has learnt :math:`h(x, r) = \langle w_r, x
-    \rangle` such that :math:`\arg\max_r h(x, r)` is right: even where no class can be told from
-    all others by a line of its own, which one-vs-rest needs.
+    and a linear learner that separates its examples gives scores :math:`h(x, r) = \langle w_r, x
+    \rangle` whose maximum over r is the right class. Unlike one-vs-rest, this does not require
+    that each class is linearly separable from all others.
 
     Parameters
     ----------
     estimator : linear binary classifier or None, default None
-        Has no intercept (``fit_intercept=False``), has `coef_` once it is fitted, and takes sparse
-        rows; None is logistic regression. One that has `partial_fit` is handed the examples a block
-        at a time; one that has not, all at once.
+        A learner without an intercept (``fit_intercept=False``) that accepts sparse rows and has
+        `coef_` after fitting; None is logistic regression. A learner with `partial_fit` receives
+        the examples in blocks, any other receives all of them at once.
     intercept : float, default 1.0
-        The value of a feature that every row is given, whose weights are `intercept_`. Larger
-        values let these move further, and be regularised less; 0 is for none.
+        The value of a constant feature added to every row, whose weights become `intercept_`.
+        Larger values regularise the intercepts less; 0 adds no intercept.
     n_passes : int, 1 or more, default 5
-        How often `fit` goes over the rows, in their order, if the learner has `partial_fit`; others
-        don't look at it. Larger values: closer to what the learner converges to, slower.
+        Number of passes that `fit` makes over the rows, in their order, if the learner has
+        `partial_fit`; ignored otherwise. Larger values come closer to the learner's limit and take
+        longer.
     max_memory : int, default 2**30
-        The most bytes that the examples may take, of learners without `partial_fit`. While they are
-        made, about twice as many are needed.
+        Maximum size of the examples in bytes for learners without `partial_fit`. Building them
+        needs about twice as much.
 
     Attributes
     ----------
     answer_ : "class", "label set" or "ranking"
-        What the answers y were taken for.
+        The kind of the labels y.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     coef_ : float64 array of shape (n_classes, n_features)
-        The block of weights of each class; for label sets, less that of the threshold.
+        The block of weights of each class; for label sets, minus the block of the threshold.
     intercept_ : float64 array of shape (n_classes,)
-    estimator_ : the binary learner, fitted.
+    estimator_ : the fitted binary learner.
     n_constraints_ : int
-        Examples that the learner was handed, over all passes.
+        Number of examples that the learner received in all passes.
     n_evaluations_ : int
-        Binary evaluations a prediction: n_classes inner products.
+        Binary evaluations per prediction: n_classes inner products.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If the learner is not linear or has an intercept, there is nothing to tell classes by, the
-        examples would take more than `max_memory`, or answers are of a kind or label not seen
-        before.
+        If the learner is not linear or has an intercept, the labels demand too little, the examples
+        would take more than `max_memory`, or a call of `partial_fit` brings labels that are new or
+        of another kind.
 
     Notes
     -----
-    Answers y are one label a row, which demands K - 1 pairs; or label sets, as
-    :class:`~kesler.OnlineMultilabelClassifier` takes them (an indicator matrix, or one list or set
-    of labels a row): each relevant label over each irrelevant one, and a threshold between the two,
-    which is a class of its own as in calibrated ranking; or a matrix of ranks, as
-    :class:`~kesler.OnlineLabelRanker` takes it: each label over all that are ranked below it, ties
-    and labels of rank 0 or NaN not compared. A matrix of nothing but 0 and 1 is of label sets.
+    The labels y have one of three forms. One label per row demands K - 1 pairs. Label sets, in the
+    form that :class:`~kesler.OnlineMultilabelClassifier` accepts (an indicator matrix, or one list
+    or set of labels per row), demand each relevant label above each irrelevant one, and between
+    them a threshold, which is a class of its own as in calibrated ranking. A matrix of ranks, in
+    the form that :class:`~kesler.OnlineLabelRanker` accepts, demands each label above all that are
+    ranked below it; ties and labels of rank 0 or NaN are not compared. A matrix that contains only
+    0 and 1 is an indicator matrix.
 
-    An example and its mirror, all signs turned, demand the same of weights without an intercept.
-    One of the two is made, in turn the one and the other, so that the binary problem has as many
-    positive examples as negative ones, and each demand counts once:
+    Without an intercept, an example and its negation impose the same constraint on the weights.
+    Only one of the two is built, with alternating sign, so that the binary problem has as many
+    positive as negative examples and each demand counts once:
 
     .. math:: \min_w R(w) + \sum_{x} \sum_{(r, s)} \ell(h(x, r) - h(x, s))
 
-    for a learner of regulariser R and loss :math:`\ell`. An example has 2 nnz(x) entries of 12
-    bytes in a vector of K n_features: n rows of one label make 24 n (K - 1) nnz bytes, and a
-    learner's own work is in proportion. `sample_weight` is handed to the learner with each of a
-    row's examples.
+    for a learner with regulariser R and loss :math:`\ell`. An example has 2 nnz(x) entries of 12
+    bytes in a vector of K n_features: n rows with one label each take 24 n (K - 1) nnz bytes, and
+    the learner's own work is proportional to that. `sample_weight` is passed to the learner with
+    each of a row's examples.
 
     References
     ----------
@@ -272,14 +274,14 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @unchanged_on_error
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn from the rows.
+        """Fit the binary learner, discarding any previous fit.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
-        y : labels, label sets or rankings, one a row (see Notes).
+        y : labels, label sets or rankings, one per row (see Notes).
         sample_weight : array of shape (n_rows,) or None, default None
-            Handed to the binary learner, which must take it.
+            Passed to the binary learner, which must accept it.
 
         Returns
         -------
@@ -301,27 +303,29 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def partial_fit(
         self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Go once over further rows. There if the binary learner has it.
+        """Make one pass over further rows.
+
+        Available if the binary learner has `partial_fit`.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`.
         classes : sequence of labels or None, default None
-            All labels that there will be, at the first call: the learner's vector has a block for
-            each from then on. Of a matrix y they name the columns and may be left out.
+            All labels that will occur, required in the first call: the learner's weight vector has
+            one block for each. If y is a matrix, they name its columns and are optional.
 
         Returns
         -------
         The estimator itself.
         """
         if self.__sklearn_is_fitted__():
-            rows, levels, weights = self._go_on(X, y, classes, sample_weight)
+            rows, levels, weights = self._continue(X, y, classes, sample_weight)
             self.estimator_ = copy_of(self.estimator_)
         else:
             if classes is None and not is_table(y):
                 raise KeslerError(
-                    "the first call of partial_fit needs classes=[...], every label there will be: "
-                    "the binary learner's weights have a block for each"
+                    "the first call of partial_fit needs classes=[...], all labels that will "
+                    "occur: the binary learner's weights have a block for each"
                 )
             rows, levels, weights = self._begin(X, y, sample_weight, classes)
             self.estimator_ = clone(self._learner())
@@ -333,7 +337,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> tuple[sparse.csr_array, Levels, Floats | None]:
         self.answer_ = kind_of(y)
         self.n_constraints_ = 0
-        targets = self._tell(y, ClassTable(), classes)
+        targets = self._targets(y, ClassTable(), classes)
         rows, weights = self._rows(X, reset=True), sample_weight
         inputs.require_lengths(rows.shape[0], targets)
         table = ClassTable()
@@ -341,24 +345,24 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = table.in_order
         if len(self.classes_) < 2:
             raise KeslerError(
-                f"y knows one class or none, {self.classes_.tolist()!r}: give rows of two classes "
+                f"y has one class or none, {self.classes_.tolist()!r}: give rows of two classes "
                 "or more"
             )
         if weights is not None:
             weights = _check_sample_weight(sample_weight, rows)
         return rows, self._levels(targets), weights
 
-    def _go_on(
+    def _continue(
         self, X: Any, y: Any, classes: Any, sample_weight: Any
     ) -> tuple[sparse.csr_array, Levels, Floats | None]:
-        targets = self._tell(y, ClassTable(self.classes_.tolist()), classes)
+        targets = self._targets(y, ClassTable(self.classes_.tolist()), classes)
         known = set(self.classes_.tolist())
-        strange = next((label for label in targets.names if label not in known), None)
-        if strange is not None:
+        unknown = next((label for label in targets.names if label not in known), None)
+        if unknown is not None:
             raise KeslerError(
-                f"the label {strange!r} is not among those of the first call, "
+                f"the label {unknown!r} is not among those of the first call, "
                 f"{self.classes_.tolist()!r}, and the binary learner's weights have no block for "
-                "it: name every label there with classes=[...]"
+                "it: list all labels in the first call with classes=[...]"
             )
         rows, weights = self._rows(X, reset=False), sample_weight
         inputs.require_lengths(rows.shape[0], targets)
@@ -374,39 +378,39 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"take {needed:,} bytes, more than max_memory={self.max_memory:,}: choose a "
                 "learner with partial_fit, give fewer rows, or raise max_memory"
             )
-        self._hand_over(self.estimator_.fit, X, levels, weights)
+        self._train(self.estimator_.fit, X, levels, weights)
 
     def _stream(self, X: sparse.csr_array, levels: Levels, weights: Floats | None) -> None:
         for part in blocks(X, levels):
             some = None if weights is None else weights[part]
-            self._hand_over(self.estimator_.partial_fit, X[part], levels[part], some)
+            self._train(self.estimator_.partial_fit, X[part], levels[part], some)
 
-    def _hand_over(
+    def _train(
         self, learn: Any, X: sparse.csr_array, levels: Levels, weights: Floats | None
     ) -> None:
-        """Let the learner learn from the examples of some rows, if these demand anything."""
+        """Train the learner on the examples of some rows, if they demand any pair."""
         demands = Demands.of_levels(levels)
         if not len(demands):
             return
         examples, signs = differences(X, demands, levels.shape[1], self.n_constraints_)
-        takes, named = signature(learn).parameters, {}
-        if learn.__name__ == "partial_fit" and "classes" in takes:
-            named["classes"] = SIGNS
+        parameters, arguments = signature(learn).parameters, {}
+        if learn.__name__ == "partial_fit" and "classes" in parameters:
+            arguments["classes"] = SIGNS
         if weights is not None:
-            if "sample_weight" not in takes:
+            if "sample_weight" not in parameters:
                 raise KeslerError(
                     f"{type(self.estimator_).__name__} takes no sample_weight: leave it out, or "
-                    "choose a binary learner that heeds it"
+                    "choose a binary learner that accepts it"
                 )
-            named["sample_weight"] = weights[demands.rows]
-        learn(examples, signs, **named)
+            arguments["sample_weight"] = weights[demands.rows]
+        learn(examples, signs, **arguments)
         self.n_constraints_ += len(demands)
         self._require_linear()
 
     # ---- predictions ------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the score of each class; for label sets, less the threshold's.
+        """Return the score of each class; for label sets, minus the threshold's score.
 
         Parameters
         ----------
@@ -414,8 +418,8 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        float64 array of shape (n_rows, n_classes), in the order of `classes_`; of rows of one of
-        two classes, of shape (n_rows,): the score of the second less that of the first.
+        float64 array of shape (n_rows, n_classes), in the order of `classes_`. For two classes and
+        one label per row, shape (n_rows,): the score of the second class minus that of the first.
         """
         scores = self._scores(X)
         if self.answer_ == "class" and scores.shape[1] == 2:
@@ -423,7 +427,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return what the answers y are, of each row.
+        """Predict the label, label set or ranking of each row.
 
         Parameters
         ----------
@@ -431,9 +435,9 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        Labels, shape (n_rows,), the first in order of equal scores; or an indicator matrix of the
-        labels above the threshold; or the rank of each label, 1 for the best. Columns are in the
-        order of `classes_`.
+        Labels of shape (n_rows,), where the first of equal scores wins; or an indicator matrix of
+        the labels above the threshold; or the rank of each label, 1 for the best. Columns are in
+        the order of `classes_`.
         """
         scores = self._scores(X)
         if self.answer_ == "label set":
@@ -444,19 +448,19 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of right labels or of right label sets, or the mean Kendall's tau.
+        """Return the accuracy of labels or of whole label sets, or the mean Kendall's tau.
 
         Parameters
         ----------
-        X, y : as in `fit`; labels are those that the model knows.
+        X, y : as in `fit`; all labels are in `classes_`.
         sample_weight : array of shape (n_rows,) or None, default None
-            What each row counts; rankings know none.
+            The weight of each row; ignored for rankings.
         """
         self._known()
         if self.answer_ == "class":
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         table = ClassTable(self.classes_.tolist())
-        levels = self._tell(y, table, None).table(self.classes_.tolist())
+        levels = self._targets(y, table, None).table(self.classes_.tolist())
         if self.answer_ == "ranking":
             return kendall_tau(self._scores(X), levels)
         right = ((levels == RELEVANT) == (self.predict(X) == 1)).all(axis=1)
@@ -469,17 +473,17 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def intercept_(self) -> Floats:
-        """What is added to the score of each class."""
+        """The intercept of each class."""
         blocks = self._blocks()
         constant: Floats = blocks[:, self.n_features_in_ :].sum(axis=1)
         return constant * float(self.intercept)
 
     @property
     def n_evaluations_(self) -> int:
-        """Inner products that one prediction takes."""
+        """Number of inner products per prediction."""
         return len(self._known().classes_)
 
-    # ---- how it is done ---------------------------------------------------------------------
+    # ---- implementation ---------------------------------------------------------------------
 
     def _scores(self, X: Any) -> Floats:
         self._known()
@@ -488,7 +492,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return scores
 
     def _blocks(self) -> Floats:
-        """Return the weights as (n_classes, n_features), that of the constant feature last."""
+        """Return the weights as (n_classes, n_features), those of the constant feature last."""
         weights = np.asarray(self._known().estimator_.coef_, dtype=np.float64)
         made = weights.reshape(self._n_blocks, -1)
         return made[1:] - made[0] if self.answer_ == "label set" else made
@@ -497,13 +501,13 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _n_blocks(self) -> int:
         return len(self.classes_) + (self.answer_ == "label set")
 
-    def _tell(self, y: Any, known: ClassTable, classes: Any) -> Targets:
+    def _targets(self, y: Any, known: ClassTable, classes: Any) -> Targets:
         if self.__dict__["answer_"] != kind_of(y) and not (
             self.answer_ == "ranking" and is_table(y)
         ):
             raise KeslerError(
-                f"y is of the kind {kind_of(y)!r}, but this model learnt from answers of the kind "
-                f"{self.answer_!r}: give those"
+                f"y is of the kind {kind_of(y)!r}, but this model was fitted to the kind "
+                f"{self.answer_!r}: give labels of that kind"
             )
         if self.answer_ == "label set":
             return targets_of_sets(y, classes if is_table(y) else None, known)
@@ -519,7 +523,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.insert(levels, 0, THRESHOLD, axis=1)
 
     def _rows(self, X: Any, *, reset: bool) -> sparse.csr_array:
-        """Return validated rows as CSR, each with the constant feature last."""
+        """Return validated rows as CSR, with the constant feature as the last column."""
         checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         constant = inputs.intercept_value(self.intercept)
         rows = sparse.csr_array(checked)
@@ -536,8 +540,9 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         require_learner(learner)
         if vars(learner).get("fit_intercept"):
             raise KeslerError(
-                f"estimator={learner!r} has an intercept, which Kesler's construction has no place "
-                "for: give it fit_intercept=False, and this class intercept=1.0 for one a class"
+                f"estimator={learner!r} has an intercept, which Kesler's construction does not "
+                "allow: set its fit_intercept=False; intercept=1.0 of this class gives one per "
+                "class"
             )
         return learner
 
@@ -546,13 +551,13 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         size = self._n_blocks * (self.n_features_in_ + bool(self.intercept))
         if np.size(getattr(learner, "coef_", ())) != size:
             raise KeslerError(
-                f"{type(learner).__name__} has no coef_ of {size:,} weights once it is fitted: "
+                f"{type(learner).__name__} has no coef_ of {size:,} weights after fitting: "
                 "Kesler's construction needs a linear binary learner"
             )
         if np.any(getattr(learner, "intercept_", 0.0)):
             raise KeslerError(
                 f"{type(learner).__name__} has an intercept, {learner.intercept_!r}, which "
-                "Kesler's construction has no place for: choose a learner that can go without"
+                "Kesler's construction does not allow: choose a learner that can be fitted without"
             )
 
     def _require_contrast(self, levels: Levels) -> None:
@@ -560,13 +565,14 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             targets = levels[:, 1:]
             if (targets == RELEVANT).all() or (targets == IRRELEVANT).all():
                 raise KeslerError(
-                    "every row of y names all labels, or none names any, so that nothing tells "
-                    "them apart: is y an indicator matrix of the right labels?"
+                    "every row of y contains all labels, or none contains any, so the labels "
+                    "cannot be distinguished: check that y is an indicator matrix of the right "
+                    "labels"
                 )
         elif len(Demands.of_levels(levels)) < 2:
             raise KeslerError(
-                "the answers demand fewer than two pairs of classes, of which a binary learner "
-                "needs one with each sign: give more rows"
+                "the labels demand fewer than two pairs of classes, but a binary learner needs an "
+                "example of each sign: give more rows"
             )
 
     def _require_whole_numbers(self) -> None:
@@ -593,7 +599,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def kind_of(y: Any) -> AnswerKind:
-    """Return what answers are, by their shape.
+    """Return the kind of labels y, by their type and values.
 
     Examples
     --------
@@ -602,7 +608,7 @@ def kind_of(y: Any) -> AnswerKind:
     """
     if is_table(y):
         if y.shape[1] == 1:
-            return "class"  # a column of labels, which is flattened with a warning
+            return "class"  # a column of labels, which is raveled with a warning
         return "label set" if (as_matrix(y).data == 1).all() else "ranking"
     first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
     return "label set" if isinstance(first, (list, tuple, set, frozenset)) else "class"

@@ -1,4 +1,4 @@
-"""LabelTree: a tree of classes, grouped by which of them are confused."""
+"""LabelTree: a tree of classes, grouped by how often they are confused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Grouping = Callable[[list[int]], list[list[int]]]
 
 @dataclass
 class ClassTree:
-    """Inner nodes with their children, and leaves with their classes. The root is node 0.
+    """A tree of inner nodes with children and leaves with classes. The root is node 0.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class ClassTree:
 
     @staticmethod
     def enlarged(classes: Sequence[int], group: Grouping, max_depth: int) -> ClassTree:
-        """Return the tree of classes that are grouped and grouped again, at most so often.
+        """Return a tree that groups classes recursively, at most `max_depth` times.
 
-        At the last level each class is a group.
+        At the last level, each class is a group.
         """
         tree = ClassTree()
         tree._grow(list(classes), group, max_depth)
@@ -74,9 +74,9 @@ class ClassTree:
             self.children[node].append(self._grow(each, group, depth_left - 1))
         return node
 
-    def split_leaf(self, leaf: int, newcomer: int) -> None:
-        """Put a class beside the one of a leaf, below a node that takes the leaf's place."""
-        labels = self.leaves.pop(leaf), newcomer
+    def split_leaf(self, leaf: int, new: int) -> None:
+        """Replace a leaf by an inner node with two leaves: the leaf's class and a new class."""
+        labels = self.leaves.pop(leaf), new
         self.children[leaf] = []
         for label in labels:
             self.children[leaf].append(child := self._n_nodes)
@@ -94,7 +94,7 @@ class ClassTree:
 
     @property
     def n_evaluations(self) -> int:
-        """The most learners on a way down: one at a node with two children, else one a child."""
+        """Maximum number of learners on a path: 1 per binary node, else 1 per child."""
         return self._evaluations(0)
 
     def _evaluations(self, node: int) -> int:
@@ -103,12 +103,12 @@ class ClassTree:
         return self.n_learners(node) + max(self._evaluations(c) for c in self.children[node])
 
     def n_learners(self, node: int) -> int:
-        """Return how many binary learners an inner node has."""
+        """Return the number of binary learners of an inner node."""
         n_children = len(self.children[node])
         return 1 if n_children == 2 else n_children
 
     def nested(self, labels: Sequence[Any], node: int = 0) -> Any:
-        """Return the tree as tuples in tuples of labels."""
+        """Return the tree as nested tuples of labels."""
         if node in self.leaves:
             return labels[self.leaves[node]]
         return tuple(self.nested(labels, child) for child in self.children[node])
@@ -119,13 +119,13 @@ class ClassTree:
 
 
 N_STARTS = 10
-WEAKEST = 1e-6  # as a share of the strongest affinity: classes never confused go anywhere
+WEAKEST = 1e-6  # minimum affinity as a share of the largest, for classes that are never confused
 
 
 def held_out_confusions(
     estimator: Any, examples: Examples, n_classes: int, n_folds: int, n_jobs: int | None
 ) -> Floats:
-    """Return how often rows of class i are taken for class j by one-vs-rest learners of other rows.
+    """Return the confusion matrix of one-vs-rest learners on held-out rows.
 
     Parameters
     ----------
@@ -133,12 +133,13 @@ def held_out_confusions(
     examples : rows, their classes and weights.
     n_classes : int
     n_folds : int, 2 or more
-        Rows are dealt to so many folds, those of each class in turn; each fold is held out once.
+        Number of folds, stratified by class; each fold is held out once.
     n_jobs : int or None
 
     Returns
     -------
-    Array of shape (n_classes, n_classes); rows sum to 1, or to 0 for classes without rows.
+    Array of shape (n_classes, n_classes): the share of rows of class i that are predicted as class
+    j. Its rows sum to 1, or to 0 for classes without rows.
     """
     folds = dealt(examples.codes, n_folds)
     counts = np.zeros((n_classes, n_classes))
@@ -152,16 +153,16 @@ def held_out_confusions(
             continue
         problems = (rest.problem(rest.codes == code) for code in present)
         learners = fit_all(estimator, problems, n_jobs)
-        taken_for = present[all_margins(learners, held.X, n_jobs).argmax(axis=1)]
+        predicted = present[all_margins(learners, held.X, n_jobs).argmax(axis=1)]
         weights = 1.0 if held.weights is None else held.weights
-        np.add.at(counts, (held.codes, taken_for), weights)
+        np.add.at(counts, (held.codes, predicted), weights)
     totals = counts.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(counts, totals, out=counts, where=totals > 0)
     return shares
 
 
 def dealt(codes: Codes, n_folds: int) -> npt.NDArray[np.intp]:
-    """Return the fold of each row: the rows of a class go round.
+    """Return the fold of each row: the rows of each class are assigned in turn.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def dealt(codes: Codes, n_folds: int) -> npt.NDArray[np.intp]:
 
 
 def spectral_groups(confusions: Floats, n_groups: int) -> list[npt.NDArray[np.intp]]:
-    r"""Return groups of classes such that confusions are within them (Ng, Jordan and Weiss 2002).
+    r"""Group classes by spectral clustering of their confusions (Ng, Jordan and Weiss 2002).
 
     The affinity is :math:`A = (C + C^\top) / 2`; k-means clusters the rows, scaled to length 1, of
     the leading eigenvectors of :math:`D^{-1/2} A D^{-1/2}`.
@@ -189,7 +190,7 @@ def spectral_groups(confusions: Floats, n_groups: int) -> list[npt.NDArray[np.in
 
     Returns
     -------
-    List of 2 to `n_groups` arrays of class numbers, each sorted, by their first.
+    List of 2 to `n_groups` sorted arrays of class numbers, ordered by their first element.
 
     Examples
     --------
@@ -211,59 +212,61 @@ def spectral_groups(confusions: Floats, n_groups: int) -> list[npt.NDArray[np.in
 
 
 class LabelTree(Unscored):
-    r"""A tree over the classes that leaves those often confused together as long as it can.
+    r"""A tree of binary learners that separates rarely confused classes first.
 
-    One-vs-rest learners say on rows held out from them how often class i is taken for class j,
-    :math:`C_{ij}`. The classes are split into groups between which :math:`A = (C + C^\top) / 2` is
-    small, by spectral clustering, each group again, down to single classes. At each inner node
-    binary learners choose among its children, and a prediction follows the choices from the root.
+    One-vs-rest learners estimate on held-out rows how often class i is predicted as class j,
+    :math:`C_{ij}`. Spectral clustering splits the classes into groups between which
+    :math:`A = (C + C^\top) / 2` is small, and each group again, down to single classes. At each
+    inner node, binary learners choose one of its children; a prediction follows these choices from
+    the root.
 
     Parameters
     ----------
     estimator : binary classifier or None, default None
-        Any in scikit-learn's manner; None is logistic regression.
+        Any scikit-learn-compatible classifier; None is logistic regression.
     n_children : int, 2 or more, default 2
-        Into how many groups a node is split. Larger values: a lower tree with fewer choices that
-        can go wrong, and more learners asked at each.
+        Number of groups into which a node is split. Larger values give a shallower tree with fewer
+        choices that can be wrong, and more learners per choice.
     max_depth : int, 1 or more, or None, default None
-        After so many choices the class is found: the nodes of the last level have a child for each
-        of their classes. Larger values: fewer learners asked if splits are even; None is for no
-        limit, 1 is one-vs-rest.
+        Maximum number of choices per prediction: nodes of the last level have one child for each of
+        their classes. Larger values evaluate fewer learners if splits are even; None is no limit,
+        1 is one-vs-rest.
     n_folds : int, 2 or more, default 3
-        Into how many parts the rows are dealt, each held out once. Larger values: confusions nearer
-        to those of a learner of all rows, at n_folds K binary problems.
+        Number of folds for the held-out confusions. With larger values they are closer to those of
+        learners of all rows, at the cost of n_folds K binary problems.
     n_jobs : int or None, default None
-        How many learners learn at once; as in joblib.
+        Number of learners that are fitted in parallel, as in joblib.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     tree_ : tuple
-        The tree as tuples in tuples of labels.
+        The tree as nested tuples of labels.
     confusions_ : float64 array of shape (n_classes, n_classes)
-        C, in the order of `classes_`; 0 for classes that came later.
+        C, in the order of `classes_`; 0 for classes that `partial_fit` added later.
     n_evaluations_ : int
-        The most binary learners on a way down: 1 at a node with two children, else one a child.
+        Maximum number of binary learners per prediction: on a path from the root, 1 for each node
+        with two children, else 1 per child.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If a parameter is out of its range, all rows are of one class, or the learner is no binary
-        classifier or takes no weights though some are given.
+        If a parameter is out of its range, all rows are of one class, the learner is not a binary
+        classifier, or weights are given that the learner does not accept.
 
     Notes
     -----
-    Simplified from the source: the learners of the nodes are independent of each other, those of a
-    node each against its other children on all rows of its classes, where the source optimises
-    them all for the loss of the tree; and it embeds labels besides. Splits need not be even: a
-    class never confused may be split off alone. So `n_evaluations_` lies between about log2 K and
-    K - 1; `max_depth` bounds the choices.
+    This simplifies the source. The source optimises all learners for the loss of the tree and also
+    embeds labels. Here, learners are trained independently: each separates one child of a node
+    from the node's other children, on all rows of the node's classes. Splits need not be even: a
+    class that is never confused may be split off alone. So `n_evaluations_` lies between about
+    log2 K and K - 1; `max_depth` bounds the number of choices.
 
-    `partial_fit` makes the tree from its first rows, so these should be many. A class that appears
-    later shares the leaf to which most of its first rows are sent, which is split in two.
+    `partial_fit` builds the tree from its first call, which should therefore have many rows. For a
+    class that appears later, the leaf to which most of its first rows are sent is split in two.
 
     References
     ----------
@@ -318,7 +321,7 @@ class LabelTree(Unscored):
         self._learners = self._by_node(problems, found)
 
     def _plant(self, examples: Examples) -> None:
-        """Make the tree from what is confused in these rows."""
+        """Build the tree from the confusions on these rows."""
         self._require_parameters()
         n_classes = len(self._table)
         self._confusions = held_out_confusions(
@@ -339,14 +342,14 @@ class LabelTree(Unscored):
             self._tree.split_leaf(self._tree.leaf_of(int(np.bincount(sent).argmax())), code)
 
     def _problems(self, examples: Examples) -> Iterator[tuple[int, BinaryProblem]]:
-        """Yield each binary problem of each inner node: whether a row's class is below a child."""
+        """Yield the binary problems of each inner node: whether a row's class is below a child."""
         for node, children in self._tree.children.items():
             here = examples[np.isin(examples.codes, self._tree.members(node))]
             for child in children[: self._tree.n_learners(node)]:
                 yield node, here.problem(np.isin(here.codes, self._tree.members(child)))
 
     def _begun(self, node: int) -> list[Any]:
-        """Return learners for a node that may be taught: copies of those there are, or new ones."""
+        """Return learners to update for a node: copies of its learners, or new ones."""
         known = self._learners.get(node, [None] * self._tree.n_learners(node))
         return [clone(self._learner()) if each is None else copy_of(each) for each in known]
 
@@ -373,7 +376,7 @@ class LabelTree(Unscored):
         return found
 
     def _choices(self, node: int, X: Any) -> npt.NDArray[np.intp]:
-        """Return which child of a node each row is sent to; the first without learners."""
+        """Return the child to which a node sends each row; without learners, the first."""
         if node not in self._learners:
             return np.zeros(X.shape[0], dtype=np.intp)
         scores = all_margins(self._learners[node], X, None)
@@ -383,12 +386,12 @@ class LabelTree(Unscored):
 
     @property
     def tree_(self) -> Any:
-        """The tree as tuples in tuples of labels."""
+        """The tree as nested tuples of labels."""
         return self._tree.nested(self._known().labels)
 
     @property
     def confusions_(self) -> Floats:
-        """The share of rows of each class that are taken for each, in the order of `classes_`."""
+        """The share of rows of class i predicted as class j, in the order of `classes_`."""
         order = self._known().order
         n_new = len(order) - len(self._confusions)
         return np.pad(self._confusions, (0, n_new))[np.ix_(order, order)]
@@ -401,7 +404,7 @@ class LabelTree(Unscored):
 
     @property
     def n_evaluations_(self) -> int:
-        """The most binary learners on a way from the root to a leaf."""
+        """Maximum number of binary learners evaluated per prediction."""
         self._known()
         return self._tree.n_evaluations
 

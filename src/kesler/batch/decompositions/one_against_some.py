@@ -1,4 +1,4 @@
-"""OneAgainstSome: a recall tree picks a few classes, whose scorers decide."""
+"""OneAgainstSome: a recall tree selects a few candidate classes, which are then scored."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ Counts = dict[int, float]
 
 @dataclass
 class RecallNode:
-    """A node: the classes of the rows that came by, and which way its router sends rows.
+    """A node with the number of rows of each class that reached it, and its router.
 
     Parameters
     ----------
     depth : int
-        How many routers a row has asked that is here.
+        The number of routers on the path from the root.
     counts : dict of class numbers to weights
-        The rows of each class that came by.
+        The total weight of the rows of each class that reached the node.
     children : (int, int) or None
         Left and right.
     router : binary learner or None
-        Positive is right; without one all rows go left.
+        Sends a row right if positive; without a router, all rows go left.
     """
 
     depth: int
@@ -50,11 +50,11 @@ class RecallNode:
     router: Any = None
 
     def candidates(self, most: int) -> list[int]:
-        """Return the classes that came by most, the one seen first among equals."""
+        """Return the most frequent classes; among equals, the class seen first."""
         return sorted(self.counts, key=lambda code: (-self.counts[code], code))[:most]
 
     def recall_bound(self, most: int) -> float:
-        """Return a lower bound on how probably a row that comes here is of a candidate."""
+        """Return a lower bound on the probability that a row at this node is of a candidate."""
         total = sum(self.counts.values())
         if not total:
             return -math.inf
@@ -63,14 +63,14 @@ class RecallNode:
 
 
 class RecallTree:
-    """A tree that grows, and learns to keep the rows of a class together, block by block.
+    """A growing tree, trained in blocks of rows to keep the rows of a class together.
 
     Parameters
     ----------
     estimator : binary classifier with `partial_fit`
         A clone of it is the router of each node.
     weighted : bool
-        Whether its `partial_fit` takes weights.
+        Whether its `partial_fit` accepts weights.
     """
 
     def __init__(self, estimator: Any, *, weighted: bool) -> None:
@@ -79,7 +79,7 @@ class RecallTree:
         self.nodes = [RecallNode(depth=0)]
 
     def copy(self) -> RecallTree:
-        """Return a tree that knows what this one does and goes its own way."""
+        """Return an independent copy of the tree."""
         made = RecallTree(self.estimator, weighted=self.weighted)
         made.nodes = [
             RecallNode(node.depth, node.counts.copy(), node.children, copy_of(node.router))
@@ -88,7 +88,7 @@ class RecallTree:
         return made
 
     def learn(self, examples: Examples, max_depth: int) -> None:
-        """Teach the routers on the way of each row, down to a depth, and count who came by."""
+        """Train the routers on the path of each row, down to a depth, and update the counts."""
         waiting = [(0, np.arange(len(examples.codes)))]
         while waiting:
             number, rows = waiting.pop()
@@ -99,7 +99,7 @@ class RecallTree:
                 waiting += self._sent(node, here.X, rows)
 
     def recount(self, examples: Examples) -> None:
-        """Count anew which classes come by each node, as its routers are now."""
+        """Recompute the counts of each node with the current routers."""
         for node in self.nodes:
             node.counts.clear()
         waiting = [(0, np.arange(len(examples.codes)))]
@@ -111,9 +111,9 @@ class RecallTree:
                 waiting += self._sent(node, here.X, rows)
 
     def ends(self, X: Any, most: int) -> Numbers:
-        """Return the node at which the candidates of each row are taken.
+        """Return the node from which the candidates of each row are taken.
 
-        A row goes on as long as the child's bound on the recall of its candidates is higher.
+        A row descends as long as the child's bound on the recall of its candidates is higher.
         """
         found = np.empty(X.shape[0], dtype=np.intp)
         waiting = [(0, np.arange(X.shape[0]))]
@@ -127,7 +127,7 @@ class RecallTree:
         return found
 
     def evaluations(self, most: int) -> int:
-        """Return the most routers and candidates that one row can meet."""
+        """Return the maximum number of routers and candidates evaluated per row."""
         found, waiting = 0, [0]
         while waiting:
             node = self.nodes[waiting.pop()]
@@ -138,13 +138,13 @@ class RecallTree:
         return found
 
     def _next(self, node: RecallNode, most: int) -> list[int]:
-        """Return the children that rows go on to."""
+        """Return the children to which rows descend."""
         here = node.recall_bound(most)
         children = node.children or ()
         return [child for child in children if self.nodes[child].recall_bound(most) > here]
 
     def _teach_router(self, node: RecallNode, here: Examples) -> None:
-        """Teach a router on which side the code length of the classes grows less."""
+        """Train a router to choose the side on which the code length of the classes grows less."""
         if node.children is None:
             node.children = len(self.nodes), len(self.nodes) + 1
             self.nodes += [RecallNode(node.depth + 1), RecallNode(node.depth + 1)]
@@ -169,10 +169,10 @@ class RecallTree:
 
 
 def right_gains(left: Counts, right: Counts, here: Examples) -> npt.NDArray[np.float64]:
-    """Return, of each row, how many nats shorter the classes are told if it goes right, not left.
+    """Return, for each row, the code length in nats saved by sending it right instead of left.
 
-    The code length of a node that n rows have come to, c of them of each class, is n log n -
-    sum c log c. Each row then counts where it should have gone.
+    The code length of a node with n rows, c of them of each class, is n log n - sum c log c. Each
+    row is then added to the counts of the better side.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def right_gains(left: Counts, right: Counts, here: Examples) -> npt.NDArray[np.f
 
 
 def _growth(n: float, by: float) -> float:
-    """Return by how much n log n grows."""
+    """Return the increase of n log n."""
     return (n + by) * math.log(n + by) - (n * math.log(n) if n else 0.0)
 
 
@@ -211,64 +211,64 @@ def _weighted(here: Examples) -> Iterator[tuple[int, float]]:
     return zip(here.codes.tolist(), weights.tolist(), strict=True)
 
 
-BLOCK_ROWS, ROWS_A_CLASS = 256, 8  # what is learnt of a block is seen by the next one
+BLOCK_ROWS, ROWS_A_CLASS = 256, 8  # block sizes: the next block uses the updated learners
 
 
 class OneAgainstSome(Unscored):
-    r"""A router tree picks a few of the classes, and each of these is scored: O(log K) in all.
+    r"""A tree that selects a few candidate classes, and a scorer per class: O(log K) evaluations.
 
-    Routers, one binary learner a node, send a row down a tree. At the node where it stops, the
-    candidates are the classes whose rows came by most; a binary learner for each class of all
-    scores them, and the highest score wins. A router learns to send a row of class y where that
-    makes the classes of the children easier to tell: with the code length
-    :math:`L(n) = n \log n - \sum_k n_k \log n_k` of the :math:`n_k` rows of each class,
+    Routers, one binary learner per node, send a row down a tree. At the node where the row stops,
+    the candidates are the most frequent classes of the rows that reached the node. Each class has
+    a scorer, also a binary learner, and the candidate with the highest score wins. A router is
+    trained to send a row of class y to the side on which it increases the code length
+    :math:`L(n) = n \log n - \sum_k n_k \log n_k` of the counts :math:`n_k` of each class less,
 
     .. math:: \text{right if } L(n^l + e_y) - L(n^l) > L(n^r + e_y) - L(n^r),
 
-    with the difference as the importance. The scorers of the candidates learn from rows whose class
-    is among them: it against these some.
+    with the difference as the importance. The scorers of a row's candidates are trained on the row
+    if its class is among them: one against some.
 
     Parameters
     ----------
     estimator : binary classifier with `partial_fit`
-        That of both routers and scorers, such as ``SGDClassifier()``.
+        The learner of routers and scorers, such as ``SGDClassifier()``.
     n_candidates : int, 1 or more, or None, default None
-        The most classes that are scored. Larger values: the right class is more often among them;
-        slower. None is for ceil(log2 K) + 1, which grows with the classes.
+        Maximum number of classes that are scored. With larger values, the right class is more often
+        among them, and predictions are slower. None is ceil(log2 K) + 1, which grows with K.
     n_passes : int, 1 or more, default 5
-        How often `fit` goes over the rows, each time in another order. Larger values: closer to
-        what the learners converge to, slower.
+        Number of passes that `fit` makes over the rows, each in another order. Larger values come
+        closer to the learners' limits and take longer.
     random_state : int, RandomState or None, default 0
-        What shuffles the rows in `fit`.
+        Controls the order of the rows in `fit`.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The labels seen so far, sorted.
     n_evaluations_ : int
-        The most routers and scorers that one prediction asks: at most 2 ceil(log2 K) + 1, unless
-        `n_candidates` says otherwise.
+        Maximum number of routers and scorers evaluated per prediction: at most
+        2 ceil(log2 K) + 1 with the default `n_candidates`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If the learner has no `partial_fit`, a parameter is out of its range, all rows that `fit` is
-        given are of one class, or weights are given that the learner does not take.
+        If the learner has no `partial_fit`, a parameter is out of its range, all rows given to
+        `fit` are of one class, or weights are given that the learner does not accept.
 
     Notes
     -----
-    The tree is at most ceil(log2 K) deep and grows with the classes; nodes are made when rows come
-    to them. A row stops where the next node promises no better recall: the share of its candidates
-    among the rows that came by, less its standard error and 1/n. With few classes that is the root,
-    and the classifier is one-against-all.
+    The tree has a depth of at most ceil(log2 K) and grows with the number of classes; nodes are
+    created when rows reach them. A row stops where the next node has no higher bound on recall: the
+    share of its candidates among the rows that reached it, minus the standard error and 1/n. With
+    few classes that is the root, and the classifier is one-against-all.
 
-    Simplified from the source: rows are learnt in blocks of 256, or 8 K if that is more, so that
-    what one teaches is seen by the next block, and `partial_fit` of the same rows in other batches
-    gives another model; scorers see the row's features only, not the nodes of its path; the bound
-    on recall has no constant to be tuned. After each pass of `fit` the classes that come by each
-    node are counted anew. Of a learner whose `partial_fit` takes no `sample_weight` all rows of a
+    This simplifies the source. Rows are processed in blocks of 256, or of 8 K if that is more: the
+    next block uses the updated learners, and `partial_fit` on the same rows in other batches gives
+    another model. Scorers see only the features of the row, not the nodes of its path. The bound on
+    recall has no tuning constant. After each pass of `fit`, the class counts of all nodes are
+    recomputed. If `partial_fit` of the learner does not accept `sample_weight`, all rows of a
     router have the same importance.
 
     References
@@ -330,7 +330,7 @@ class OneAgainstSome(Unscored):
             self._teach_scorers(block)
 
     def _teach_scorers(self, block: Examples) -> None:
-        """Teach the scorers of each row's candidates, if its class is among them."""
+        """Train the scorers of each row's candidates, if its class is among them."""
         considered = self._considered(block.X)
         encoded = considered[np.arange(len(block.codes)), block.codes]
         for code in np.flatnonzero(considered[encoded].any(axis=0)).tolist():
@@ -342,7 +342,7 @@ class OneAgainstSome(Unscored):
             )
 
     def _considered(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Return which classes are candidates of each row, shape (n_rows, n_classes)."""
+        """Return whether each class is a candidate of each row, shape (n_rows, n_classes)."""
         ends = self._tree.ends(X, self._most)
         considered = np.zeros((X.shape[0], len(self._table)), dtype=np.bool_)
         for end in np.unique(ends):
@@ -368,13 +368,13 @@ class OneAgainstSome(Unscored):
 
     @property
     def n_evaluations_(self) -> int:
-        """The most routers and scorers that one prediction asks."""
+        """Maximum number of routers and scorers evaluated per prediction."""
         self._known()
         return self._tree.evaluations(self._most)
 
     @property
     def _most(self) -> int:
-        """How many candidates a row may have."""
+        """Maximum number of candidates per row."""
         if self.n_candidates is not None:
             return self.n_candidates
         return log2_ceil(len(self._table)) + 1
@@ -387,8 +387,8 @@ class OneAgainstSome(Unscored):
         require_learner(learner)
         if not hasattr(learner, "partial_fit"):
             raise KeslerError(
-                f"estimator={learner!r} has no partial_fit, but routers and scorers learn online: "
-                "give one that has, such as SGDClassifier()"
+                f"estimator={learner!r} has no partial_fit, but routers and scorers are trained "
+                "online: give a learner with partial_fit, such as SGDClassifier()"
             )
         for name in ("n_candidates", "n_passes"):
             value = getattr(self, name)
@@ -399,7 +399,7 @@ class OneAgainstSome(Unscored):
 
 
 def log2_ceil(n: int) -> int:
-    """Return the least d of which 2**d is n or more.
+    """Return the smallest d for which 2**d is n or more.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One-vs-one: one binary learner for each pair of classes."""
+"""One-vs-one: one binary learner per pair of classes."""
 
 from __future__ import annotations
 
@@ -31,64 +31,64 @@ DECODINGS = ("majority", "tournament", "margins")
 
 def _has_scores(decomposition: Any) -> bool:
     if decomposition.decoding == "tournament":
-        raise AttributeError("a tournament has one winner, and no score for each class")
+        raise AttributeError("a tournament has one winner, but no score for each class")
     return True
 
 
 class OneVsOne(Decomposition):
-    r"""One binary learner for each pair of classes, which has learnt the rows of these two alone.
+    r"""One-vs-one: one binary learner per pair of classes, trained on the rows of these two only.
 
-    With :math:`f_{rs}(x) = -f_{sr}(x)` above 0 if class r is to win over s, the decodings are
+    With :math:`f_{rs}(x) = -f_{sr}(x)` above 0 if class r wins against s, the decodings are
 
     .. math::
         \text{majority:} \; \arg\max_r |\{s : f_{rs}(x) > 0\}|, \qquad
         \text{margins:} \; \arg\max_r \sum_{s \ne r} f_{rs}(x)
 
-    and a tournament: neighbours meet, winners go on to the next round, a class without an opponent
-    goes on too, and the last one left is the prediction. If every pair of classes is separable and
-    its learner separates it, all but "margins" are right: the right class wins each of its pairs.
+    and a tournament: neighbours play against each other, winners and classes without an opponent
+    advance to the next round, and the last class left is the prediction. If each learner separates
+    its pair of classes, all decodings but "margins" are right: the right class wins all its pairs.
 
     Parameters
     ----------
     estimator : scikit-learn classifier or None, default None
         The binary learner, as in :class:`~kesler.OneVsRest`.
     decoding : "majority", "tournament" or "margins", default "majority"
-        How the pairs decide. "majority" asks all pairs and bears wrong ones best; "margins" adds up
-        how sure they are; "tournament" asks n_classes - 1 pairs only, and one wrong answer is the
-        end for a class.
+        How the pairs are combined. "majority" evaluates all pairs and is the most robust to wrong
+        ones; "margins" adds up their margins; "tournament" evaluates n_classes - 1 pairs only, and
+        one wrong pair eliminates a class.
     n_jobs : int or None, default None
-        How many binary learners learn or predict at a time, as joblib has it.
+        Number of binary learners that are fitted, or predict, in parallel, as in joblib.
 
     Attributes
     ----------
     estimators_ : list of n_classes (n_classes - 1) / 2 fitted binary learners.
     pairs_ : list of pairs of labels
-        What each learner tells apart: the first, positive, was seen before the second.
+        The classes of each learner: the first is positive and was seen before the second.
     classes_, classes_by_code_, n_features_in_, feature_names_in_
         As in :class:`~kesler.OneVsRest`.
     n_evaluations_ : int
-        Binary learners asked for each prediction: n_classes - 1 in a tournament, else all.
+        Binary learners evaluated per prediction: n_classes - 1 in a tournament, else all.
 
     Raises
     ------
     KeslerError
-        If decoding is not known, and as for :class:`~kesler.OneVsRest`.
+        If `decoding` is unknown, and as for :class:`~kesler.OneVsRest`.
 
     Notes
     -----
-    Between classes of equally many votes the larger sum of margins decides, and between equal sums
-    the class seen first. Within a pair, a margin of 0 is for the class seen first. `classes_` is
-    the order in which classes stand in the tournament.
+    Among classes with equal numbers of votes, the larger sum of margins wins; among equal sums, the
+    class seen first. In a pair, a margin of 0 counts for the class seen first. In a tournament,
+    classes have the order of `classes_`.
 
     The score of `decision_function` is the sum of margins, or the number of votes plus that sum
-    squashed to less than a third. There is none with "tournament".
+    squashed to less than a third. With "tournament" there is no `decision_function`.
 
-    `partial_fit` keeps no rows. It keeps one more learner for each class, of its rows alone, and
-    the pairs of a new class begin with copies of those. So the learners are those that there would
-    be had all classes been declared from the start. After `fit` these learners are empty, and the
-    pairs of a new class know only of the rows since.
+    `partial_fit` stores no rows. Instead, it trains one more learner for each class, on the rows of
+    that class only, and the pairs of a new class start from copies of these learners. So the
+    learners are the same as if all classes had been declared in advance. After `fit`, these
+    learners are unfitted, and the pairs of a new class are trained on later rows only.
 
-    `fit` costs as n_classes - 1 binary learners on all rows do, if their cost is linear.
+    `fit` costs as much as n_classes - 1 binary learners on all rows, if their cost is linear.
 
     References
     ----------
@@ -115,19 +115,19 @@ class OneVsOne(Decomposition):
 
     @property
     def pairs_(self) -> list[tuple[Label, Label]]:
-        """The labels that each learner tells apart, the positive one first."""
+        """The two labels of each learner, the positive one first."""
         labels = self._known().labels
         return [(labels[first], labels[second]) for first, second in pairs(len(labels))]
 
     @property
     def n_evaluations_(self) -> int:
-        """The binary learners that one prediction asks."""
+        """Number of binary learners evaluated per prediction."""
         n_classes = len(self._known())
         return n_classes - 1 if self.decoding == "tournament" else len(self.estimators_)
 
     @available_if(_has_scores)
     def decision_function(self, X: Any) -> Floats:
-        """Return the score of each class; see the notes of the class.
+        """Return the score of each class; see Notes of the class.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class OneVsOne(Decomposition):
 
         Returns
         -------
-        float64 array of shape (n_rows, n_classes), in the order of `classes_`; of two classes, of
-        shape (n_rows,): the score of the second less that of the first.
+        float64 array of shape (n_rows, n_classes), in the order of `classes_`. For two classes,
+        shape (n_rows,): the score of the second class minus that of the first.
         """
         return super().decision_function(X)
 
@@ -175,7 +175,7 @@ class OneVsOne(Decomposition):
         return votes + sums / (3 * (np.abs(sums) + 1))
 
     def _champions(self, X: Any) -> npt.NDArray[np.intp]:
-        """Return the class that is left of each row's tournament."""
+        """Return the winner of each row's tournament."""
         players = np.tile(np.array(self._table.order, dtype=np.intp), (X.shape[0], 1))
         while players.shape[1] > 1:
             n_matches = players.shape[1] // 2
@@ -185,7 +185,7 @@ class OneVsOne(Decomposition):
         return players[:, 0]
 
     def _match_winners(self, X: Any, match: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Return who wins in each row of two classes; each learner is asked once, of its rows."""
+        """Return the winner of the two classes in each row; each learner is evaluated once."""
         first, second = match.min(axis=1), match.max(axis=1)
         indices = pair_index(first, second)
         wins = np.empty(len(match), dtype=bool)
@@ -196,7 +196,7 @@ class OneVsOne(Decomposition):
 
 
 def pairs(n_classes: int) -> list[tuple[int, int]]:
-    """Return the pairs of classes by number, those of the class seen last at the end.
+    """Return the pairs of class numbers, those of the class seen last at the end.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def pairs(n_classes: int) -> list[tuple[int, int]]:
 
 
 def pair_index(first: Any, second: Any) -> Any:
-    """Return where `pairs` lists a pair, first < second."""
+    """Return the position of a pair in `pairs`, where first < second."""
     return second * (second - 1) // 2 + first
 
 
@@ -221,6 +221,6 @@ def incidence(n_classes: int) -> sparse.csr_array:
 
 
 def _of_classes(examples: Examples, *codes: int) -> BinaryProblem:
-    """Return the rows of these classes, those of the first positive."""
+    """Return the rows of these classes, with those of the first as positive."""
     within = examples[np.flatnonzero(np.isin(examples.codes, codes))]
     return within.problem(within.codes == codes[0])

@@ -1,4 +1,4 @@
-"""One-vs-rest: one binary learner for each class."""
+"""One-vs-rest: one binary learner per class."""
 
 from __future__ import annotations
 
@@ -18,52 +18,54 @@ from kesler.batch.decompositions.binary import (
 
 
 class OneVsRest(Decomposition):
-    r"""One binary learner for each class, against all others.
+    r"""One-vs-rest: one binary learner per class, trained against all other classes.
 
     .. math:: \hat y = \arg\max_r f_r(x)
 
-    where :math:`f_r` has learnt rows of class r as positive and all others as negative. It can be
-    right everywhere only if each class is separable from the union of the others, and compares
-    margins of learners that know nothing of one another.
+    where :math:`f_r` is trained on rows of class r as positive and all others as negative. It can
+    be right on all rows only if each class is separable from the union of the others, and it
+    compares margins of learners that are trained independently.
 
     Parameters
     ----------
     estimator : scikit-learn classifier or None, default None
         The binary learner; None is ``LogisticRegression(max_iter=1000)``. Its margin is its
-        `decision_function`, or without one p(1) - p(0) of its `predict_proba`, or without either
-        its vote, -1 or 1, of which many are equal.
+        `decision_function`; without one, p(1) - p(0) from its `predict_proba`; without either, its
+        prediction as -1 or 1, which makes ties frequent.
     n_jobs : int or None, default None
-        How many binary learners learn or predict at a time, as joblib has it.
+        Number of binary learners that are fitted, or predict, in parallel, as in joblib.
 
     Attributes
     ----------
     estimators_ : list of n_classes fitted binary learners, in the order of `classes_`.
     classes_ : array of the labels seen, sorted.
-    classes_by_code_ : the same, in the order in which they were seen.
+    classes_by_code_ : the labels in the order in which they were seen.
     n_evaluations_ : int
-        Binary learners asked for each prediction: n_classes.
+        Binary learners evaluated per prediction: n_classes.
     n_features_by_round_ : list of int
-        Of binary learners that choose one candidate a round: how many all classes use together.
+        For binary learners that choose one candidate per round: the number of candidates that all
+        classes use together.
     n_features_in_, feature_names_in_
-        As scikit-learn has them.
+        As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If `fit` is given rows of one class only, a label is no class, the estimator is no
-        classifier, or `sample_weight` is given and the estimator takes none.
+        If `fit` is given rows of one class only, a label has an unsupported type, the estimator is
+        not a classifier, or `sample_weight` is given and the estimator does not accept it.
 
     Notes
     -----
-    Of equal margins, the class seen first wins; `fit` meets all at once, in the order of
-    `classes_`. Rows of weight 0 are left out. Two classes have two learners as well.
+    Among equal margins, the class seen first wins; `fit` sees the classes in the order of
+    `classes_`. Rows of weight 0 are left out. Two classes also have two learners.
 
-    `partial_fit` keeps no rows. It keeps one more learner instead, which takes every row as
-    negative, and a new class begins with a copy of it: all that came before is of other classes. So
-    the learners are those that there would be had all classes been declared from the start. After
-    `fit` that learner is empty, and a new class knows only of the rows since.
+    `partial_fit` stores no rows. Instead, it trains one more learner on every row as negative, and
+    a new class starts from a copy of that learner, since all earlier rows are of other classes. So
+    the learners are the same as if all classes had been declared in advance. After `fit`, that
+    learner is unfitted, and the learner of a new class is trained on later rows only.
 
-    `fit` costs n_classes times the binary learner on all rows, a prediction n_classes evaluations.
+    `fit` costs n_classes fits of the binary learner on all rows, a prediction n_classes
+    evaluations.
 
     References
     ----------
@@ -91,15 +93,16 @@ class OneVsRest(Decomposition):
 
     @property
     def n_evaluations_(self) -> int:
-        """The binary learners that one prediction asks."""
+        """Number of binary learners evaluated per prediction."""
         return len(self._known())
 
     @property
     def n_features_by_round_(self) -> list[int]:
-        """How many candidates all classes together use after 1, 2, ... rounds of each.
+        """Number of candidates that all classes together use after 1, 2, ... rounds of each.
 
-        Of binary learners that choose one a round, as :class:`~kesler.ShareBoostClassifier` does,
-        and tell it in their `path_`. A learner with fewer rounds stays as it is after its last.
+        For binary learners that choose one candidate per round and record it in `path_`, as
+        :class:`~kesler.ShareBoostClassifier` does. A learner with fewer rounds stays as it is after
+        its last.
 
         Raises
         ------
@@ -118,7 +121,7 @@ class OneVsRest(Decomposition):
     def _teach(self, examples: Examples, n_before: int) -> None:
         old, rest = (self._learners, self._rest) if n_before else ([], clone(self._learner()))
         new = [copy_of(rest) for _ in range(len(self._table) - n_before)]
-        codes = [*range(len(self._table)), -1]  # no row is of the class -1
+        codes = [*range(len(self._table)), -1]  # no row has class -1
         problems = (examples.problem(examples.codes == code) for code in codes)
         *self._learners, self._rest = teach_all([*old, *new, rest], problems, self.n_jobs)
 

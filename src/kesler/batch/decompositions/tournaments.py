@@ -1,4 +1,4 @@
-"""FilterTree and ErrorCorrectingTournament: classes that play against each other, row by row."""
+"""FilterTree and ErrorCorrectingTournament: elimination tournaments between classes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ GameKey = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A place in a game, and who takes it.
+    """A player's position in a game, and where the player comes from.
 
     Parameters
     ----------
     origin : "class", "winner" or "loser"
-        The entrant of this number, or who wins or loses the game of this number.
+        Whether the player is the class of this number, or the winner or loser of the game of this
+        number.
     number : int
     """
 
@@ -45,13 +46,13 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """Two seats, of which one goes on as the winner.
+    """A game between two players.
 
     Parameters
     ----------
     left, right : Seat
     key : (tournament, round, place)
-        By which a game is the same one after further classes have joined.
+        Identifies the game when further classes are added.
     """
 
     left: Seat
@@ -61,15 +62,15 @@ class Game:
 
 @dataclass(frozen=True)
 class Bracket:
-    """The games of a tournament, each after those that its players come from.
+    """The games of a tournament, in an order in which each follows those of its players.
 
     Parameters
     ----------
     games : tuple of Game
     rounds : tuple of tuples of int
-        The numbers of the games of each round; none of them waits for another.
+        The numbers of the games of each round, which are independent of each other.
     root : Seat
-        Who wins it all.
+        The winner of the tournament.
 
     Examples
     --------
@@ -86,11 +87,11 @@ class Bracket:
 
     @staticmethod
     def of(n_classes: int, n_eliminations: int) -> Bracket:
-        """Return the games among so many classes, each of which is out after so many defeats.
+        """Return the bracket in which a class is eliminated after `n_eliminations` defeats.
 
-        Those who have lost i games play in tournament i, neighbours against each other; who is left
-        over in a round goes on without a game. The winners of all tournaments then play for the
-        whole in a single-elimination tournament.
+        Classes that have lost i games play in tournament i, each against its neighbour; a class
+        without an opponent advances to the next round. The winners of all tournaments then play a
+        single-elimination final.
         """
         games: list[Game] = []
         rounds: list[tuple[int, ...]] = []
@@ -103,7 +104,7 @@ class Bracket:
 
     @cached_property
     def depth(self) -> int:
-        """The most games on a way from the root down to a class."""
+        """Maximum number of games on a path from the root to a class."""
         depths: list[int] = []
         for game in self.games:
             below = [depths[s.number] for s in (game.left, game.right) if s.origin != "class"]
@@ -114,9 +115,9 @@ class Bracket:
 def _play_out(
     waiting: list[list[Seat]], games: list[Game], rounds: list[tuple[int, ...]], first: int
 ) -> None:
-    """Add rounds until one seat of each tournament is left, `first` being the first one's number.
+    """Add rounds until one seat of each tournament is left; `first` is the first one's number.
 
-    Who loses in a tournament goes on in the next one.
+    The loser of a game continues in the next tournament.
     """
     n_before = len(rounds)
     while any(len(seats) > 1 for seats in waiting):
@@ -137,15 +138,15 @@ Numbers = npt.NDArray[np.intp]
 
 
 class Tournament(Unscored):
-    """Classes in a bracket: a binary learner is the referee of each game.
+    """Base class of tournaments between classes, in which a binary learner decides each game.
 
-    The referee of a game learns from the rows whose class takes part in it, according to the
-    referees of the games before. A prediction goes the other way, from the winner of all down to a
-    class, and asks the referees on its way only.
+    The learner of a game, its referee, is trained on the rows whose class takes part in the game
+    according to the referees of earlier games. A prediction goes in the other direction, from the
+    tournament's winner to a class, and evaluates only the referees on this path.
     """
 
     def _n_eliminations(self) -> int:
-        """Return after how many defeats a class is out."""
+        """Return the number of defeats after which a class is eliminated."""
         return 1
 
     def _fit(self, examples: Examples) -> None:
@@ -157,7 +158,7 @@ class Tournament(Unscored):
         self._hold(examples, learn=_taught)
 
     def _hold(self, examples: Examples, learn: Any) -> None:
-        """Play all rounds; each row's class goes from seat to seat as the referees decide."""
+        """Play all rounds, and advance each row's class as the referees decide."""
         self._bracket = Bracket.of(len(self._table), self._n_eliminations())
         at = examples.codes.astype(np.intp) + 2 * len(self._bracket.games)
         for games in self._bracket.rounds:
@@ -180,12 +181,12 @@ class Tournament(Unscored):
                 at[rows] = np.where(wins, 2 * game, 2 * game + 1)
 
     def _seated(self, game: int, at: Numbers) -> tuple[Mask, Mask]:
-        """Return which rows' classes sit left and right in a game."""
+        """Return the rows whose class is the left player of a game, and the right player."""
         left, right = self._bracket.games[game].left, self._bracket.games[game].right
         return at == self._place(left), at == self._place(right)
 
     def _place(self, seat: Seat) -> int:
-        """Return a number for a seat: of winners even, of losers odd, of classes above both."""
+        """Return the number of a seat: even for winners, odd for losers, larger for classes."""
         if seat.origin == "class":
             return 2 * len(self._bracket.games) + seat.number
         return 2 * seat.number + (seat.origin == "loser")
@@ -205,41 +206,41 @@ class Tournament(Unscored):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The binary learners: one for each game that a row has been in."""
+        """The binary learners: one for each game that had rows."""
         self._known()
         return list(self._referees.values())
 
     @property
     def n_evaluations_(self) -> int:
-        """The most games that one prediction asks about."""
+        """Maximum number of games evaluated per prediction."""
         self._known()
         return self._bracket.depth
 
 
 class FilterTree(Tournament):
-    r"""A balanced binary tree of classes: log2 K binary evaluations a prediction.
+    r"""A balanced binary tree of classes with log2 K binary evaluations per prediction.
 
-    The classes meet in a single-elimination tournament. At a node v with subtrees L and R, whose
+    The classes play a single-elimination tournament. At a node v with subtrees L and R, whose
     winners for x are :math:`a_L(x)` and :math:`a_R(x)` according to the nodes below, the binary
-    learner is given the rows of which one is right,
+    learner is trained on the rows for which one of the two is right,
 
     .. math:: \{(x, [y = a_L(x)]) : y \in \{a_L(x), a_R(x)\}\},
 
-    with the importance :math:`|c(y, a_L) - c(y, a_R)|`, which is 1 where all mistakes cost the
-    same. Others are filtered out: whatever is said of them, the node cannot get them right.
+    with the importance :math:`|c(y, a_L) - c(y, a_R)|`, which is 1 if all mistakes cost the same.
+    Other rows are filtered out, since the node cannot predict them correctly.
 
     Parameters
     ----------
     estimator : binary classifier or None, default None
-        Any in scikit-learn's manner; None is logistic regression.
+        Any scikit-learn-compatible classifier; None is logistic regression.
     n_jobs : int or None, default None
-        How many games of a round are learnt at once; as in joblib.
+        Number of games of a round that are trained in parallel, as in joblib.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The labels, sorted. In the tree they stand in this order, those that `partial_fit` brings
-        after it in the order in which they are seen.
+        The labels, sorted. The leaves of the tree have this order, followed by the classes that
+        `partial_fit` adds, in the order in which they are seen.
     n_evaluations_ : int
         ceil(log2 K), the depth of the tree.
     n_features_in_, feature_names_in_
@@ -248,18 +249,18 @@ class FilterTree(Tournament):
     Raises
     ------
     KeslerError
-        If all rows are of one class, or the learner is no binary classifier or takes no weights
-        though some are given.
+        If all rows are of one class, the learner is not a binary classifier, or weights are given
+        that the learner does not accept.
 
     Notes
     -----
-    The regret in mistakes is at most log2 K times the mean regret of the binary learners; it does
-    not grow with K otherwise, as that of one-vs-rest and of a tree trained from the top do. A row
-    trains at most log2 K learners. A class that appears in `partial_fit` takes the next leaf, and
-    the nodes above it learn from then on; a game of which no row has told anything is won by the
-    left.
+    The regret in mistakes is at most log2 K times the mean regret of the binary learners. Beyond
+    that it does not grow with K, unlike the regret of one-vs-rest and of trees trained from the
+    root. A row trains at most log2 K learners. A class that appears in `partial_fit` becomes the
+    next leaf, and the nodes above it are trained from then on; a game without any row is won by
+    the left player.
 
-    The importances of other costs are not implemented: `sample_weight` is handed on as it is.
+    Importances for other costs are not implemented: `sample_weight` is passed on unchanged.
 
     References
     ----------
@@ -280,47 +281,47 @@ class FilterTree(Tournament):
 
 
 class ErrorCorrectingTournament(Tournament):
-    r"""An m-elimination tournament of the classes, then a final among the m winners.
+    r"""An m-elimination tournament of the classes, with a final between the m winners.
 
-    Tournament i is among those that have lost i games so far; who loses for the m-th time is out.
-    So the right class can be beaten by m - 1 wrong referees and still reach the final, in which the
-    winners of the m tournaments meet. As in :class:`FilterTree`, the learner of a game is given the
-    rows whose class plays in it, according to the games before, and says whether it is the left.
+    Classes that have lost i games play in tournament i; a class is eliminated after m defeats. So
+    the right class can lose m - 1 games by wrong decisions and still reach the final between the
+    winners of the m tournaments. As in :class:`FilterTree`, the learner of a game is trained on the
+    rows whose class plays in it according to earlier games, and predicts whether that class is the
+    left player.
 
     Parameters
     ----------
     estimator : binary classifier or None, default None
-        Any in scikit-learn's manner; None is logistic regression.
+        Any scikit-learn-compatible classifier; None is logistic regression.
     n_eliminations : int, 1 or more, default 2
-        After how many defeats m a class is out. Larger values: more mistakes of the binary learners
-        are made good, but about m K games to learn, and m more evaluations a prediction. 1 is the
-        filter tree.
+        Number of defeats m after which a class is eliminated. Larger values correct more mistakes
+        of the binary learners, but need about m K games and m more evaluations per prediction. 1
+        is the filter tree.
     n_jobs : int or None, default None
-        How many games of a round are learnt at once; as in joblib.
+        Number of games of a round that are trained in parallel, as in joblib.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     n_evaluations_ : int
-        The most games on a way from the final down to a class: about log2 K + m, plus log2 m.
+        Maximum number of games on a path from the final to a class: about log2 K + m, plus log2 m.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Raises
     ------
     KeslerError
-        If `n_eliminations` is no whole number above 0, and as :class:`FilterTree`.
+        If `n_eliminations` is not a whole number above 0, and as :class:`FilterTree`.
 
     Notes
     -----
-    With m of the order of log K the regret in mistakes is at most a constant times the mean regret
-    of the binary learners, whatever K. In the paper the final counts a game more often the nearer
-    it is to the tournaments' winners; all rows of one game count the same, and each game has a
-    learner of its own here, so that these counts would change nothing but the strength of a
-    regulariser: they are left out. Where a class appears in `partial_fit`, games keep their
-    places in the tournaments and what their learners know; in tournaments after the first, other
-    players may come to them.
+    With m of the order of log K, the regret in mistakes is at most a constant times the mean regret
+    of the binary learners, independently of K. In the paper, games of the final have larger weights
+    the closer they are to the tournaments' winners. These weights are left out: all rows of a game
+    would have the same weight, and each game has its own learner here, so they would change only
+    the strength of regularisation. When a class appears in `partial_fit`, games keep their places
+    in the tournaments and their learners; in tournaments after the first, their players may change.
 
     References
     ----------
@@ -346,25 +347,25 @@ class ErrorCorrectingTournament(Tournament):
         m = self.n_eliminations
         if not (isinstance(m, int) and m >= 1):
             raise KeslerError(
-                f"n_eliminations={m!r} must be a whole number, 1 or more: after so many defeats a "
-                "class is out"
+                f"n_eliminations={m!r} must be a whole number, 1 or more: the number of defeats "
+                "after which a class is eliminated"
             )
         return m
 
 
 def decided(referee: Any, X: Any) -> Mask:
-    """Return in which rows the left wins; without a referee in all."""
+    """Return the rows in which the left player wins; without a referee, all rows."""
     return np.ones(X.shape[0], dtype=np.bool_) if referee is None else margins(referee, X) > 0
 
 
 def _fitted(_: Any, estimator: Any, problem: BinaryProblem) -> tuple[Any, Mask]:
-    """Return a referee fitted to these rows, None without any, and in which of them left wins."""
+    """Return a referee fitted to these rows (None without rows), and the rows that left wins."""
     referee = fit_binary(estimator, problem) if len(problem.positive) else None
     return referee, decided(referee, problem.X)
 
 
 def _taught(referee: Any, estimator: Any, problem: BinaryProblem) -> tuple[Any, Mask]:
-    """Return the referee taught these rows, and in which of them left wins then."""
+    """Return the referee updated with these rows, and the rows that left then wins."""
     if len(problem.positive):
         new = referee is None or isinstance(referee, DummyClassifier)
         learner = clone(estimator) if new else copy_of(referee)

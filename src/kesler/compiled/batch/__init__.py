@@ -1,1 +1,1 @@
-"""Loops of batch solvers and of dictionaries."""
+"""Compiled loops of batch solvers and dictionaries."""

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for the multiclass SVM over joint features, example by example."""
+"""Dual coordinate ascent for the multiclass SVM over joint features."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kesler.compiled.batch.joint import (
 from kesler.compiled.batch.pairwise import MOST_STEPS, SHARE, find_pair, gap_of, lead_of, step
 from kesler.compiled.jit.decorators import DOUBLE_TABLE, DOUBLES, INTS, inlined, kernel
 
-# What a sweep finds: the worst violation, the sum of what examples add to the gap.
+# The results of a sweep: the worst violation, and the sum of contributions to the gap.
 WORST, GAP = range(2)
 
 
 @inlined
 def ensure_gram(joint, s, values, row_buffer, gram, is_set):
-    """Compute a column of the example's Gram matrix if that has not been done."""
+    """Compute a column of the example's Gram matrix unless it is already set."""
     if is_set[s] == 0:
         set_gram(joint, s, values, row_buffer, gram[s])
         is_set[s] = 1
@@ -34,7 +34,7 @@ def ensure_gram(joint, s, values, row_buffer, gram, is_set):
 def solve_example(
     joint, values, row_buffer, gradients, alphas, y, most, violation, pair, gram, is_set
 ):
-    """Raise the dual of one example to its optimum, all others as they are."""
+    """Maximise the dual over one example, with all others fixed."""
     target = SHARE * violation
     for r in range(is_set.shape[0]):
         is_set[r] = 0
@@ -58,12 +58,12 @@ def solve_example(
     )
 )
 def sweep(joint, rows, order, codes, caps, margins, threshold, weights, alphas, is_active, found):
-    """Visit examples in the given order, each solved to its optimum.
+    """Visit examples in the given order, and solve the sub-problem of each.
 
-    codes : (rows,), the right classes; caps : (rows,), their C; margins : (classes, classes), what
-    a right class asks of each other; threshold : (1,), an example in a corner that leads by more
-    than this is no longer active; weights, alphas : are moved; found : (2,), as named above, before
-    the moves.
+    codes : (rows,), the right classes; caps : (rows,), C of each row; margins : (classes, classes),
+    required margins of right classes over others; threshold : (1,), an example at a corner with a
+    larger lead becomes inactive; weights, alphas : are updated; found : (2,), the results named
+    above, before the updates.
     """
     row_buffer, n_classes = make_row_buffer(joint, rows), margins.shape[0]
     gradients, before = np.empty(n_classes), np.empty(n_classes)

@@ -1,12 +1,12 @@
-"""Momentum of dual coordinate ascent: each row's duals go on as they went, within their simplex.
+"""Dual coordinate ascent with momentum for the multiclass SVM with one vector per class.
 
-The dual variables of row i are u_i >= 0 over the classes, of sum C_i, and the weights follow,
+The dual variables of row i are u_i >= 0 over the classes, with sum C_i. They determine the weights,
 
     W = sum_i x_i (C_i e_y - u_i)^T.
 
-Where all other rows stand still, the best u_i is the projection of u_i + m_i / ||x_i||^2 onto
-that simplex, m_i(r) = cost(y, r) + <w_r, x_i>. Weights, costs and dual variables have columns for
-whole vectors of classes: those behind the last class cost FORBIDDEN, and never take part.
+With all other rows fixed, the optimal u_i is the projection of u_i + m_i / ||x_i||^2 onto that
+simplex, where m_i(r) = cost(y, r) + <w_r, x_i>. The columns of weights, costs and dual variables
+are padded to whole vectors of classes; padded classes have the cost FORBIDDEN and are never used.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -33,22 +33,22 @@ from kesler.compiled.jit.decorators import (
 from kesler.compiled.jit.pointers import fetch_near
 
 FORBIDDEN = -1e30
-# Tables of weights smaller than this stay in a core's own cache, in numbers.
+# Weight tables with fewer numbers than this stay in a core's own cache and are not prefetched.
 LEAST_FETCHED = 1 << 16
-# How many visits ahead the row itself is asked for; one ahead, the weights that it reads.
+# Number of visits by which a row is prefetched ahead; the weights that it reads, by one visit.
 AHEAD = 3
-# Numbers, and numbers of features, in a cache line.
+# Number of float64 values, and of int32 feature indices, in a cache line.
 LINE, SHORT_LINE = 8, 16
-# Beyond so many numbers in a run the machine fetches the next by itself.
+# Maximum number of values to prefetch in a run; the hardware prefetches the rest.
 LONGEST = 64
 
-# What is known of a row, side by side since it is read together: its C_i, its ||x_i||^2, its class,
-# and its share in the duality gap when it was last looked at.
+# The columns of `facts`, which are read together: C_i, ||x_i||^2, the class, and the share in the
+# duality gap at the last visit.
 BOUND, NORM, RIGHT, GAP = range(4)
 
 
 class SparseRows(NamedTuple):
-    """Row i holds entries indptr[i] to indptr[i + 1]."""
+    """Sparse rows; row i has the entries indptr[i] to indptr[i + 1] - 1."""
 
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
@@ -56,7 +56,7 @@ class SparseRows(NamedTuple):
 
 
 class DenseRows(NamedTuple):
-    """Row i lists every feature."""
+    """Dense rows."""
 
     values: npt.NDArray[np.floating]
 
@@ -71,7 +71,7 @@ ROWS = [
 
 @always_inlined
 def sparse_score_row(rows, i, weights, scores):
-    """scores[r] = <w_r, x_i>."""
+    """Set scores[r] = <w_r, x_i>."""
     indices, values = rows.indices, rows.values
     width = np.uintp(weights.shape[1])
     for r in range(width):
@@ -95,7 +95,7 @@ def sparse_score_row(rows, i, weights, scores):
 
 @always_inlined
 def dense_score_row(rows, i, weights, scores):
-    """scores[r] = <w_r, x_i>."""
+    """Set scores[r] = <w_r, x_i>."""
     values = rows.values[i]
     width, n = np.uintp(weights.shape[1]), weights.shape[0]
     for r in range(width):
@@ -122,7 +122,7 @@ score_row = by_class({SparseRows: sparse_score_row, DenseRows: dense_score_row})
 
 @always_inlined
 def sparse_move_weights(rows, i, steps, weights):
-    """w_r += steps[r] x_i, all classes."""
+    """Add steps[r] x_i to w_r for all classes."""
     width = np.uintp(weights.shape[1])
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         x, feature = np.float64(rows.values[j]), np.uintp(rows.indices[j])
@@ -132,7 +132,7 @@ def sparse_move_weights(rows, i, steps, weights):
 
 @always_inlined
 def dense_move_weights(rows, i, steps, weights):
-    """w_r += steps[r] x_i, all classes."""
+    """Add steps[r] x_i to w_r for all classes."""
     width = np.uintp(weights.shape[1])
     for j in range(np.uintp(weights.shape[0])):
         x = np.float64(rows.values[i, j])
@@ -145,14 +145,14 @@ move_weights = by_class({SparseRows: sparse_move_weights, DenseRows: dense_move_
 
 @always_inlined
 def sparse_move_class(rows, i, r, step, weights):
-    """w_r += step x_i."""
+    """Add step x_i to w_r."""
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         weights[np.uintp(rows.indices[j]), r] += step * np.float64(rows.values[j])
 
 
 @always_inlined
 def dense_move_class(rows, i, r, step, weights):
-    """w_r += step x_i."""
+    """Add step x_i to w_r."""
     for j in range(np.uintp(weights.shape[0])):
         weights[j, r] += step * np.float64(rows.values[i, j])
 
@@ -162,7 +162,7 @@ move_class = by_class({SparseRows: sparse_move_class, DenseRows: dense_move_clas
 
 @always_inlined
 def sparse_fetch_row(rows, i):
-    """Ask for the entries of a row."""
+    """Prefetch the entries of a row."""
     start = rows.indptr[i]
     stop = min(rows.indptr[i + 1], start + LONGEST)
     for j in range(start, stop, SHORT_LINE):
@@ -173,7 +173,7 @@ def sparse_fetch_row(rows, i):
 
 @always_inlined
 def dense_fetch_row(rows, i):
-    """Ask for the entries of a row."""
+    """Prefetch the entries of a row."""
     n = rows.values.shape[1]
     for j in range(0, min(n, LONGEST), LINE):
         fetch_near(rows.values, i * n + j)
@@ -184,7 +184,7 @@ fetch_row = by_class({SparseRows: sparse_fetch_row, DenseRows: dense_fetch_row})
 
 @always_inlined
 def sparse_fetch_weights(rows, i, weights):
-    """Ask for the weights that a row reads."""
+    """Prefetch the weights that a row reads."""
     width = weights.shape[1]
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         for r in range(0, min(width, LONGEST), LINE):
@@ -193,7 +193,7 @@ def sparse_fetch_weights(rows, i, weights):
 
 @always_inlined
 def dense_fetch_weights(rows, i, weights):
-    """Ask for nothing: a row reads all weights."""
+    """Prefetch nothing, since a dense row reads all weights."""
 
 
 fetch_weights = by_class({SparseRows: sparse_fetch_weights, DenseRows: dense_fetch_weights})
@@ -201,7 +201,7 @@ fetch_weights = by_class({SparseRows: sparse_fetch_weights, DenseRows: dense_fet
 
 @inlined
 def fetch_ahead(rows, facts, order, position, weights, duals):
-    """Ask for what the next visits read."""
+    """Prefetch the data of the next visits."""
     last = order.shape[0] - 1
     if weights.size >= LEAST_FETCHED:
         fetch_weights(rows, order[min(position + 1, last)], weights)
@@ -214,7 +214,7 @@ def fetch_ahead(rows, facts, order, position, weights, duals):
 
 @inlined
 def highest_of(numbers):
-    """Return the largest of numbers that fill whole vectors: four maxima at a time."""
+    """Return the largest of numbers padded to whole vectors, by four maxima at a time."""
     a, b, c, d = numbers[0], numbers[1], numbers[2], numbers[3]
     for r in range(4, numbers.shape[0], 4):
         a, b = max(a, numbers[r]), max(b, numbers[r + 1])
@@ -224,7 +224,7 @@ def highest_of(numbers):
 
 @inlined
 def product(left, right):
-    """Return the inner product of what fills whole vectors: four sums at a time."""
+    """Return the inner product of arrays padded to whole vectors, by four sums at a time."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for r in range(0, left.shape[0], 4):
         a += left[r] * right[r]
@@ -236,7 +236,7 @@ def product(left, right):
 
 @inlined
 def gap_of(costs, bound, duals, scores):
-    """Make the scores of a row margins; return the row's share in the duality gap."""
+    """Add costs to the scores of a row; return the row's share in the duality gap."""
     for r in range(scores.shape[0]):
         scores[r] += costs[r]
     return bound * highest_of(scores) - product(duals, scores)
@@ -246,8 +246,8 @@ def gap_of(costs, bound, duals, scores):
 def level_above(targets, chosen, n_chosen, mass, level):
     """Return the level with sum_r max(0, t_r - level) = mass.
 
-    Newton's steps on that piecewise linear, convex function, from a level that is too low or
-    right: each lands on the zero of one piece or below, and none is taken twice.
+    Newton's method on this piecewise linear, convex function must start from a level that is not
+    too high: each step ends at or below the zero of one piece, and no piece occurs twice.
     """
     last = -np.inf
     while level > last:
@@ -264,9 +264,9 @@ def level_above(targets, chosen, n_chosen, mass, level):
 
 @inlined
 def solve_row(squared_norm, bound, margins, duals, targets, steps, chosen):
-    """Move the dual variables of a row to their best; return what the dual objective gains.
+    """Optimise the dual variables of a row; return the gain of the dual objective.
 
-    steps[r] becomes what is taken from u(r), by which w_r moves along x.
+    steps[r] becomes the decrease of u(r), which is the step of w_r along x.
     """
     width, inverse = margins.shape[0], 1.0 / squared_norm
     for r in range(width):
@@ -294,7 +294,7 @@ def solve_row(squared_norm, bound, margins, duals, targets, steps, chosen):
 
 @inlined
 def move(rows, i, steps, chosen, weights):
-    """w_r += steps[r] x_i: all classes at a time, or one after the other if they are few."""
+    """Add steps[r] x_i to w_r, for all classes at a time or, if few change, one by one."""
     width, n_moved = steps.shape[0], 0
     for r in range(width):
         chosen[n_moved] = r
@@ -315,10 +315,10 @@ def move(rows, i, steps, chosen, weights):
     ]
 )
 def ascend(rows, facts, costs, order, least, weights, duals):
-    """Visit rows in an order, and solve the sub-problem of each; return what the dual gains.
+    """Visit rows in the given order, and solve the sub-problem of each; return the dual gain.
 
-    facts[i, GAP] becomes the share of row i in the duality gap, as it was when it was visited; a
-    row whose share is `least` or less does not move.
+    facts[i, GAP] becomes the share of row i in the duality gap at its visit; rows with a share of
+    `least` or less are not updated.
     """
     width = weights.shape[1]
     scores, targets, steps = np.empty(width), np.empty(width), np.empty(width)
@@ -338,8 +338,8 @@ def ascend(rows, facts, costs, order, least, weights, duals):
 
 @always_inlined
 def sparse_square_row(rows, i, totals):
-    """Return ||x_i||^2; totals are zeros, a number for each feature, and stay so."""
-    # A feature may be listed more than once: its value is the sum.
+    """Return ||x_i||^2; totals are zeros, one per feature, before and after the call."""
+    # The value of a feature with duplicate entries is their sum.
     square = 0.0
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         totals[rows.indices[j]] += np.float64(rows.values[j])
@@ -352,7 +352,7 @@ def sparse_square_row(rows, i, totals):
 
 @always_inlined
 def dense_square_row(rows, i, totals):
-    """Return ||x_i||^2; totals are zeros, a number for each feature, and stay so."""
+    """Return ||x_i||^2; totals are unused."""
     square = 0.0
     for j in range(rows.values.shape[1]):
         x = np.float64(rows.values[i, j])
@@ -365,7 +365,7 @@ square_row = by_class({SparseRows: sparse_square_row, DenseRows: dense_square_ro
 
 @kernel([types.void(each, types.int64, DOUBLE_TABLE) for each in ROWS])
 def square_rows(rows, n_features, facts):
-    """facts[i, NORM] = ||x_i||^2."""
+    """Set facts[i, NORM] = ||x_i||^2."""
     totals = np.zeros(n_features)
     for i in range(facts.shape[0]):
         facts[i, NORM] = square_row(rows, i, totals)
@@ -373,7 +373,7 @@ def square_rows(rows, n_features, facts):
 
 @kernel(types.float64(DOUBLE_TABLE, DOUBLE_TABLE, DOUBLE_TABLE))
 def sum_costs(facts, costs, duals):
-    """Return the sum of the costs under the dual variables."""
+    """Return the sum of costs times dual variables."""
     total = 0.0
     for i in range(facts.shape[0]):
         total += product(duals[i], costs[np.int64(facts[i, RIGHT])])
@@ -382,7 +382,7 @@ def sum_costs(facts, costs, duals):
 
 @kernel(types.float64(DOUBLE_TABLE))
 def regulariser(weights):
-    """Return ||W||^2 / 2, in one thread: BLAS would wake others for it, who then spin."""
+    """Return ||W||^2 / 2 in one thread; BLAS would start threads that then busy-wait."""
     total = 0.0
     for j in range(weights.shape[0]):
         total += product(weights[j], weights[j])
@@ -391,7 +391,7 @@ def regulariser(weights):
 
 @inlined
 def loss_at(scale, costs, right, scores):
-    """Return max_r [cost(y, r) + scale (s_r - s_y)], scores that fill whole vectors."""
+    """Return max_r [cost(y, r) + scale (s_r - s_y)] for scores padded to whole vectors."""
     a, b, c, d = FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN
     for r in range(0, scores.shape[0], 4):
         a = max(a, costs[r] + scale * scores[r])
@@ -405,7 +405,7 @@ def loss_at(scale, costs, right, scores):
     [types.void(each, DOUBLE_TABLE, DOUBLE_TABLE, DOUBLE_TABLE, DOUBLES, DOUBLES) for each in ROWS]
 )
 def add_losses(rows, facts, costs, weights, scales, losses):
-    """losses[t] += sum_i C_i times the loss of row i at scales[t] times these weights."""
+    """Add sum_i C_i times the loss of row i at scales[t] times these weights to losses[t]."""
     scores = np.empty(weights.shape[1])
     for i in range(facts.shape[0]):
         score_row(rows, i, weights, scores)
@@ -416,7 +416,7 @@ def add_losses(rows, facts, costs, weights, scales, losses):
 
 @inlined
 def go_on(beta, own, before, targets):
-    """Take duals on, targets = own + beta (own - before); before = own. Return the least."""
+    """Set targets = own + beta (own - before), then before = own; return the smallest target."""
     least = 0.0
     for r in range(own.shape[0]):
         targets[r] = own[r] + beta * (own[r] - before[r])
@@ -427,7 +427,7 @@ def go_on(beta, own, before, targets):
 
 @inlined
 def project(targets, bound, chosen):
-    """Bring targets to the nearest point of the simplex of sum `bound`."""
+    """Project targets onto the simplex of sum `bound`."""
     floor, n_chosen = highest_of(targets) - bound, 0
     for r in range(targets.shape[0]):
         chosen[n_chosen] = r
@@ -457,10 +457,10 @@ def project(targets, bound, chosen):
     ]
 )
 def extrapolate(rows, facts, costs, order, beta, weights, duals, previous):
-    """Move the duals of rows on by `beta` times what they moved since the last call.
+    """Extrapolate the duals of rows by `beta` times their change since the last call.
 
-    They become `previous` as they were, and the weights follow. Return by how much the sum of the
-    costs under the duals rises.
+    The duals before the call are copied to `previous`, and the weights are updated. Return the
+    increase of the sum of costs times duals.
     """
     width = weights.shape[1]
     targets, steps = np.empty(width), np.empty(width)
@@ -485,7 +485,7 @@ def extrapolate(rows, facts, costs, order, beta, weights, duals, previous):
 
 @kernel(types.void(DOUBLE_TABLE, types.float64, DOUBLE_TABLE))
 def draw_near(mean, share, weights):
-    """Mean += share (weights - mean)."""
+    """Add share (weights - mean) to mean."""
     for j in range(mean.shape[0]):
         for r in range(mean.shape[1]):
             mean[j, r] += share * (weights[j, r] - mean[j, r])

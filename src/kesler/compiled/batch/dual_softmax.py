@@ -1,12 +1,11 @@
-"""Dual coordinate ascent for multinomial logistic regression: one row after the other.
+"""Dual coordinate ascent for multinomial logistic regression.
 
-The dual variables of row i are a distribution p_i over the classes, and the weights follow,
+The dual variables of row i are a distribution p_i over the classes. They determine the weights,
 
     W = 1/rho sum_i c_i x_i (e_y - p_i)^T.
 
-At the optimum p_i is softmax(W x_i + margins), and where all other rows stand still one step of
-Newton's method from that softmax goes nearly all the way (Yu, Huang and Lin 2011 solve the same
-problem of one row).
+At the optimum, p_i is softmax(W x_i + margins). With all other rows fixed, one Newton step from
+that softmax nearly reaches the optimum of p_i (Yu, Huang and Lin 2011 solve the same sub-problem).
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -27,14 +26,14 @@ from kesler.compiled.batch.dual_ascent import (
 )
 from kesler.compiled.jit.decorators import DOUBLE_TABLE, DOUBLES, INTS, inlined, kernel
 
-# What is known of a row: what it counts over rho, its ||x_i||^2 with the constant, its class, and
-# the level of its last solution.
+# The columns of `facts` for each row: c_i / rho, ||x_i||^2 with the constant feature, the class,
+# and the level of the last solution.
 COUNT, SQUARE, RIGHT, LEVEL = range(4)
-# The levels found last: far below any.
+# The initial level, below all levels.
 UNKNOWN = -1e300
-# Chances sum to 1 but for this, and a level is looked for so often at most.
+# Tolerance of the sum of probabilities, and maximum number of Newton steps for a level.
 EXACT, MOST_STEPS = 1e-9, 50
-# Below this, W(e^s) is e^s to within a hundred millionth.
+# Below this, W(e^s) equals e^s up to 1e-8.
 FAINT = -18.0
 
 
@@ -42,7 +41,7 @@ FAINT = -18.0
 def lambert(s):
     """Return W(e^s), the w > 0 with w + ln w = s (Corless et al. 1996), to about 1e-7.
 
-    It begins with a series about 0 or an end, within a twentieth, and takes two of Newton's steps.
+    It takes two Newton steps from a series about 0 or an asymptotic value, accurate to 0.05.
     """
     if s < FAINT:
         return math.exp(s)
@@ -61,7 +60,7 @@ def lambert(s):
 def find_probabilities(pace, targets, k, level, probabilities):
     """Find p with ln p_r + pace p_r = t_r - level and sum 1; return the level.
 
-    The sum is convex in the level and falls: Newton's steps are monotone from the second on.
+    The sum is convex and decreasing in the level: Newton's method is monotone from the second step.
     """
     shift = math.log(pace)
     highest = targets[0]
@@ -85,10 +84,10 @@ def find_probabilities(pace, targets, k, level, probabilities):
 
 @inlined
 def solve_row(pace, own, targets, k, level, probabilities, steps):
-    """Move the dual variables of a row to their best; return their level, and what that gains.
+    """Optimise the dual variables of a row; return their level and the gain.
 
-    steps[r] becomes what is taken from p(r); pace is c_i ||x_i||^2 / rho. The gain, to second
-    order, is that of the dual objective over c_i.
+    steps[r] becomes the decrease of p(r); pace is c_i ||x_i||^2 / rho. The gain is that of the dual
+    objective divided by c_i, to second order.
     """
     level = find_probabilities(pace, targets, k, level, probabilities)
     gain = 0.0
@@ -116,9 +115,9 @@ def solve_row(pace, own, targets, k, level, probabilities, steps):
     ]
 )
 def ascend(rows, facts, margin, constant, order, weights, bias, duals):
-    """Visit rows in an order; return about what the dual objective gains, over rho.
+    """Visit rows in the given order; return the approximate gain of the dual objective over rho.
 
-    bias : the weights of the feature that is `constant` in every row.
+    bias : the weights of the feature with the value `constant` in every row.
     """
     k, width = duals.shape[1], weights.shape[1]
     scores, probabilities, steps = np.empty(width), np.empty(width), np.zeros(width)

@@ -1,4 +1,4 @@
-"""Joint features Phi(x, r) of hypotheses whose maps are frozen, in double: for batch solvers."""
+"""Joint features Phi(x, r) of hypotheses with fixed maps, in float64, for batch solvers."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kesler.state.records import Parts
 
 
 class FrozenStatistics(NamedTuple):
-    """What maps look at, as in `kesler.state.records.Statistics`."""
+    """The statistics that maps use, as in `kesler.state.records.Statistics`."""
 
     sums: Annotated[Any, Given(np.float32, 3)]
     totals: Annotated[Any, Given(np.float32, 2)]
@@ -39,11 +39,11 @@ class FrozenStatistics(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """What joint features are computed from; nothing of it moves.
+    """The constant data from which joint features are computed.
 
-    parts, statistics : as in `kesler.state.records`, classes by whole lines, members of each part;
-    common :
-    (parts, classes, classes), how many hypotheses of a part two classes have in common.
+    parts, statistics : as in `kesler.state.records`, with classes padded to whole lines and the
+    members of each part; common : (parts, classes, classes), the number of hypotheses of a part
+    that two classes share.
     """
 
     parts: Parts
@@ -60,10 +60,11 @@ class Listed(NamedTuple):
 
 
 class RowBuffer(NamedTuple):
-    """Room for one row.
+    """Buffers for one row.
 
-    views : (parts, entries, classes), phi(x, r) at each entry, of parts with a map; column :
-    (hypotheses of a part,); products : (classes,); movers : (classes,), those that move.
+    views : (parts, entries, classes), phi(x, r) at each entry, for parts with a map; column :
+    (hypotheses of a part,); products : (classes,); movers : (classes,), classes with a nonzero
+    coefficient.
     """
 
     views: npt.NDArray[np.float32]
@@ -78,7 +79,7 @@ LISTED = types.NamedTuple((INTS, INDICES, FLOATS), Listed)
 
 @allocating
 def make_row_buffer(joint, rows):
-    """Return room for the longest of the rows."""
+    """Return buffers for the longest of the rows."""
     longest, widest = 0, 1
     for i in range(rows.indptr.shape[0] - 1):
         longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
@@ -96,13 +97,13 @@ def make_row_buffer(joint, rows):
 
 @inlined
 def has_map(joint, part):
-    """Whether the classes of a part see x each in its own way."""
+    """Return whether a part has a map, so that views differ between classes."""
     return joint.parts.map[part] != ITSELF
 
 
 @inlined
 def set_views(joint, indices, values, row_buffer):
-    """views[part, j, r] = phi(x, r) at the j-th entry."""
+    """Set views[part, j, r] = phi(x, r) at the j-th entry."""
     n_classes = joint.common.shape[1]
     for part in range(joint.parts.kind.shape[0]):
         if has_map(joint, part):
@@ -123,7 +124,7 @@ def set_views(joint, indices, values, row_buffer):
 
 @inlined
 def set_scores(joint, weights, indices, values, row_buffer, scores):
-    """scores[r] = <W, Phi(x, r)>, of the row whose views are set."""
+    """Set scores[r] = <W, Phi(x, r)> for the row whose views are set."""
     clear(scores, scores.shape[0])
     for part in range(joint.parts.kind.shape[0]):
         if has_map(joint, part):
@@ -137,7 +138,7 @@ def set_scores(joint, weights, indices, values, row_buffer, scores):
 
 @inlined
 def add_grouped_scores(joint, part, weights, indices, values, column, scores):
-    """Add the scores of a part without a map: each hypothesis is asked once."""
+    """Add the scores of a part without a map; each hypothesis is evaluated once."""
     width, starts = joint.parts.width[part], joint.parts.member_starts
     clear(column, width)
     offset = joint.parts.offset[part]
@@ -166,7 +167,7 @@ def add_viewed_scores(joint, part, weights, indices, row_buffer, scores):
 
 @inlined
 def list_movers(coefficients, movers):
-    """List the classes whose coefficient is not 0; return how many."""
+    """List the classes with nonzero coefficients; return their number."""
     n = 0
     for r in range(coefficients.shape[0]):
         if coefficients[r] != 0.0:
@@ -177,7 +178,7 @@ def list_movers(coefficients, movers):
 
 @inlined
 def add_features(joint, coefficients, power, indices, values, row_buffer, weights):
-    """W += sum over r of coefficients[r] Phi(x, r)^power, 1 or 2; the row's views are set."""
+    """Add sum over r of coefficients[r] Phi(x, r)^power to W, with power 1 or 2 and views set."""
     n_movers, starts = list_movers(coefficients, row_buffer.movers), joint.parts.member_starts
     if n_movers == 0:
         return
@@ -196,7 +197,7 @@ def add_features(joint, coefficients, power, indices, values, row_buffer, weight
 
 @inlined
 def set_gram(joint, s, values, row_buffer, gram):
-    """gram[r] = <Phi(x, r), Phi(x, s)>, of the row whose views are set."""
+    """Set gram[r] = <Phi(x, r), Phi(x, s)> for the row whose views are set."""
     clear(gram, gram.shape[0])
     for part in range(joint.parts.kind.shape[0]):
         if has_map(joint, part):
@@ -213,7 +214,7 @@ def set_gram(joint, s, values, row_buffer, gram):
 
 @inlined
 def set_products(views, s, n, products):
-    """products[r] = <phi(x, r), phi(x, s)> over n entries."""
+    """Set products[r] = <phi(x, r), phi(x, s)> over n entries."""
     clear(products, products.shape[0])
     for j in range(n):
         view = views[j]
@@ -224,7 +225,7 @@ def set_products(views, s, n, products):
 
 @kernel(types.void(JOINT, LISTED, DOUBLE_TABLE, DOUBLE_TABLE))
 def score_rows(joint, rows, weights, scores):
-    """scores[i, r] = <W, Phi(x_i, r)>."""
+    """Set scores[i, r] = <W, Phi(x_i, r)>."""
     row_buffer = make_row_buffer(joint, rows)
     for i in range(scores.shape[0]):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
@@ -235,7 +236,7 @@ def score_rows(joint, rows, weights, scores):
 
 @kernel(types.void(JOINT, LISTED, DOUBLE_TABLE, INT, DOUBLE_TABLE))
 def add_rows(joint, rows, coefficients, power, weights):
-    """W += sum over i and r of coefficients[i, r] Phi(x_i, r)^power, 1 or 2."""
+    """Add sum over i and r of coefficients[i, r] Phi(x_i, r)^power to W, with power 1 or 2."""
     row_buffer = make_row_buffer(joint, rows)
     for i in range(coefficients.shape[0]):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
@@ -246,7 +247,7 @@ def add_rows(joint, rows, coefficients, power, weights):
 
 @kernel(types.void(JOINT, LISTED, DOUBLE_STACK))
 def gram_rows(joint, rows, grams):
-    """grams[i, r, s] = <Phi(x_i, r), Phi(x_i, s)>."""
+    """Set grams[i, r, s] = <Phi(x_i, r), Phi(x_i, s)>."""
     row_buffer = make_row_buffer(joint, rows)
     for i in range(grams.shape[0]):
         start, stop = rows.indptr[i], rows.indptr[i + 1]

@@ -1,4 +1,4 @@
-"""JointBoost: sums over the rows above each threshold, and best-first search for who shares one."""
+"""JointBoost: sums over the rows above each threshold, and best-first search of sharing classes."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _READ_INTS = types.Array(types.int64, 1, "C", readonly=True)
 _READ_TABLE = types.Array(types.float64, 2, "C", readonly=True)
 _READ_DOUBLES = types.Array(types.float64, 1, "C", readonly=True)
 
-# Rows of so small a share of the weight are no side of a threshold: it is rounding.
+# A side of a threshold with a smaller share of the weight counts as empty: it is a rounding error.
 NOTHING = 1e-12
-# Of gains that differ by less than this share of the weight the first counts as the best: it does
-# not depend on rounding, then, which of equals is chosen.
+# Gains that differ by less than this share of the weight are equal, and the first is chosen, so
+# that the choice does not depend on rounding.
 EQUAL = 1e-10
 
 
@@ -24,8 +24,8 @@ EQUAL = 1e-10
 def sum_above(codes, starts, weights, pulls, weights_above, pulls_above):
     """Sum weights and pulls of each class over the rows above each threshold.
 
-    `codes` tells for each feature how many of its thresholds a row is above; the thresholds of
-    feature f are those from starts[f] to starts[f + 1].
+    `codes` has, for each feature, the number of its thresholds that a row is above; the thresholds
+    of feature f are numbers starts[f] to starts[f + 1] - 1.
     """
     n_classes = weights.shape[1]
     weights_above[:] = 0.0
@@ -45,7 +45,7 @@ def sum_above(codes, starts, weights, pulls, weights_above, pulls_above):
 
 @inlined
 def explained(pull, weight, least):
-    """Return by how much the mean of rows lowers their squared error."""
+    """Return the reduction of the squared error of rows by their mean."""
     return pull * pull / weight if weight > least else 0.0
 
 
@@ -53,11 +53,11 @@ def explained(pull, weight, least):
     types.Tuple((INT, types.float64))(_READ_TABLE, _READ_TABLE, _READ_DOUBLES, _READ_DOUBLES, BOOLS)
 )
 def best_sharing(weights_above, pulls_above, weights, pulls, members):
-    """Find a threshold, and the classes to share it, that lower the weighted squared error most.
+    """Find the threshold and the set of sharing classes with the lowest weighted squared error.
 
-    Classes join one at a time, each time the one with which the best threshold gains most, until
-    all are in; of the sets seen on the way the best is kept in `members`. Returns the threshold
-    and what it gains over a constant for each class.
+    The search adds one class at a time, each time the class that gives the best threshold, until
+    all are added; `members` becomes the best of these sets. Returns the threshold and its gain over
+    a constant for each class.
     """
     n_thresholds, n_classes = weights_above.shape
     shared_weights, shared_pulls = np.zeros(n_thresholds), np.zeros(n_thresholds)

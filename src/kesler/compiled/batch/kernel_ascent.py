@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for the multiclass SVM where only inner products of rows are known."""
+"""Dual coordinate ascent for the multiclass SVM, given a kernel matrix."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.kernels.supports import call_double
 
-# What a sweep finds: the worst violation, the sum of what examples add to the gap.
+# The results of a sweep: the worst violation, and the sum of contributions to the gap.
 WORST, GAP = range(2)
 
 
 @inlined
 def solve_coupled(coupling, squared, gradients, alphas, y, most, violation, pair):
-    """Raise the dual of one example, whose Gram matrix is `squared` times the coupling."""
+    """Maximise the dual over one example, whose Gram matrix is `squared` times the coupling."""
     target = SHARE * violation
     for _ in range(MOST_STEPS):
         high, low = pair[0], pair[1]
@@ -46,8 +46,8 @@ def solve_coupled(coupling, squared, gradients, alphas, y, most, violation, pair
 def sweep_gram(kernel_table, coupling, order, codes, caps, margins, scores, alphas, found):
     """Visit examples where <Phi(x, r), Phi(z, s)> = coupling[r, s] K(x, z).
 
-    kernel_table : (rows, rows), of K; scores : (rows, classes), kept up with the duals; all else as
-    in `sweep`.
+    kernel_table : (rows, rows), values of K; scores : (rows, classes), updated with the duals; the
+    other arguments are as in `sweep` of `coupled_ascent`.
     """
     n_classes = margins.shape[0]
     gradients, raised = np.empty(n_classes), np.empty(n_classes)
@@ -84,11 +84,11 @@ def sweep_gram(kernel_table, coupling, order, codes, caps, margins, scores, alph
     types.void(INT, FLOAT_TABLE, FLOAT_TABLE, DOUBLE_TABLE, DOUBLE_TABLE, DOUBLES, DOUBLE_TABLE)
 )
 def compare_rows(address, views, panel, inner, distances, parameters, out):
-    """out[i, s] = K of the i-th view and the s-th column of the panel.
+    """Set out[i, s] = K of the i-th view and the s-th column of the panel.
 
-    address : of the loop around k in double; views : (rows, features) and panel : (features,
-    others), as a k of vectors asks for them; inner, distances : (rows, others), of <x, z> and
-    ||x - z||^2; parameters : (4,).
+    address : address of the loop over k in float64; views : (rows, features) and panel : (features,
+    others), for kernels of vectors; inner, distances : (rows, others), <x, z> and ||x - z||^2;
+    parameters : (4,).
     """
     for i in range(out.shape[0]):
         call_double(address, views[i], panel, inner[i], distances[i], parameters, out[i])

@@ -1,4 +1,4 @@
-"""Column-sparse weights: the proximal steps of mixed norms, and descent from column to column."""
+"""Column-sparse weights: proximal steps of mixed norms, and coordinate descent over columns."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _READ_DOUBLES = types.Array(types.float64, 1, "C", readonly=True)
 
 @inlined
 def clipped(point, cap):
-    """Take the proximal step of `cap` times the largest magnitude: clip all magnitudes alike.
+    """Take the proximal step of `cap` times the largest magnitude: clip magnitudes at a level.
 
-    What is clipped off is the projection onto the L1 ball of radius `cap`. The level rises until
-    no magnitude falls below it any more, which is after at most as many rounds as there are; a
-    magnitude at the level, which rounding may bring back, is none above it.
+    The part that is clipped off is the projection onto the L1 ball of radius `cap`. The level rises
+    until no further magnitude falls below it, which takes at most as many rounds as there are
+    magnitudes. A magnitude equal to the level, which rounding may cause, does not count as above.
     """
     total = 0.0
     for k in range(point.shape[0]):
@@ -44,7 +44,7 @@ def clipped(point, cap):
 
 @inlined
 def shortened(point, cap):
-    """Take the proximal step of `cap` times the Euclidean length: shorten by as much."""
+    """Take the proximal step of `cap` times the Euclidean length: shorten the vector by `cap`."""
     square = 0.0
     for k in range(point.shape[0]):
         square += point[k] * point[k]
@@ -87,11 +87,11 @@ def move_row(weights, gradient, curvature, cap, euclidean, change):
     )
 )
 def descend(gram, weights, gradient, cap, euclidean, tol, most):
-    """Minimise a quadratic plus `cap` times a mixed norm, one row of the weights after the other.
+    """Minimise a quadratic plus `cap` times a mixed norm by descent over the rows of the weights.
 
     The quadratic's Hessian is `gram` for each class; `gradient` is its gradient at the weights,
-    and both change together. Ends when the squared length of a sweep, as the quadratic measures
-    it, is `tol` or less, or after `most` sweeps; returns how many there were.
+    and is updated with them. The descent ends when the squared length of a sweep's changes in the
+    quadratic's metric is `tol` or less, or after `most` sweeps; returns the number of sweeps.
     """
     n, n_classes = weights.shape
     change = np.empty(n_classes)
@@ -126,11 +126,11 @@ def descend(gram, weights, gradient, cap, euclidean, tol, most):
     )
 )
 def descend_jointly(hessian, curvatures, weights, gradient, cap, euclidean, share, most):
-    """Do as `descend` does where classes pull on one another.
+    """Minimise like `descend`, for a Hessian with interactions between classes.
 
-    `hessian` has a row for each weight, those of a feature side by side; `curvatures` are bounds
-    of how much the quadratic curves along the weights of each feature. Ends when a sweep's squared
-    length is that share, or less, of the first one's.
+    `hessian` has one row per weight, with the weights of a feature adjacent; `curvatures` are upper
+    bounds of the quadratic's curvature in the weights of each feature. The descent ends when the
+    squared length of a sweep is at most `share` times that of the first.
     """
     n, n_classes = weights.shape
     enough = 0.0

@@ -1,7 +1,7 @@
-"""Pairwise steps inside one example of the dual of a multiclass SVM: what its solvers share.
+"""Pairwise steps for the sub-problem of one example in the dual of the multiclass SVM.
 
-The duals of an example, alpha, sum to 0 and lie below C at the right class and below 0 elsewhere. A
-step takes from one class what it gives to another (Platt 1998; Keerthi et al. 2008).
+The duals of an example, alpha, sum to 0; they are at most C for the right class and at most 0 for
+others. A step moves mass from one class to another (Platt 1998; Keerthi et al. 2008).
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from kesler.compiled.jit.decorators import inlined
 
-# An example is left when the worst pair of its classes violates optimality by less than this share
-# of what it did when the visit began, or after so many steps.
+# A visit of an example ends when the violation of its worst pair of classes is below this share of
+# the initial one, or after this number of steps.
 SHARE, MOST_STEPS = 1e-3, 1000
-# Of gradients: differences below this share are rounding.
+# The relative difference of gradients below which it is a rounding error.
 ROUNDING = 1e-15
 
 
 @inlined
 def cap_of(r, y, most):
-    """Return the highest that the dual of class r may be."""
+    """Return the upper bound of the dual of class r."""
     return most if r == y else 0.0
 
 
 @inlined
 def find_pair(gradients, alphas, y, most, pair):
-    """Write the class to take from and the one to give to; return by how much they violate.
+    """Find the pair of classes to take from and to give to; return its violation of optimality.
 
-    The dual falls fastest from the highest gradient to the lowest of those below their cap.
+    It is the class with the highest gradient, and the lowest gradient of those below their cap.
     """
     high, low = 0, -1
     for r in range(gradients.shape[0]):
@@ -45,7 +45,7 @@ def find_pair(gradients, alphas, y, most, pair):
 
 @inlined
 def step(violation, curvature, alphas, y, most, pair):
-    """Move a pair to where its gradients meet, or to the cap; return how far."""
+    """Move a pair until its gradients are equal, or to the cap; return the step length."""
     high, low = pair[0], pair[1]
     cap = cap_of(low, y, most)
     capacity = cap - alphas[low]
@@ -61,7 +61,7 @@ def step(violation, curvature, alphas, y, most, pair):
 
 @inlined
 def gap_of(gradients, alphas, y, most):
-    """Return what an example adds to the duality gap: 0 or more, 0 if it is solved."""
+    """Return the contribution of an example to the duality gap: 0 or more, 0 if it is solved."""
     highest, product = gradients[0], 0.0
     for r in range(gradients.shape[0]):
         highest = max(highest, gradients[r])
@@ -71,9 +71,9 @@ def gap_of(gradients, alphas, y, most):
 
 @inlined
 def lead_of(gradients, alphas, y, most):
-    """Return by how much the only class that may rise leads all others; -1 if there are several.
+    """Return the lead of the only class below its cap over all others; -1 if there are several.
 
-    An example whose duals stand in such a corner will hardly move.
+    The duals of an example at such a corner of the feasible set are unlikely to change.
     """
     corner = -1
     for r in range(gradients.shape[0]):

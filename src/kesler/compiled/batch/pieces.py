@@ -1,4 +1,4 @@
-"""Pieces: residuals and their products with features, summed over the rings about many centres."""
+"""Pieces: sums of residuals and their products with features over rings around centres."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from numba import types
 
 from kesler.compiled.jit.decorators import kernel
 
-# Rows whose outer products are made at a time, for all centres.
+# Number of rows whose outer products are computed at a time, for all centres.
 N_ROWS = 128
 
 
@@ -28,9 +28,9 @@ def _array(kind, n_dimensions, readonly=True):
     ]
 )
 def add_outer_products(rings, X, residuals, sums):
-    """Add (1, x) times the residuals of each row to the sum of its ring about each centre.
+    """Add (1, x) times the residuals of each row to the sum of its ring around each centre.
 
-    The product is the same for all centres: it is made once, then added as one run of numbers.
+    The product is the same for all centres, so it is computed once and then added contiguously.
     """
     n_rows, n_classes = residuals.shape
     width = sums.shape[2]

@@ -1,6 +1,6 @@
 """Multinomial logistic regression: passes over sparse rows, and over the scores of all rows.
 
-Weights stand feature-major, (n_features, n_classes), so that inner loops run over classes.
+Weights have the shape (n_features, n_classes), so that inner loops run over classes.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -13,14 +13,14 @@ from numba import types
 from kesler.compiled.jit.decorators import DOUBLE_TABLE, FLOAT_TABLE, inlined, kernel
 from kesler.compiled.jit.pointers import fetch
 
-# How many entries ahead weights are asked for, and how many of them a cache line holds.
+# Number of entries by which weights are prefetched ahead, and of weights in a cache line.
 AHEAD, LINE = 12, 16
 
 _TABLES = {types.float32: FLOAT_TABLE, types.float64: DOUBLE_TABLE}
 
 
 def _read(kind, n_dimensions=1):
-    """Return the type of arrays that are only read: users' may be memory maps."""
+    """Return the type of read-only arrays, since user arrays may be memory maps."""
     return types.Array(kind, n_dimensions, "C", readonly=True)
 
 
@@ -32,7 +32,7 @@ _SPARSE = [
 
 @inlined
 def fetch_ahead(table, indices, entry):
-    """Ask for the weights of an entry a little further on."""
+    """Prefetch the weights of the entry `AHEAD` entries later."""
     later = entry + AHEAD
     if later < indices.shape[0]:
         for column in range(0, table.shape[1], LINE):
@@ -41,7 +41,7 @@ def fetch_ahead(table, indices, entry):
 
 @kernel(_SPARSE)
 def add_scores(indptr, indices, values, weights, scores):
-    """Add to the scores of each row what its features weigh."""
+    """Add the scores of each row's features to its scores."""
     n_classes = weights.shape[1]
     for i in range(scores.shape[0]):
         for entry in range(indptr[i], indptr[i + 1]):
@@ -53,7 +53,7 @@ def add_scores(indptr, indices, values, weights, scores):
 
 @kernel(_SPARSE)
 def add_rows(indptr, indices, values, coefficients, weights):
-    """Add each row to the weights of each class, times its coefficient for that class."""
+    """Add each row, times its coefficient for each class, to the weights of that class."""
     n_classes = weights.shape[1]
     for i in range(coefficients.shape[0]):
         for entry in range(indptr[i], indptr[i + 1]):
@@ -69,9 +69,9 @@ def add_rows(indptr, indices, values, coefficients, weights):
     )
 )
 def take_losses(scores, labels, counts, margin, probabilities):
-    """Return the sum of the losses; scores become its gradient with respect to them.
+    """Return the sum of the losses; overwrite scores by its gradient with respect to them.
 
-    A row of count c has the loss c ln sum_k exp(s_k + margin [k != y] - s_y).
+    A row of weight c has the loss c ln sum_k exp(s_k + margin [k != y] - s_y).
     """
     n_classes = scores.shape[1]
     loss = 0.0
@@ -99,7 +99,7 @@ def take_losses(scores, labels, counts, margin, probabilities):
 def curve(directions, probabilities, counts):
     """Multiply changes of scores by the second derivatives: v becomes c (p v - p <p, v>).
 
-    Changes are taken from that of the likeliest class, so that float32 is enough near p = 1.
+    The change of the most probable class is subtracted first, so that float32 suffices near p = 1.
     """
     n_classes = directions.shape[1]
     for i in range(directions.shape[0]):
@@ -126,7 +126,7 @@ def curve(directions, probabilities, counts):
     )
 )
 def slope_along(scores, change, share, labels, counts, margin):
-    """Return how fast the sum of the losses grows at `share` of a change of the scores."""
+    """Return the derivative of the sum of the losses at `share` of a change of the scores."""
     n_classes = scores.shape[1]
     slope = 0.0
     for i in range(scores.shape[0]):

@@ -1,4 +1,4 @@
-"""Stumps: the scores of all thresholds of a feature in one pass over its rows."""
+"""Stumps: scores of all thresholds of a feature in one pass over the rows."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGNATURES = [
 def score_stumps(bins, firsts, residuals, scores):
     """Write the L1 norm, over classes, of the residuals summed below each threshold.
 
-    Threshold t of feature j has number firsts[j] + t, and is above the rows in its bins 0 to t.
+    Threshold t of feature j has number firsts[j] + t, and is above the rows in bins 0 to t.
     """
     n_rows, n_classes = residuals.shape
     n_most = 0

@@ -19,8 +19,8 @@ def _read(kind, n_dimensions):
 def weigh_maxima(responses, places, weights, maxima):
     """Raise each patch's maximum, in maxima[:, 0], to its largest weighted response at the places.
 
-    `responses` has a row for each place of each image, a column for each patch: the inner loop
-    runs over patches, side by side in memory.
+    `responses` has one row per place of each image and one column per patch: the inner loop runs
+    over patches, which are contiguous in memory.
     """
     for image in range(responses.shape[0]):
         for i in range(places.shape[0]):
@@ -60,10 +60,10 @@ def _divide_by_contrast(windows, image, fading, moments):
     )
 )
 def cut_windows(images, n_rows, n_columns, fading, windows, moments):
-    """Lay out what a patch sees at each place, divided by its standard deviation plus `fading`.
+    """Copy the window at each place, divided by its standard deviation plus `fading`.
 
-    Without a division where `fading` is infinite. `windows` has a row for each pixel of a patch, a
-    column for each place: the inner loops run over places. `moments` is room for two rows more.
+    There is no division if `fading` is infinite. `windows` has one row per pixel of a patch and one
+    column per place: the inner loops run over places. `moments` is a buffer of two such rows.
     """
     height, width = images.shape[1] - n_rows + 1, images.shape[2] - n_columns + 1
     for image in range(images.shape[0]):

@@ -1,4 +1,4 @@
-"""Rows of a CSV table, many at once."""
+"""The kernel that reads rows of a CSV table."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from kesler.compiled.readers.lexing import (
 )
 
 QUOTE, RETURN, UNDERLINE, SMALL_I, SMALL_N = 0x22, 0x0D, 0x5F, 0x69, 0x6E
-LONGEST = 1 << 17  # of a row; in longer ones there may be cells that Python's csv refuses
+LONGEST = 1 << 17  # of a row; longer rows may have cells that Python's csv module rejects
 
 
 @inlined
 def _row(
     text, i, is_utf8, delimiter, requires_label, is_dense, takes_text, columns, at, draft, words
 ):
-    """Read the row that begins at i; return where it ends, and FULL or why it was not read."""
+    """Read the row at i; return the start of the next line, and FULL or why it was not read."""
     begin, entry = i, at[ENTRY]
     start = end = i
     first, last, n_words = entry, len(columns) - 1, at[CLOCK]
@@ -84,9 +84,9 @@ def _row(
 
 @inlined
 def _value(text, i, delimiter):
-    """Read the number in the cell at i; return where the cell ends, it, and whether there is one.
+    """Read the number in the cell at i; return the cell's end, the number, and whether it exists.
 
-    The cell ends at -1 if it is not plain.
+    The end is -1 if the cell is not plain.
     """
     is_quoted = byte(text, i) == QUOTE
     if is_quoted:
@@ -105,9 +105,9 @@ def _value(text, i, delimiter):
 
 @inlined
 def _label(text, i, is_utf8, delimiter):
-    """Return where the cell at i ends, and where its text begins and ends, without spaces.
+    """Return the end of the cell at i, and the start and end of its text without spaces.
 
-    The cell ends at -1 if it is not plain.
+    The end of the cell is -1 if it is not plain.
     """
     is_quoted = byte(text, i) == QUOTE
     if is_quoted:
@@ -130,7 +130,7 @@ def _label(text, i, is_utf8, delimiter):
 
 @inlined
 def _is_word(text, start, end):
-    """Whether a text that is not empty is beyond doubt no number, nor infinity nor NaN."""
+    """Return whether a nonempty text is certainly not a number, infinity or NaN."""
     for i in range(start, end):
         character = byte(text, i)
         small = character | 0x20
@@ -162,7 +162,7 @@ def _past_spaces(text, i):
 
 @inlined
 def _end(text, i):
-    """Return where the next line begins, if this one ends at i; -1 if it does not."""
+    """Return the start of the next line if this one ends at i, else -1."""
     if byte(text, i) == RETURN:
         i += 1
     return i + 1 if byte(text, i) == NEWLINE else -1
@@ -196,12 +196,12 @@ def scan_csv(
     draft,
     words,
 ):
-    """Read rows until there are n_rows; return why it stopped.
+    """Read rows until there are n_rows; return why reading stopped.
 
-    `text` ends with a line. `columns` holds the number of the feature in each column, -1 for that
-    of the labels; where the table is dense, the number is also its place in the row. Where text is
-    taken, `words` notes each: its entry, its column, where it begins and ends. It has room for as
-    many as the draft has entries, and at[CLOCK] counts them.
+    `text` ends with a complete line. `columns` has the number of the feature in each column, -1 for
+    the labels; if the table is dense, the number is also the feature's position in the row. If
+    `takes_text`, each row of `words` gets the entry, column, start and end of a text value;
+    at[CLOCK] counts them. It should have as many rows as the draft has entries.
     """
     while at[ROW] < n_rows:
         i = at[POSITION]

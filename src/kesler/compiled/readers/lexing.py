@@ -1,10 +1,11 @@
-"""Lexing: what the kernels that read lines of text have in common.
+"""Lexing functions that are shared by the kernels that read lines of text.
 
-They read plain lines only: ones whose meaning is beyond doubt. Any other line they refuse, and the
-readers in Python, which say what a format means, read it or say what is wrong with it.
+The kernels read plain lines only, whose meaning is unambiguous. They reject any other line, which
+the readers in Python, the reference for each format, then read or report as an error.
 
-To look at a byte after the other costs a jump a byte, and one taken amiss at the end of most
-tokens. What is read may reach `BEYOND` bytes past the end of a text: there must be as many.
+Scanning byte by byte costs one branch per byte, and a misprediction at the end of most tokens, so
+several bytes are read at once. Reads may reach `BEYOND` bytes beyond the end of a text, which must
+be padded accordingly.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -29,19 +30,19 @@ from kesler.compiled.jit.decorators import (
     kernel,
 )
 
-# Why a kernel stopped: there are as many rows as were asked for, the text has ended, a line is not
-# plain, there is no room for more entries, or for more names.
+# Why a kernel stopped: the requested number of rows is read, the text has ended, a line is not
+# plain, or there is no space for more entries, or for more names.
 FULL, ENDED, REFUSED, CROWDED, NAMELESS = range(5)
 
-# Where a kernel is: in the text, in lines passed, in rows and entries read; and a clock that tells
-# what was met in this row from what was met before.
+# The state of a kernel: the position in the text, the numbers of lines, rows and entries read, and
+# a clock that distinguishes features of the current row from those of earlier rows.
 POSITION, LINE, ROW, ENTRY, CLOCK = range(5)
 
-# What labels must be.
+# The required kind of labels.
 ANYTHING, A_NUMBER, TEXT = 0, 1, 2
 
-# Rows as they are read: where each one's entries begin, these, where each label stands in the
-# text (nowhere if it begins where it ends), and the importance of each.
+# Rows that are read: where the entries of each row begin, the entries, the start and end of each
+# label in the text (equal if there is none), and the importance of each row.
 Draft = namedtuple("Draft", ("indptr", "indices", "values", "labels", "weights"))
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
@@ -50,35 +51,35 @@ DRAFT = types.NamedTuple((INTS, INDICES, FLOATS, INT_TABLE, DOUBLES), Draft)
 NEWLINE, SPACE, HASH, PLUS, MINUS, DOT = 0x0A, 0x20, 0x23, 0x2B, 0x2D, 0x2E
 ZERO, NINE, COLON, SMALL_E, BAR = 0x30, 0x39, 0x3A, 0x65, 0x7C
 
-LARGEST = 3.4e38  # a little less than float32 can hold
+LARGEST = 3.4e38  # slightly below the maximum of float32
 MOST_EXPONENT = 60
 POWERS = np.array([float(f"1e{i}") for i in range(MOST_EXPONENT + 1)])
 EXACT_EXPONENT, EXACT_MANTISSA = 22, 1 << 53
-MOST_DIGITS = 18  # of a number that int64 holds
-DOUBT = 2.0**-50  # relative, more than three roundings to float64 add up to
+MOST_DIGITS = 18  # of a number that fits into int64
+DOUBT = 2.0**-50  # a relative error larger than that of three roundings to float64
 
 
 @always_inlined
 def byte(text, i):
-    """Return the byte at a position, which is not negative."""
+    """Return the byte at a nonnegative position."""
     return np.int64(text[np.uintp(i)])
 
 
 @always_inlined
 def is_blank(character):
-    """Whether a byte is white space but not the end of a line."""
+    """Return whether a byte is white space other than the end of a line."""
     return character == SPACE or (0x09 <= character <= 0x0D and character != NEWLINE)
 
 
 @always_inlined
 def is_digit(character):
-    """Whether a byte is a digit."""
+    """Return whether a byte is a digit."""
     return ZERO <= character <= NINE
 
 
 @always_inlined
 def past_blanks(text, i):
-    """Return where white space that begins at i ends."""
+    """Return the end of the white space that begins at i."""
     while is_blank(byte(text, i)):
         i += 1
     return i
@@ -86,9 +87,9 @@ def past_blanks(text, i):
 
 @inlined
 def is_odd(text, i, is_utf8):
-    """Whether a byte that is not ASCII, or a control character, may be or end more than a token.
+    """Return whether a control character or non-ASCII byte may be more than a part of a token.
 
-    Text that is not UTF-8 is odd, and so is white space that only Unicode has.
+    Text that is not UTF-8 is odd, and so is non-ASCII white space.
     """
     first = byte(text, i)
     if first < 0x80:
@@ -108,7 +109,7 @@ def is_odd(text, i, is_utf8):
 
 @inlined
 def past_token(text, i, stop, is_utf8):
-    """Return where the token at i ends, at white space or a byte `stop`; -1 if it is odd."""
+    """Return the end of the token at i, at white space or a byte `stop`; -1 if it is odd."""
     while True:
         character = byte(text, i)
         if character <= SPACE or character >= 0x80:
@@ -123,7 +124,7 @@ def past_token(text, i, stop, is_utf8):
 
 @inlined
 def past_line(text, i):
-    """Return where the next line begins."""
+    """Return the start of the next line."""
     while byte(text, i) != NEWLINE:
         i += 1
     return i + 1
@@ -131,7 +132,7 @@ def past_line(text, i):
 
 @always_inlined
 def digits_at(text, i, number, most):
-    """Read digits that go on with a number, so many at most; return where they end, and it."""
+    """Append up to `most` digits at i to a number; return the digits' end, and the number."""
     end = i + most
     while i < end and is_digit(byte(text, i)):
         number = 10 * number + byte(text, i) - ZERO
@@ -141,10 +142,10 @@ def digits_at(text, i, number, most):
 
 @inlined
 def number_at(text, i):
-    """Read the number at i; return where it ends, its value, and whether that is certain.
+    """Read the number at i; return its end, its value, and whether it is correctly rounded.
 
-    It ends at -1 if it is no number in plain decimals or has too many digits. If it is not certain,
-    the value is right but for a share of `DOUBT`.
+    The end is -1 if it is not a plain decimal number or has too many digits. If the value may not
+    be correctly rounded, its relative error is at most `DOUBT`.
     """
     is_negative = byte(text, i) == MINUS
     if is_negative or byte(text, i) == PLUS:
@@ -182,7 +183,7 @@ def _exponent_at(text, i):
 
 @inlined
 def is_settled(value, is_certain):
-    """Whether it is beyond doubt which number of type float32 a value becomes."""
+    """Return whether the rounding of a value to float32 is unambiguous."""
     if not abs(value) <= LARGEST:
         return False
     doubt = DOUBT * value
@@ -191,7 +192,7 @@ def is_settled(value, is_certain):
 
 @inlined
 def is_kind(text, start, end, kind):
-    """Whether the label that stands there is of a kind; False if that is in doubt."""
+    """Return whether the label in a span is of the required kind; False if that is ambiguous."""
     if kind == ANYTHING:
         return True
     if start == end:
@@ -206,21 +207,21 @@ def is_kind(text, start, end, kind):
     return False
 
 
-WORD = 8  # bytes of a number
-WINDOW = 64  # bytes of which stops are told together
+WORD = 8  # bytes of a 64-bit number
+WINDOW = 64  # bytes in which stops are found at once
 BEYOND = WINDOW
 _WINDOW, _BITS = ir.VectorType(ir.IntType(8), WINDOW), ir.IntType(WINDOW)
 
 
 def word_from(text, i):
-    """Return the eight bytes from i on as a number, the first of them the lowest."""
+    """Return the eight bytes from i on as a little-endian number."""
     return int.from_bytes(text[i : i + WORD].tobytes(), "little", signed=True)
 
 
 def stops_from(text, i):
-    """Return which of the bytes from i on are no plain part of a token, a bit each.
+    """Return a bit mask of the stops among the bytes from i on.
 
-    Those are the blank and all below it, colons, bars, and what is not ASCII.
+    Stops are the space and all bytes below it, colons, bars, and non-ASCII bytes.
     """
     window = text[i : i + WINDOW].tolist()
     is_stop = (b <= SPACE or b in (COLON, BAR) or b >= 0x80 for b in window)
@@ -228,7 +229,7 @@ def stops_from(text, i):
 
 
 def first_stop(stops, place):
-    """Return how far it is from a place to the first stop; `WINDOW` if there is none."""
+    """Return the distance from a place to the first stop; `WINDOW` if there is none."""
     rest = int(stops) >> int(place)
     return (rest & -rest).bit_length() - 1 if rest else WINDOW
 
@@ -254,7 +255,7 @@ def _stops_from(_: Any, text: Any, i: Any) -> Any:
             line = ir.Constant(_WINDOW, [character] * WINDOW)
             return builder.icmp_signed(comparison, window, line)
 
-        # What is not ASCII is negative as a signed byte.
+        # Non-ASCII bytes are negative as signed bytes.
         marks = builder.or_(are("==", COLON), are("==", BAR))
         return builder.bitcast(builder.or_(are("<=", SPACE), marks), _BITS)
 
@@ -276,7 +277,7 @@ if not config.DISABLE_JIT:
 
 @always_inlined
 def next_stop(text, i, base, stops):
-    """Return where the first stop from i on is, and the window that it is in: base and stops."""
+    """Return the first stop from i on, and the base and stops of its window."""
     ahead = first_stop(stops, i - base) if i - base < WINDOW else WINDOW
     while ahead == WINDOW:
         base = i = max(i, base + WINDOW)
@@ -287,13 +288,13 @@ def next_stop(text, i, base, stops):
 
 @always_inlined
 def low_bytes(word, n):
-    """Return the first bytes of a number, fewer than eight."""
+    """Return the first n bytes of a number, where n is less than eight."""
     return word & ((1 << 8 * n) - 1)
 
 
 @always_inlined
 def is_same(text, i, other, j, n):
-    """Whether so many bytes are the same in two texts."""
+    """Return whether n bytes are equal in two texts."""
     while n >= WORD:
         if word_from(text, i) != word_from(other, j):
             return False
@@ -301,10 +302,10 @@ def is_same(text, i, other, j, n):
     return low_bytes(word_from(text, i), n) == low_bytes(word_from(other, j), n)
 
 
-# slots: an open-addressing table; each row, side by side in memory since it is met at random, is a
-# code and, in one number, the name's own and, above it, at which entry the name was last met.
-# letters: the names, each ended by NEWLINE, which no name holds, and room beyond. ends: where each
-# ends. size: how many names there are, and letters.
+# slots: an open-addressing table. Each row, which is contiguous since access is random, has a code,
+# and one number with the name's number in the low half and its last entry in the high half.
+# letters: the names, each ended by NEWLINE, which no name contains, followed by free space.
+# ends: the end of each name. size: the numbers of names and of letters.
 NameTable = namedtuple("NameTable", ("slots", "letters", "ends", "size"))
 
 NAME_TABLE = types.NamedTuple(
@@ -313,18 +314,18 @@ NAME_TABLE = types.NamedTuple(
 )
 
 CODE, NUMBER = range(2)
-NO_CODE = 0  # stands where there is no name
+NO_CODE = 0  # of an empty slot
 HALF = 32  # bits
-CARET = 0x5E  # stands between a namespace, which holds none, and a name
-SHORT = 7  # so many bytes fit into a code
+CARET = 0x5E  # separates a namespace, which contains none, from a name
+SHORT = 7  # maximum number of bytes that fit into a code
 LONG = 0x7F << 56
-SPREADS = (0x9E3779B1, 0x27D4EB3, 0x1B873593)  # products stay below 2^63
+SPREADS = (0x9E3779B1, 0x27D4EB3, 0x1B873593)  # their products stay below 2^63
 LOW, LOWER = (1 << 32) - 1, (1 << 28) - 1
 
 
 @inlined
 def prefix_code(text, start, end):
-    """Return the code of a namespace and the caret after it: its bytes, or their hash."""
+    """Return the code of a namespace and the caret after it: the bytes, or their hash."""
     n = end - start
     if n < SHORT:
         return low_bytes(word_from(text, start), n) | CARET << 8 * n
@@ -333,7 +334,7 @@ def prefix_code(text, start, end):
 
 @always_inlined
 def code_of(text, start, end, prefix, n_before):
-    """Return the code of a name after a prefix of so many bytes; that of a short one is its own."""
+    """Return the code of a name after a prefix of `n_before` bytes, unique for short names."""
     n = end - start
     if n_before + n <= SHORT:
         own = low_bytes(word_from(text, start), n)
@@ -351,7 +352,7 @@ def _hashed(text, i, n, code):
 
 @always_inlined
 def _mixed(code, word):
-    """Return a number below 2^56 that depends on both."""
+    """Return a hash below 2^56 of a code and a word."""
     low, high = (code ^ word) & LOW, (code >> 24 ^ word >> 32) & LOW
     mixed = low * SPREADS[1] + high * SPREADS[2]
     return (mixed ^ mixed >> 29) & ((1 << 56) - 1)
@@ -359,16 +360,16 @@ def _mixed(code, word):
 
 @always_inlined
 def home_of(names, code):
-    """Return the first slot at which a name of this code may stand."""
+    """Return the first slot for a name with this code."""
     mixed = (code & LOWER) * SPREADS[0] + (code >> 28) * SPREADS[1]
     return (mixed >> 24) & (len(names.slots) - 1)
 
 
 @always_inlined
 def slot_of(names, slot, code, text, space, name):
-    """Return the slot of a name of this code, looked for from its home on; it joins if it is new.
+    """Return the slot of a name with this code, searching from `slot`; new names are inserted.
 
-    Namespace and name are given by where they begin and end. -1 if there is no room for it.
+    Namespace and name are given by their starts and ends. Returns -1 if there is no space.
     """
     last = len(names.slots) - 1
     while names.slots[slot, CODE] != NO_CODE:
@@ -388,13 +389,13 @@ def number_in(names, slot):
 
 @always_inlined
 def entry_in(names, slot):
-    """Return the entry at which the name in a slot was last met."""
+    """Return the entry at which the name in a slot last occurred."""
     return names.slots[slot, NUMBER] >> HALF
 
 
 @always_inlined
 def meet(names, slot, entry):
-    """Note the entry at which the name in a slot is met."""
+    """Set the entry at which the name in a slot last occurred."""
     names.slots[slot, NUMBER] = names.slots[slot, NUMBER] & LOW | entry << HALF
 
 
@@ -434,10 +435,10 @@ def _joined(names, slot, code, text, space, name):
 
 @kernel(types.int64(BYTES, INTS, types.int64, INDICES, NAME_TABLE))
 def number_names(text, ends, n_done, numbers, names):
-    """Give names their numbers, but the first n_done; return how many have one.
+    """Write the numbers of names from the n_done-th on; return how many names have a number.
 
-    Each is ended by NEWLINE and holds a caret, at the first of which its namespace is taken to end;
-    after the last there is room.
+    Each name is ended by NEWLINE and contains a caret, the first of which ends its namespace; the
+    text is padded.
     """
     start = ends[n_done - 1] + 1 if n_done else 0
     for i in range(n_done, len(numbers)):

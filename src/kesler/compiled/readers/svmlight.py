@@ -1,4 +1,4 @@
-"""Lines of the svmlight format, many at once."""
+"""The kernel that reads lines of the svmlight format."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SPREAD = 0x9E3779B1
 
 @inlined
 def _row(text, i, is_utf8, kind, at, draft, seen):
-    """Read the row that begins at i; return where it ends, and FULL or why it was not read."""
+    """Read the row at i; return its end, and FULL or why it was not read."""
     start, end, i = _label(text, i, is_utf8)
     if i < 0 or not is_kind(text, start, end, kind):
         return i, REFUSED
@@ -79,7 +79,7 @@ def _row(text, i, is_utf8, kind, at, draft, seen):
 
 @inlined
 def _label(text, i, is_utf8):
-    """Return where the label begins and ends, and where the features begin; -1 if that is odd."""
+    """Return the start and end of the label, and the start of the features (-1 if it is odd)."""
     end = past_token(text, i, HASH, is_utf8)
     if end < 0:
         return i, i, -1
@@ -97,7 +97,7 @@ def _label(text, i, is_utf8):
 
 @inlined
 def _is_query(text, i):
-    """Whether ``qid:`` stands there; no comparison goes on beyond the end of a line."""
+    """Return whether there is ``qid:`` at i; comparisons do not go beyond the end of a line."""
     return (
         byte(text, i) == 0x71
         and byte(text, i + 1) == 0x69
@@ -108,7 +108,7 @@ def _is_query(text, i):
 
 @inlined
 def _index(text, i):
-    """Read the index at i; return where its value begins, -1 if it is no plain index."""
+    """Read the index at i; return the start of its value (-1 if it is not plain), and the index."""
     start = i
     i, index = digits_at(text, i, 0, MOST_INDEX_DIGITS)
     is_plain = i > start and index < MAX_FEATURES
@@ -122,7 +122,7 @@ def _ends_feature(character):
 
 @inlined
 def _is_ascii(text, i):
-    """Whether the rest of a line is."""
+    """Return whether the rest of a line is ASCII."""
     while byte(text, i) != NEWLINE:
         if byte(text, i) >= 0x80:
             return False
@@ -132,7 +132,7 @@ def _is_ascii(text, i):
 
 @inlined
 def _has_twice(indices, at, seen):
-    """Whether an index stands twice, by a table of those met in this row."""
+    """Return whether an index occurs twice, by a hash table of the indices of this row."""
     at[CLOCK] += 1
     size = 1
     while size < 2 * len(indices):
@@ -150,9 +150,10 @@ def _has_twice(indices, at, seen):
 
 @kernel(types.int64(BYTES, types.boolean, types.int64, types.int64, INTS, DRAFT, INTS))
 def scan_svmlight(text, is_utf8, n_rows, kind, at, draft, seen):
-    """Read rows until there are n_rows; return why it stopped.
+    """Read rows until there are n_rows; return why reading stopped.
 
-    `text` ends with a line. `seen` is room for twice as many numbers as the draft has entries.
+    `text` ends with a complete line. `seen` is a hash table with space for twice as many numbers as
+    the draft has entries.
     """
     while at[ROW] < n_rows:
         if at[POSITION] == len(text):

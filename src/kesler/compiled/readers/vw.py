@@ -1,4 +1,4 @@
-"""Lines of Vowpal Wabbit's text format, many at once."""
+"""The kernel that reads lines of Vowpal Wabbit's text format."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from kesler.compiled.readers.lexing import (
 
 APOSTROPHE = 0x27
 MOST_TOKENS = 3  # before the features: label, importance and tag
-# What is noted of a feature: the code of its name, at which slot that may stand first, and where
-# its namespace and its name begin and end.
+# The columns of `tokens` for each feature: the code of its name, the first slot for this code, and
+# the starts and ends of its namespace and its name.
 CODE, HOME, NAMESPACE, NAMESPACE_END, NAME, NAME_END = range(6)
 
 
 @inlined
 def _row(text, i, is_utf8, kind, at, draft, tokens, values, names):
-    """Read the row that begins at i; return where it ends, and FULL or why it was not read."""
+    """Read the row at i; return its end, and FULL or why it was not read."""
     i, start, end, weight = _head(text, i, is_utf8)
     if i < 0 or not is_kind(text, start, end, kind):
         return i, REFUSED
@@ -79,9 +79,10 @@ def _row(text, i, is_utf8, kind, at, draft, tokens, values, names):
 
 @inlined
 def _features(text, i, is_utf8, capacity, tokens, values, names):
-    """Note the names and values of the features from i on, and ask for the slots of the names.
+    """Read the names and values of the features from i on, and prefetch the slots of the names.
 
-    Return where they end, how many there are, and whether a value is in doubt; or why not, negated.
+    Return their end, their number, and whether a value may be rounded incorrectly. If reading
+    stopped, the number is the negative reason.
     """
     space, space_end, n_before, scale, prefix = i, i, 0, 1.0, 0
     base, stops = i, stops_from(text, i)
@@ -117,9 +118,9 @@ def _features(text, i, is_utf8, capacity, tokens, values, names):
 
 @inlined
 def _numbered(text, n_tokens, first, indices, tokens, values, names):
-    """Give the features noted their numbers, those of a name together; return how many there are.
+    """Write the numbers of the features, adding up duplicates; return how many features there are.
 
-    Or why not, negated.
+    If there is no space for a name, return the negative reason.
     """
     n = 0
     for t in range(n_tokens):
@@ -145,9 +146,9 @@ def _slot(text, token, names):
 
 @inlined
 def _head(text, i, is_utf8):
-    """Return where the features begin, where the label begins and ends, and the importance.
+    """Return the start of the features, the start and end of the label, and the importance.
 
-    The features begin at -1 if what stands before them is not plain.
+    The start of the features is -1 if the text before them is not plain.
     """
     n_tokens, last = 0, i
     start = end = second = second_end = 0
@@ -182,9 +183,9 @@ def _head(text, i, is_utf8):
 
 @inlined
 def _namespace(text, i, is_utf8, base, stops):
-    """Return where features begin, the namespace ends, its scale, and the window of stops.
+    """Return the start of features, the end of the namespace, its scale, and the window of stops.
 
-    The features begin at -1 if it is not plain.
+    The start of the features is -1 if the namespace is not plain.
     """
     if _ends_feature(byte(text, i)):
         return i, i, 1.0, base, stops
@@ -197,7 +198,7 @@ def _namespace(text, i, is_utf8, base, stops):
 
 @always_inlined
 def _past_name(text, i, is_utf8, base, stops):
-    """Return where the name at i ends, -1 if it is odd, and the window of stops."""
+    """Return the end of the name at i (-1 if it is odd), and the window of stops."""
     while True:
         i, base, stops = next_stop(text, i, base, stops)
         character = byte(text, i)
@@ -210,9 +211,9 @@ def _past_name(text, i, is_utf8, base, stops):
 
 @always_inlined
 def _value(text, name, end):
-    """Return where the feature of a name ends, its value, and whether that is certain.
+    """Return the end of the feature with a name, its value, and whether it is correctly rounded.
 
-    It ends at -1 if it is not plain.
+    The end is -1 if the feature is not plain.
     """
     if end <= name:
         return -1, 1.0, False
@@ -231,7 +232,7 @@ def _ends_feature(character):
 
 @inlined
 def _can_be_held(values):
-    """Whether float32 can hold them."""
+    """Return whether all values are within the range of float32."""
     for value in values:
         if not abs(value) <= LARGEST:
             return False
@@ -252,11 +253,11 @@ def _can_be_held(values):
     )
 )
 def scan_vw(text, is_utf8, n_rows, kind, at, draft, tokens, values, names):
-    """Read rows until there are n_rows; return why it stopped.
+    """Read rows until there are n_rows; return why reading stopped.
 
-    `text` ends with a line; `tokens` and `values` are room for a row, for six numbers and one for
-    each entry of the draft. Names that are new join the table, also those of a line that is refused
-    in the end.
+    `text` ends with a complete line; `tokens` and `values` are buffers for one row, with six
+    numbers and one number per entry of the draft. New names are added to the table, even those of a
+    line that is rejected later.
     """
     while at[ROW] < n_rows:
         if at[POSITION] == len(text):

@@ -1,1 +1,1 @@
-"""Dictionaries: pools of candidate features from which ShareBoost picks."""
+"""Dictionaries of candidate features for ShareBoost."""

@@ -1,4 +1,4 @@
-"""What a dictionary of candidate features is, and the simplest: the features themselves."""
+"""The base class of dictionaries, pools of candidates, and the dictionary of plain features."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Self = TypeVar("Self", bound="Dictionary")
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]
 
-# What the columns of a block of candidates may take.
+# Maximum size of the columns of a block of candidates.
 BLOCK_BYTES = 1 << 25
-# What the largest value of a column counts in its spread, beside its variance.
+# The weight of a column's largest squared deviation in its spread, relative to its variance.
 RARE = 0.025
 
 
 class Dictionary(BaseEstimator, ABC):
-    """A pool of candidate features, numbered from 0, whose columns are made when asked for.
+    """Base class of dictionaries of candidate features, whose columns are computed when needed.
 
-    A candidate is one column or a group of columns that are chosen together. `fit` learns what
-    candidates there are (thresholds, centres, patches); `columns` gives some of them on any rows.
-    That is all that a dictionary of one's own must have; `pool` may be given anew where the
-    scores of all candidates can be had without their columns.
+    Candidates are numbered from 0. A candidate is one column, or a group of columns that are chosen
+    together. `fit` determines the candidates (thresholds, centres, patches); `columns` computes
+    some of them on any rows. A subclass must define these two methods; it may override `pool` if it
+    can score all candidates without computing their columns.
 
     Attributes
     ----------
     n_candidates_ : int
-        How many candidates there are, once fitted.
+        The number of candidates after fitting.
     indicators : bool
-        Whether every column is 0 or 1: their spreads then follow from scores, without columns.
+        Whether all columns are 0 or 1: spreads are then computed from scores, without columns.
     """
 
     n_candidates_: int
@@ -47,41 +47,42 @@ class Dictionary(BaseEstimator, ABC):
 
     @abstractmethod
     def fit(self: Self, X: Any, y: Any = None) -> Self:
-        """Learn the candidates from validated rows: a float array or a CSR array."""
+        """Determine the candidates from validated rows, a float array or a CSR array."""
 
     @abstractmethod
     def columns(self, X: Any, candidates: Ints) -> Floats:
-        """Return the columns of some candidates on validated rows, those of each side by side."""
+        """Return the columns of some candidates on validated rows, in the candidates' order."""
 
     def widths(self, candidates: Ints) -> Ints:
-        """Return how many columns each of some candidates has: 1, unless told otherwise."""
+        """Return the number of columns of some candidates, by default 1 each."""
         return np.ones(len(candidates), dtype=np.int64)
 
     def pool(self, X: Any) -> Pool:
-        """Return the training rows as seen through the dictionary."""
+        """Return the pool of training rows with the candidates of this dictionary."""
         return Pool(self, X)
 
     def step(self, candidate: int) -> Step:
-        """Return how to compute a candidate, for its name, its cost and exports.
+        """Return the computation of a candidate, for its name, its cost and exports.
 
         Raises
         ------
         KeslerError
-            If the dictionary does not say.
+            If the dictionary does not define steps.
         """
         raise KeslerError(
-            f"{type(self).__name__} does not say how candidate {candidate} is computed: give the "
-            "class a method step(candidate) that returns a kesler.sharing.dictionaries.steps.Step"
+            f"{type(self).__name__} does not define how candidate {candidate} is computed: give "
+            "the class a method step(candidate) that returns a "
+            "kesler.sharing.dictionaries.steps.Step"
         )
 
 
 class Pool:
-    """Training rows seen through a dictionary: scores and columns of candidates.
+    """The candidates of a dictionary on training rows: their scores, spreads and columns.
 
     Parameters
     ----------
     dictionary : Dictionary
-        Fitted.
+        A fitted dictionary.
     X : array or CSR array of shape (n_rows, n_features)
     """
 
@@ -91,15 +92,15 @@ class Pool:
 
     @property
     def n_candidates(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return self.dictionary.n_candidates_
 
     def columns(self, candidates: Ints) -> Floats:
-        """Return the columns of some candidates, of shape (n_rows, sum of their widths)."""
+        """Return the columns of some candidates, shape (n_rows, sum of their widths)."""
         return self.dictionary.columns(self.X, candidates)
 
     def blocks(self) -> Iterator[Ints]:
-        """Yield all candidates by blocks whose columns fit in memory."""
+        """Yield all candidates in blocks whose columns fit into memory."""
         step = max(1, BLOCK_BYTES // (8 * max(1, self.X.shape[0])))
         for first in range(0, self.n_candidates, step):
             yield np.arange(first, min(first + step, self.n_candidates))
@@ -109,8 +110,8 @@ class Pool:
 
         .. math:: s_J = \sum_{j \in J} \Big\| \sum_i x_{ij} R_i \Big\|_1
 
-        for the columns J of each candidate and residuals R of shape (n_rows, n_classes). With
-        R = (rho - e_y) / m it is the L1 norm of the loss's gradient.
+        for the columns J of each candidate and residuals R of shape (n_rows, n_classes). For
+        R = (rho - e_y) / m, this is the L1 norm of the loss's gradient.
         """
         for block in self.blocks():
             columns = self.columns(block)
@@ -123,10 +124,10 @@ class Pool:
         .. math:: t_J^2 = \sum_{j \in J} \sum_i q_i \Big( (x_{ij} - \bar{x}_j)^2
             + \epsilon \max_l (x_{lj} - \bar{x}_j)^2 \Big)
 
-        for the columns J of each candidate and row weights q, with the mean so weighted, or 0
-        unless centred. 0 where nothing but rounding is left of the squares. Without the second
-        term, what is rarely other than 0 would count as much as what tells half of the rows from
-        the others; the largest may be bounded from above.
+        for the columns J of each candidate and row weights q, where the mean is weighted by q, or 0
+        unless centred. The spread is 0 if the squares are only rounding errors. Without the second
+        term, columns that are rarely nonzero would be overrated relative to columns that split the
+        rows in halves. The maximum may be replaced by an upper bound.
         """
         if self.dictionary.indicators:
             for first, sums in self.scores(row_weights[:, None]):
@@ -148,7 +149,7 @@ class Pool:
 def spread(
     sums: Floats, squares: Floats, ends: tuple[Any, Any], row_weights: Floats, *, centred: bool
 ) -> Floats:
-    """Return the spread of columns by weighted sums, sums of squares, least and largest values."""
+    """Return the spread of columns from weighted sums, sums of squares, and extreme values."""
     total = float(row_weights.sum())
     if not total > 0:
         return np.zeros_like(squares)
@@ -161,12 +162,12 @@ def spread(
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over rows that spreads follow from, and that add up.
+    """Sums over rows that determine spreads, and that can be added for distributed rows.
 
     Parameters
     ----------
     sums, squares : arrays of shape (n_candidates,)
-        Of the columns and of their squares, by what rows count.
+        Weighted sums of the columns and of their squares.
     least, most : arrays
         The smallest and the largest value of each feature.
     """
@@ -177,7 +178,7 @@ class Moments:
     most: Floats
 
     def __add__(self, other: Moments) -> Moments:
-        """Return those of the rows of both."""
+        """Return the moments over the rows of both."""
         return Moments(
             self.sums + other.sums,
             self.squares + other.squares,
@@ -187,15 +188,15 @@ class Moments:
 
 
 class SummablePool(Pool, ABC):
-    """Training rows of which others may stand elsewhere: what they say of candidates adds up."""
+    """A pool for distributed rows, whose gradients and moments can be added up."""
 
     @abstractmethod
     def gradients(self, residuals: Floats) -> Floats:
-        """Return the sums of all candidates times residuals, of shape (n_classes, n_candidates)."""
+        """Return the sums of all candidates times residuals, shape (n_classes, n_candidates)."""
 
     @abstractmethod
     def moments(self, row_weights: Floats) -> Moments:
-        """Return what spreads follow from."""
+        """Return the moments that determine spreads."""
 
 
 SelfColumns = TypeVar("SelfColumns", bound="Columns")
@@ -207,12 +208,12 @@ class Columns(Dictionary):
     Attributes
     ----------
     n_candidates_ : int
-        How many features there are.
+        The number of features.
 
     Notes
     -----
-    A round costs O(nnz k) for rows with nnz entries in all and k classes, in the rows' own
-    precision. Rows are neither copied nor made dense, so that they may be sparse, or a memory map.
+    A round costs O(nnz k) for rows with nnz entries in total and k classes, in the precision of the
+    rows. Rows are neither copied nor made dense, so they may be sparse or a memory map.
 
     Examples
     --------
@@ -233,23 +234,23 @@ class Columns(Dictionary):
         return dense(X[:, candidates])
 
     def pool(self, X: Any) -> ColumnsPool:
-        """Return the training rows, whose product with residuals gives all scores."""
+        """Return the pool of training rows, which scores all features by a matrix product."""
         return ColumnsPool(self, X)
 
     def ends(self, least: Floats, most: Floats) -> tuple[Floats, Floats]:
-        """Return what no candidate is below, or above, by the ends of the features: these."""
+        """Return lower and upper bounds of the candidates, which are those of the features."""
         return least, most
 
     def step(self, candidate: int) -> Step:
-        """Return the feature."""
+        """Return the step for a feature."""
         return Column(int(candidate))
 
 
 class ColumnsPool(SummablePool):
-    """Training rows whose candidates are their features: none of them is copied."""
+    """Training rows whose candidates are their features; rows are not copied."""
 
     def scores(self, residuals: Floats) -> Iterator[tuple[int, Floats]]:
-        """Yield the scores of all features at once, for as many classes at a time as fit."""
+        """Yield the scores of all features at once, computed in blocks of classes."""
         scores = np.zeros(self.n_candidates)
         n_classes = max(1, BLOCK_BYTES // (8 * self.n_candidates))
         for first in range(0, residuals.shape[1], n_classes):
@@ -258,10 +259,10 @@ class ColumnsPool(SummablePool):
         yield 0, scores
 
     def gradients(self, residuals: Floats) -> Floats:
-        """Return the sums of all features times residuals, of shape (n_classes, n_candidates)."""
-        # In the type of the rows: else all of them would be converted.
+        """Return the sums of all features times residuals, shape (n_classes, n_candidates)."""
+        # In the dtype of the rows, since otherwise all rows would be converted.
         some = residuals.astype(self.X.dtype, copy=False)
-        # Dense products are three times as fast this way round.
+        # Dense products are three times as fast in this order.
         is_sparse: bool = sparse.issparse(self.X)
         return np.asarray((self.X.T @ some).T if is_sparse else some.T @ self.X)
 
@@ -272,13 +273,13 @@ class ColumnsPool(SummablePool):
         yield 0, spread(found.sums, found.squares, ends, row_weights, centred=centred)
 
     def moments(self, row_weights: Floats) -> Moments:
-        """Return what spreads follow from."""
+        """Return the moments that determine spreads."""
         q = row_weights.astype(self.X.dtype, copy=False)
         ends = _line(self.X.min(axis=0)), _line(self.X.max(axis=0))
         return Moments(self.X.T @ q, self._weighted_squares(q), *ends)
 
     def _weighted_squares(self, q: Floats) -> Floats:
-        """Return sum_i q_i x_ij^2, a block of rows at a time where they are dense."""
+        """Return sum_i q_i x_ij^2, in blocks of rows if they are dense."""
         X = self.X
         if not isinstance(X, np.ndarray):
             return np.asarray(X.multiply(X).T @ q)
@@ -288,17 +289,17 @@ class ColumnsPool(SummablePool):
 
 
 def _line(values: Any) -> Floats:
-    """Return a row as an array of one dimension."""
+    """Return a row as a one-dimensional array."""
     return dense(values).ravel()
 
 
 def dense(X: Any) -> Floats:
-    """Return rows as an array, whether they are one or sparse."""
+    """Return dense or sparse rows as a dense array."""
     return np.asarray(X if isinstance(X, np.ndarray) else X.toarray())
 
 
 def check_count(name: str, value: Any, most: int | None = None) -> None:
-    """Refuse what is not a whole number from 1, to `most` where there is a limit."""
+    """Raise unless a value is a whole number from 1 to `most`, or without limit if None."""
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise KeslerError(f"{name} is {value!r}: give a whole number of 1 or more")
     if most is not None and int(value) > most:
@@ -306,9 +307,9 @@ def check_count(name: str, value: Any, most: int | None = None) -> None:
 
 
 def check_dense(X: Any, candidates: str) -> None:
-    """Refuse sparse rows, of which these candidates would be dense."""
+    """Raise if rows are sparse, for candidates that would be dense."""
     if sparse.issparse(X):
         raise KeslerError(
-            f"{candidates} are not made of sparse rows: give a dense array, "
-            "X.toarray() where memory allows, or fewer features"
+            f"{candidates} do not support sparse rows: give a dense array, "
+            "such as X.toarray() if memory allows, or fewer features"
         )

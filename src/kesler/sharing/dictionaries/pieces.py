@@ -1,4 +1,4 @@
-"""Pieces: linear functions within a ball, of which piecewise linear ones are made."""
+"""Pieces: linear functions on balls, which compose piecewise linear functions."""
 
 from __future__ import annotations
 
@@ -26,43 +26,44 @@ from kesler.sharing.dictionaries.stumps import Thresholds
 Self = TypeVar("Self", bound="Pieces")
 
 MOST_RADII = 255
-# What the sums of a few centres take: they stay in the cache while rows go by.
+# Size of the sums of a block of centres, which stay in the cache during a pass over the rows.
 SUM_BYTES = 1 << 19
 
 
 class Pieces(Dictionary):
-    r"""Groups of d + 1 columns: a ball's indicator, and the offsets from its centre within it.
+    r"""Groups of d + 1 columns: the indicator of a ball, and offsets from its centre inside it.
 
     .. math:: x_{v, r} = 1[\|x - v\| < r] \, (1, x_1 - v_1, \dots, x_d - v_d)
 
     Parameters
     ----------
     centres : int >= 1, or array of shape (n_centres, n_features), default 100
-        Where balls stand: so many means by k-means, or the points themselves. More leave more to
-        choose from; a round takes as much longer.
+        The number of centres, found by k-means, or the centres themselves. More centres give more
+        candidates; the time of a round is linear in their number.
     n_radii : int from 1 to 255, default 10
-        The most radii of a centre, at quantiles of the rows' distances from it, the shortest
-        beyond some row and the longest short of another. More take little more time.
+        Maximum number of radii per centre, at quantiles of the rows' distances from it; each ball
+        contains some rows, but not all. Larger values take little more time.
     random_state : int, RandomState or None, default None
-        Of k-means.
+        Controls k-means.
 
     Attributes
     ----------
     centres_ : float64 array of shape (n_centres, n_features)
     radii_ : Thresholds
-        Those of each centre; a candidate's number is its place among them.
+        The radii of each centre; a candidate's number is its index among them.
     n_candidates_ : int
 
     Raises
     ------
     KeslerError
-        If rows are sparse, or all equally far from every centre; if there are more centres to find
-        than rows; if given centres are of other width than the rows, or not finite.
+        If rows are sparse, all rows are equally far from every centre, there are more centres than
+        rows, or given centres have another width than the rows or are not finite.
 
     Notes
     -----
-    Distances are sorted once, O(m log m) a centre for m rows. A round costs O(m d k) a centre,
-    whatever its number of radii, in the rows' own precision. Each row takes a byte a centre.
+    Distances are sorted once, at O(m log m) per centre for m rows. A round costs O(m d k) per
+    centre, whatever its number of radii, in the precision of the rows. Memory is one byte per row
+    and centre.
 
     References
     ----------
@@ -97,8 +98,8 @@ class Pieces(Dictionary):
         self.n_candidates_ = len(self.radii_)
         if self.n_candidates_ == 0:
             raise KeslerError(
-                "all rows are equally far from every centre, so that there is no radius to "
-                "choose: give rows that differ, or other centres"
+                "all rows are equally far from every centre, so there is no radius: give rows "
+                "that differ, or other centres"
             )
         return self
 
@@ -108,8 +109,8 @@ class Pieces(Dictionary):
         check_count("centres", self.centres)
         if self.centres > X.shape[0]:
             raise KeslerError(
-                f"{self.centres} centres cannot be found among {X.shape[0]} rows: ask for as "
-                "many as there are rows or fewer"
+                f"centres={self.centres} is more than the number of rows, {X.shape[0]}: give a "
+                "smaller number"
             )
         means = MiniBatchKMeans(self.centres, n_init=1, random_state=self.random_state).fit(X)
         return np.asarray(means.cluster_centers_, dtype=np.float64)
@@ -118,7 +119,7 @@ class Pieces(Dictionary):
         centres = np.asarray(self.centres, dtype=np.float64)
         if centres.ndim != 2 or centres.shape[1] != X.shape[1] or len(centres) == 0:
             raise KeslerError(
-                f"centres of shape {centres.shape} were given for rows of {X.shape[1]} features: "
+                f"centres have the shape {centres.shape}, but rows have {X.shape[1]} features: "
                 f"give an array of shape (n_centres, {X.shape[1]})"
             )
         if not np.isfinite(centres).all():
@@ -127,7 +128,7 @@ class Pieces(Dictionary):
         return centres
 
     def columns(self, X: Any, candidates: Ints) -> Floats:
-        """Return, for each piece, its indicator and the offsets within it."""
+        """Return the indicator and the offsets of each piece."""
         centres = self.radii_.lines(candidates)
         columns = np.zeros((X.shape[0], len(candidates), X.shape[1] + 1), dtype=X.dtype)
         away = distances(X, self.centres_[centres])
@@ -139,27 +140,27 @@ class Pieces(Dictionary):
         return columns.reshape(X.shape[0], -1)
 
     def widths(self, candidates: Ints) -> Ints:
-        """Return d + 1 for each."""
+        """Return d + 1 for each candidate."""
         return np.full(len(candidates), self.centres_.shape[1] + 1, dtype=np.int64)
 
     def pool(self, X: Any) -> PiecesPool:
-        """Return the training rows as rings between radii."""
+        """Return the pool of training rows, sorted into rings between radii."""
         return PiecesPool(self, X)
 
     def step(self, candidate: int) -> Step:
-        """Return the centre and the radius."""
+        """Return the step for a centre and radius."""
         centre = self.radii_.lines(np.array([candidate]))[0]
         return Piece(self.centres_[centre], float(self.radii_.values[candidate]))
 
 
 class PiecesPool(Pool):
-    """Training rows that have been sorted into the rings between each centre's radii."""
+    """Training rows sorted into the rings between the radii of each centre."""
 
     dictionary: Pieces
 
     @cached_property
     def rings(self) -> npt.NDArray[np.uint8]:
-        """How many radii of each centre do not reach each row, (n_centres, n_rows)."""
+        """The number of radii of each centre that do not reach each row, (n_centres, n_rows)."""
         centres, radii = self.dictionary.centres_, self.dictionary.radii_
         rings = np.empty((len(centres), self.X.shape[0]), dtype=np.uint8)
         for number, away in enumerate(distances(self.X, centres)):
@@ -167,7 +168,7 @@ class PiecesPool(Pool):
         return rings
 
     def blocks(self) -> Iterator[Ints]:
-        """Yield all candidates by blocks whose columns fit in memory."""
+        """Yield all candidates in blocks whose columns fit into memory."""
         width = self.X.shape[1] + 1
         step = max(1, BLOCK_BYTES // (8 * width * self.X.shape[0]))
         for first in range(0, self.n_candidates, step):
@@ -191,7 +192,7 @@ class PiecesPool(Pool):
             away = away[..., 0]
             squares -= away * (2 * offsets - away * within)
             offsets -= away * within
-            # An offset alone may be as long as the radius; all of them together are not longer.
+            # One offset may be as long as the radius, but the vector of all offsets is no longer.
             share = self._radii(some)[..., None] / np.sqrt(d)
             each = [
                 spread(total.astype(self.X.dtype), square, ends, row_weights, centred=centred)
@@ -205,7 +206,7 @@ class PiecesPool(Pool):
 
     @cached_property
     def _origin(self) -> Floats:
-        """Where offsets are counted from while they are summed: far from it, digits are lost."""
+        """The reference point of offsets in sums, close to the rows to avoid cancellation."""
         return np.asarray(self.X.mean(axis=0, dtype=np.float64), dtype=self.X.dtype)
 
     @cached_property
@@ -217,9 +218,9 @@ class PiecesPool(Pool):
         return np.hstack([self._offsets, np.square(self._offsets)])
 
     def _some_centres(self, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-        """Yield as many centres as a cache holds the sums of, and how far they are from the origin.
+        """Yield blocks of centres whose sums fit into the cache, and their offsets from the origin.
 
-        The latter are of shape (centres, 1, features, 1).
+        The offsets have the shape (centres, 1, features, 1).
         """
         n_sums = (self.dictionary.n_radii + 1) * (self.X.shape[1] + 1) * n_classes
         step = max(1, SUM_BYTES // (self.X.itemsize * n_sums))
@@ -230,7 +231,7 @@ class PiecesPool(Pool):
     def _sums(self, some: slice, columns: Floats, coefficients: Floats) -> Floats:
         """Return sums of coefficients times (1, columns) over the balls of some centres.
 
-        They are of shape (centres, radii, 1 + columns, columns of coefficients).
+        The shape is (centres, radii, 1 + columns, columns of coefficients).
         """
         from kesler.compiled.batch.pieces import add_outer_products
 
@@ -242,24 +243,24 @@ class PiecesPool(Pool):
         return balls.reshape(len(rings), n_rings - 1, width, n_classes)
 
     def _radii(self, some: slice) -> Floats:
-        """Return the radii of some centres, 0 where there are no more, (centres, radii)."""
+        """Return the radii of some centres, shape (centres, radii), padded with 0."""
         radii = self.dictionary.radii_
         counts = radii.counts[some]
         table = np.zeros((len(counts), self.dictionary.n_radii), dtype=self.X.dtype)
-        stored = np.arange(table.shape[1]) < counts[:, None]
+        is_radius = np.arange(table.shape[1]) < counts[:, None]
         first = int(radii.firsts[some.start])
-        table[stored] = radii.values[first : first + int(counts.sum())]
+        table[is_radius] = radii.values[first : first + int(counts.sum())]
         return table
 
     def _of_radii(self, some: slice, values: Floats) -> tuple[int, Floats]:
-        """Return the first candidate's number, and the values of the radii that there are."""
+        """Return the number of the first candidate, and the values of actual radii."""
         radii = self.dictionary.radii_
-        stored = np.arange(values.shape[1]) < radii.counts[some, None]
-        return int(radii.firsts[some.start]), values[stored]
+        is_radius = np.arange(values.shape[1]) < radii.counts[some, None]
+        return int(radii.firsts[some.start]), values[is_radius]
 
 
 def distances(X: Floats, centres: npt.NDArray[np.float64]) -> Iterator[Floats]:
-    """Yield the distances of all rows from each centre, the same however many are asked for."""
+    """Yield the distances of all rows from each centre, independent of the number of centres."""
     from scipy.spatial.distance import cdist
 
     n_rows = X.shape[0]
@@ -267,7 +268,7 @@ def distances(X: Floats, centres: npt.NDArray[np.float64]) -> Iterator[Floats]:
     for first in range(0, len(centres), n_centres):
         some = centres[first : first + n_centres]
         away = np.empty((len(some), n_rows))
-        # Rows become float64 a block at a time.
+        # Rows are converted to float64 in blocks.
         for start in range(0, n_rows, n_at_once):
             away[:, start : start + n_at_once] = cdist(some, X[start : start + n_at_once])
         yield from away

@@ -1,4 +1,4 @@
-"""Products: pairs of features multiplied, made on the fly."""
+"""Products: products of pairs of features, computed when needed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kesler.sharing.dictionaries.steps import Product, Step
 
 Self = TypeVar("Self", bound="Products")
 
-# Rows whose products with residuals are made at a time, and how many products a row has if it can:
-# they stay in the cache, and are enough for BLAS to be fast.
+# Block sizes of products with residuals, in rows and in columns: they fit into the cache and are
+# large enough for BLAS to be fast.
 N_ROWS, N_PRODUCTS = 512, 512
 
 
@@ -35,15 +35,15 @@ class Products(Dictionary):
     Parameters
     ----------
     squares : bool, default False
-        Whether a = b is a pair too.
+        Whether to include pairs with a = b.
 
     Attributes
     ----------
     n_features_ : int
-        How many features there are, d.
+        The number of features, d.
     n_candidates_ : int
-        d (d - 1) / 2, or d (d + 1) / 2 with squares. They are numbered in the order (0, 1),
-        (0, 2), ..., (1, 2), ...; no list of them is kept.
+        d (d - 1) / 2, or d (d + 1) / 2 with squares. Candidates have the order (0, 1), (0, 2), ...,
+        (1, 2), ...; no list of them is stored.
 
     Raises
     ------
@@ -52,8 +52,8 @@ class Products(Dictionary):
 
     Notes
     -----
-    A round costs O(m d^2 k / 2) for m rows and k classes, in products of matrices in the rows' own
-    precision; it takes O(d k) memory beyond that of the rows.
+    A round costs O(m d^2 k / 2) for m rows and k classes, in matrix products in the precision of
+    the rows; it takes O(d k) memory beyond that of the rows.
 
     References
     ----------
@@ -84,7 +84,7 @@ class Products(Dictionary):
         return self
 
     def first_of(self, a: Any) -> Any:
-        """Return how many pairs have a first feature before a: the number of the first with a."""
+        """Return the number of the first pair (a, b), that is, of pairs with first feature < a."""
         return a * (self.n_features_ - 1 + self.squares) - a * (a - 1) // 2
 
     def pairs(self, candidates: Ints) -> tuple[Ints, Ints]:
@@ -94,7 +94,7 @@ class Products(Dictionary):
         return a, candidates - firsts[a] + a + (not self.squares)
 
     def number(self, a: int, b: int) -> int:
-        """Return the number of the pair of two features, a before b."""
+        """Return the candidate number of the pair (a, b), where a is before b."""
         return int(self.first_of(a)) + b - a - (not self.squares)
 
     def columns(self, X: Any, candidates: Ints) -> Floats:
@@ -103,18 +103,18 @@ class Products(Dictionary):
         return np.asarray(X[:, a] * X[:, b])
 
     def pool(self, X: Any) -> ProductsPool:
-        """Return the training rows, whose products with residuals meet all their features."""
+        """Return the pool of training rows, which scores all pairs by matrix products."""
         return ProductsPool(self, X)
 
     def ends(self, least: Floats, most: Floats) -> tuple[Floats, Floats]:
-        """Return what no product is below, or above, by the ends of the features."""
+        """Return lower and upper bounds of the products, given those of the features."""
         a, b = self.pairs(np.arange(self.n_candidates_))
         ends = np.array([least, most])
         found = _corners(ends[:, a], ends[:, b])
         return found.min(axis=(0, 1)), found.max(axis=(0, 1))
 
     def step(self, candidate: int) -> Step:
-        """Return the pair."""
+        """Return the step for a pair."""
         a, b = self.pairs(np.array([candidate], dtype=np.int64))
         return Product(int(a[0]), int(b[0]))
 
@@ -150,7 +150,7 @@ class ProductsPool(SummablePool):
         return np.concatenate(found, axis=1)
 
     def moments(self, row_weights: Floats) -> Moments:
-        """Return what spreads follow from."""
+        """Return the moments that determine spreads."""
         sums, squares = (
             np.concatenate(
                 [
@@ -163,7 +163,7 @@ class ProductsPool(SummablePool):
         return Moments(sums, squares, self.X.min(axis=0), self.X.max(axis=0))
 
     def _ends(self, some: slice) -> tuple[Floats, Floats]:
-        """Return what no product of these features and those from there is below, or above."""
+        """Return lower and upper bounds of products of some features with all from there on."""
         ends = np.array([self.X.min(axis=0), self.X.max(axis=0)])
         corners = _corners(ends[:, some, None], ends[:, None, some.start :])
         return corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
@@ -174,9 +174,9 @@ class ProductsPool(SummablePool):
         return (slice(first, min(first + step, d)) for first in range(0, d, step))
 
     def _sums(self, some: slice, coefficients: Floats, of: Any = np.asarray) -> Floats:
-        """Return sums over rows, times coefficients, for pairs of some features and all from there.
+        """Return sums over rows of coefficients times products of some features and later ones.
 
-        They are of shape (features, columns of coefficients, features from the first of them).
+        The shape is (features, columns of coefficients, features from the first of them on).
         """
         coefficients = coefficients.astype(self.X.dtype, copy=False)
         n_rows, n_classes = coefficients.shape
@@ -190,11 +190,11 @@ class ProductsPool(SummablePool):
         return sums.reshape(width, n_classes, -1)
 
     def _of_pairs(self, some: slice, values: Floats) -> tuple[int, Floats]:
-        """Return the first pair's number, and the values of those whose second feature is later."""
-        stored = np.triu(np.ones(values.shape, dtype=bool), 1 - self.dictionary.squares)
-        return int(self.dictionary.first_of(some.start)), values[stored]
+        """Return the number of the first pair, and the values of actual pairs in order."""
+        is_pair = np.triu(np.ones(values.shape, dtype=bool), 1 - self.dictionary.squares)
+        return int(self.dictionary.first_of(some.start)), values[is_pair]
 
 
 def _corners(ends: Floats, others: Floats) -> Floats:
-    """Return the four products of the least and the largest values of features."""
+    """Return the four products of the smallest and largest values of features."""
     return ends[:, None] * others[None]

@@ -1,4 +1,4 @@
-"""The registry of dictionaries: one file a dictionary, one row here for each name."""
+"""The registry of dictionaries, which are defined in one file each."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ DICTIONARIES: dict[str, type[Dictionary]] = {
     "pieces": Pieces,
     "templates": Templates,
 }
-"""The dictionaries by the names that `ShareBoostClassifier` and the command line take."""
+"""The dictionaries by the names that `ShareBoostClassifier` and the command line accept."""
 
 
 def resolve_dictionary(given: Any) -> Dictionary:
-    """Return a new unfitted dictionary for a name, or like a given one.
+    """Return a new unfitted dictionary from a name, or a clone of a given one.
 
     Raises
     ------
     KeslerError
-        If it is neither.
+        If the argument is neither a dictionary nor a known name.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def resolve_dictionary(given: Any) -> Dictionary:
         return clone(given)
     if not isinstance(given, str) or given not in DICTIONARIES:
         raise KeslerError(
-            f"dictionary={given!r} is not known: use {', '.join(map(repr, DICTIONARIES))}, or an "
-            "object of a class derived from kesler.dictionaries.Dictionary"
+            f"dictionary={given!r} is unknown: use {', '.join(map(repr, DICTIONARIES))}, or an "
+            "instance of a class derived from kesler.dictionaries.Dictionary"
         )
     return DICTIONARIES[given]()

@@ -1,4 +1,4 @@
-"""How single candidates are computed from an instance: what exports, names and costs go by."""
+"""Steps, which compute single candidates from an instance, for exports, names and costs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Floats = npt.NDArray[np.float64]
 
 
 class Step(ABC):
-    """How one candidate's columns follow from an instance.
+    """The computation of one candidate's columns from an instance.
 
     Attributes
     ----------
     width : int
-        How many columns it has.
+        The number of columns.
     """
 
     width: int = 1
@@ -26,22 +26,22 @@ class Step(ABC):
     @property
     @abstractmethod
     def cost(self) -> int:
-        """Multiply-accumulates per instance, its weights apart."""
+        """Multiply-accumulates per instance, without those for weights."""
 
     @abstractmethod
     def name(self, features: Sequence[str]) -> str:
-        """Return what to call it, by the names of the features."""
+        """Return the name of the candidate, given the names of the features."""
 
 
 @dataclass(frozen=True)
 class Column(Step):
-    """Feature `index` as it is."""
+    """Feature `index` itself."""
 
     index: int
 
     @property
     def cost(self) -> int:
-        """None."""
+        """The cost, which is 0."""
         return 0
 
     def name(self, features: Sequence[str]) -> str:
@@ -58,11 +58,11 @@ class Product(Step):
 
     @property
     def cost(self) -> int:
-        """One product."""
+        """The cost: one multiplication."""
         return 1
 
     def name(self, features: Sequence[str]) -> str:
-        """Return both names."""
+        """Return the product of the features' names."""
         return f"{features[self.left]} * {features[self.right]}"
 
 
@@ -75,7 +75,7 @@ class Stump(Step):
 
     @property
     def cost(self) -> int:
-        """A comparison only."""
+        """The cost, which is 0: there is only a comparison."""
         return 0
 
     def name(self, features: Sequence[str]) -> str:
@@ -85,19 +85,19 @@ class Stump(Step):
 
 @dataclass(frozen=True, eq=False)
 class Piece(Step):
-    """[1, x - centre] where x is nearer than `radius` to `centre`, else zeros."""
+    """[1, x - centre] if x is closer than `radius` to `centre`, else zeros."""
 
     centre: Floats
     radius: float
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """One column a feature, and the constant."""
+        """Number of columns: the constant and one per feature."""
         return len(self.centre) + 1
 
     @property
     def cost(self) -> int:
-        """The distance."""
+        """The cost of the distance."""
         return len(self.centre)
 
     def name(self, features: Sequence[str]) -> str:
@@ -118,16 +118,16 @@ class Template(Step):
     Parameters
     ----------
     image_shape : (int, int)
-        Rows and columns of the image, whose pixels are the features, row by row.
+        Rows and columns of the image, whose pixels are the features in row-major order.
     patch : array of shape (rows, columns)
         w.
-    mask : array of shape (image_rows + 2 padding - rows + 1, the same of columns)
+    mask : array of shape (image_rows + 2 padding - rows + 1, the same for columns)
         g: a weight for each position of the patch's top left corner in the padded image.
     padding : int
-        How many zeros the image has around it.
+        Width of the border of zeros around the image.
     fading : float or None
-        c: responses are taken relative to the window's contrast, the less so the larger c is, in
-        the units of pixels. None takes them as they are.
+        c, in the units of pixels. Responses are normalised by the window's contrast, less strongly
+        for larger c. None is no normalisation.
     """
 
     image_shape: tuple[int, int]
@@ -138,19 +138,19 @@ class Template(Step):
 
     @property
     def cost(self) -> int:
-        """A patch on the box of places that the mask needs, weights, and contrasts if asked."""
+        """The cost of the patch on the mask's bounding box, mask weights, and contrasts if any."""
         per_place = self.patch.size * (1 if self.fading is None else 2)
         return area(box_of(self.mask != 0)) * per_place + int(np.count_nonzero(self.mask))
 
     def name(self, features: Sequence[str]) -> str:
-        """Return the patch's size and where the mask is highest."""
+        """Return the patch's size and the position of the mask's maximum."""
         row, column = np.unravel_index(self.mask.argmax(), self.mask.shape)
         rows, columns = self.patch.shape
         return f"template {rows}x{columns} near ({row}, {column})"
 
 
 def box_of(needed: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the first row and column that are needed, and those after the last.
+    """Return the bounding box of needed places: first row, end, first column, end.
 
     Examples
     --------
@@ -165,5 +165,5 @@ def box_of(needed: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def area(box: npt.NDArray[np.int64]) -> int:
-    """Return how many places a box holds."""
+    """Return the number of places in a box."""
     return int((box[1] - box[0]) * (box[3] - box[2]))

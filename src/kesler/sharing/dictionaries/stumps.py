@@ -1,4 +1,4 @@
-"""Stumps: features cut at a threshold, as boosting uses them."""
+"""Stumps: indicators of features below thresholds, as boosting uses them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from kesler.sharing.dictionaries.steps import Step, Stump
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Cuts of several lines, those of each in ascending order.
+    """Thresholds (cuts) of several sequences of numbers (lines), in ascending order for each.
 
     Parameters
     ----------
     values : float64 array of shape (n_cuts,)
     firsts : int64 array of shape (n_lines + 1,)
-        The cuts of line j are number firsts[j] to firsts[j + 1] - 1; a line may have none.
+        The cuts of line j are numbers firsts[j] to firsts[j + 1] - 1; a line may have none.
     """
 
     values: npt.NDArray[np.float64]
@@ -39,9 +39,9 @@ class Thresholds:
 
     @classmethod
     def between(cls, lines: Iterable[Floats], most: int | None) -> Thresholds:
-        """Cut each line between its distinct numbers, at up to `most` quantiles if that is given.
+        """Cut each line between its distinct numbers, or at up to `most` quantiles if given.
 
-        Each cut has numbers on both of its sides.
+        Each cut has numbers on both sides.
         """
         cuts = [_cuts(line, most) for line in lines]
         firsts = np.cumsum([0, *map(len, cuts)], dtype=np.int64)
@@ -52,12 +52,12 @@ class Thresholds:
 
     @property
     def counts(self) -> Ints:
-        """How many cuts each line has."""
+        """Number of cuts of each line."""
         return np.diff(self.firsts)
 
     @property
     def bin_type(self) -> np.dtype[Any]:
-        """The smallest type of the numbers of bins."""
+        """The smallest dtype for bin numbers."""
         return np.min_scalar_type(int(self.counts.max(initial=0)))
 
     def lines(self, cuts: Ints) -> Ints:
@@ -65,9 +65,9 @@ class Thresholds:
         return np.searchsorted(self.firsts, cuts, side="right") - 1
 
     def bins(self, line: int, numbers: Floats) -> Ints:
-        """Return how many of a line's cuts are at or below each number.
+        """Return the bin of each number: how many of a line's cuts are at or below it.
 
-        A number is below cut t of the line just if its bin is t or less.
+        A number is below cut t of the line if and only if its bin is t or less.
         """
         cuts = self.values[self.firsts[line] : self.firsts[line + 1]]
         return np.searchsorted(cuts, numbers, side="right")
@@ -86,9 +86,9 @@ def _cuts(line: Floats, most: int | None) -> npt.NDArray[np.float64]:
 def middles(
     below: npt.NDArray[np.float64], above: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return numbers above each one below, and at most as large as the one above it."""
-    # Half of each, for their sum may overflow. The middle of neighbours may be rounded to the
-    # lower one.
+    """Return midpoints, strictly above the lower and at most equal to the upper number."""
+    # Each number is halved, since their sum may overflow. The midpoint of adjacent floats may be
+    # rounded to the lower one.
     middle = below / 2 + above / 2
     return np.where(middle > below, middle, above)
 
@@ -97,23 +97,23 @@ Self = TypeVar("Self", bound="Stumps")
 
 
 class Stumps(Dictionary):
-    r"""Whether a feature is below a threshold.
+    r"""Indicators of whether a feature is below a threshold.
 
     .. math:: x_{j, \theta} = 1[v_j < \theta]
 
     Parameters
     ----------
     n_thresholds : int >= 1 or None, default None
-        The most thresholds of a feature. None: all middles between neighbours among its distinct
-        values. A number: those of them nearest to that many quantiles, for very many rows. More
-        leave more to choose from; memory and the time to fit grow with them, that of a round
+        Maximum number of thresholds per feature. None uses all midpoints between neighbouring
+        distinct values; a number, those closest to that many quantiles, for very many rows. Larger
+        values give more candidates; memory and the time of `fit` grow with them, that of a round
         hardly.
 
     Attributes
     ----------
     thresholds_ : Thresholds
-        Those of each feature; a candidate's number is its place among them. None is above or below
-        all training rows, so that no candidate is constant.
+        The thresholds of each feature; a candidate's number is its index among them. Each has
+        training rows above and below, so no candidate is constant.
     n_candidates_ : int
 
     Raises
@@ -123,10 +123,11 @@ class Stumps(Dictionary):
 
     Notes
     -----
-    Features are sorted once, O(m log m) each for m rows. A round then costs O(m k) a feature,
-    whatever its number of thresholds: residuals are summed between thresholds, then added up. Each
-    entry of the rows takes 1 byte up to 255 thresholds a feature, 2 up to 65,535, else 4; each
-    threshold takes 8. Sparse rows are read a few columns at a time, but take as much.
+    Features are sorted once, at O(m log m) each for m rows. A round then costs O(m k) per feature,
+    whatever its number of thresholds: residuals are summed between thresholds and then accumulated.
+    Each entry of the rows takes 1 byte for up to 255 thresholds per feature, 2 for up to 65,535,
+    else 4; each threshold takes 8. Sparse rows are read a few columns at a time, but take as much
+    memory.
 
     References
     ----------
@@ -158,8 +159,8 @@ class Stumps(Dictionary):
         self.n_candidates_ = len(self.thresholds_)
         if self.n_candidates_ == 0:
             raise KeslerError(
-                "no feature takes two values on these rows, so that there is no threshold to "
-                "choose: give rows that differ"
+                "no feature takes two values on these rows, so there is no threshold: give rows "
+                "that differ"
             )
         return self
 
@@ -169,23 +170,23 @@ class Stumps(Dictionary):
         return np.asarray(values < self.thresholds_.values[candidates], dtype=X.dtype)
 
     def pool(self, X: Any) -> StumpsPool:
-        """Return the training rows as bins between thresholds."""
+        """Return the pool of training rows, sorted into bins between thresholds."""
         return StumpsPool(self, X)
 
     def step(self, candidate: int) -> Step:
-        """Return the feature and the threshold."""
+        """Return the step for a feature and threshold."""
         feature = self.thresholds_.lines(np.array([candidate]))[0]
         return Stump(int(feature), float(self.thresholds_.values[candidate]))
 
 
 class StumpsPool(Pool):
-    """Training rows that have been sorted into the bins between thresholds."""
+    """Training rows sorted into bins between thresholds."""
 
     dictionary: Stumps
 
     @cached_property
     def bins(self) -> npt.NDArray[Any]:
-        """The bin of each row by each feature, of shape (n_features, n_rows)."""
+        """The bin of each row for each feature, shape (n_features, n_rows)."""
         thresholds = self.dictionary.thresholds_
         bins = np.empty(self.X.shape[::-1], dtype=thresholds.bin_type)
         for number, feature in enumerate(features(self.X)):
@@ -203,7 +204,7 @@ class StumpsPool(Pool):
 
 
 def features(X: Any) -> Iterator[Floats]:
-    """Yield the columns of rows one after the other, each in one piece and dense."""
+    """Yield the columns of rows as dense contiguous arrays."""
     X = X if isinstance(X, np.ndarray) else X.tocsc()
     step = max(1, BLOCK_BYTES // (8 * max(1, X.shape[0])))
     for first in range(0, X.shape[1], step):

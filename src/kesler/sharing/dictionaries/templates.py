@@ -1,4 +1,4 @@
-"""Templates: how strongly a small patch answers anywhere in an image, under a mask of places."""
+"""Templates: the largest response of a small patch in an image, weighted by a mask of places."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from kesler.sharing.dictionaries.steps import Step, Template
 
 Singles = npt.NDArray[np.float32]
 
-# Weights below this are none.
+# Mask weights below this are 0.
 FAINT = 0.02
-# Centres stand from this share of the sides to as far from their ends.
+# Distance of the outermost mask centres from the border, as a share of the side length.
 MARGIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Weights of places, kept where they are not faint.
+    """Weights of places, stored sparsely.
 
     Parameters
     ----------
     shape : (int, int)
-        Of the places of a patch's top left corner.
+        The numbers of rows and columns of places of a patch's top left corner.
     places : int64 array
-        Those that count, numbered row by row.
+        The places with nonzero weights, numbered in row-major order.
     weights : float32 array of the same length
     """
 
@@ -50,7 +50,7 @@ class Mask:
 
     @classmethod
     def about(cls, shape: tuple[int, int], centre: tuple[float, float], width: float) -> Mask:
-        """Return a Gaussian about a centre of so many standard deviations of places, not faint."""
+        """Return a Gaussian mask with a given centre and standard deviation, in places."""
         rows, columns = np.indices(shape)
         squares = (rows - centre[0]) ** 2 + (columns - centre[1]) ** 2
         weights = np.exp(-squares / (2 * width**2)).ravel()
@@ -59,7 +59,7 @@ class Mask:
 
     @property
     def least(self) -> float:
-        """The least that a template may answer: 0 from places left out, if there are any."""
+        """The lower bound of responses: 0 if a place has weight 0, else -inf."""
         return 0.0 if len(self.places) < self.shape[0] * self.shape[1] else -np.inf
 
     def image(self) -> npt.NDArray[np.float64]:
@@ -70,9 +70,9 @@ class Mask:
 
 
 def grid_of_masks(shape: tuple[int, int], n_side: int, width: float) -> list[Mask]:
-    """Return masks whose centres make a grid of n_side by n_side.
+    """Return masks whose centres form a grid of n_side by n_side places.
 
-    `width` is their standard deviation as a share of the longer side.
+    `width` is the standard deviation of the masks as a share of the longer side.
     """
     sides = [np.linspace(MARGIN, 1 - MARGIN, n_side) if n_side > 1 else [0.5]] * 2
     deviation = max(width * max(shape), 1e-3)
@@ -83,16 +83,16 @@ def grid_of_masks(shape: tuple[int, int], n_side: int, width: float) -> list[Mas
     ]
 
 
-# Patches drawn for the clustering, at most.
+# Maximum number of patches sampled for clustering.
 N_DRAWN = 100_000
-# Patches whose deviation is below this share of that of all pixels have no shape to speak of.
+# Patches are flat if their standard deviation is below this share of that of all pixels.
 FLAT = 0.5
-# Images that deviations of all pixels are measured on.
+# Number of images from which statistics of all images are estimated.
 N_MEASURED = 2_000
 
 
 def contrast_of(images: Singles) -> float:
-    """Return the standard deviation of the pixels of images."""
+    """Estimate the standard deviation of the pixels of images."""
     step = max(1, len(images) // N_MEASURED)
     return float(images[::step].std(dtype=np.float64))
 
@@ -100,20 +100,20 @@ def contrast_of(images: Singles) -> float:
 def cluster_patches(
     images: Singles, n_patches: int, size: int, contrast: float, random: np.random.RandomState
 ) -> Singles:
-    """Return the means of clusters of patches: mean 0, length 1, of shape (n, size, size).
+    """Return the means of clusters of patches, each with mean 0 and length 1, (n, size, size).
 
     Raises
     ------
     KeslerError
-        If there are fewer patches with any contrast than clusters.
+        If there are fewer patches that are not flat than clusters.
     """
     from sklearn.cluster import MiniBatchKMeans
 
     drawn = shaped(_draw(images, size, contrast, random))
     if len(drawn) < n_patches:
         raise KeslerError(
-            f"{n_patches} patches of {size}x{size} cannot be told apart among {len(drawn)} that "
-            "are not flat: ask for fewer, or give images with more contrast"
+            f"{n_patches} clusters of patches of {size}x{size} cannot be found among {len(drawn)} "
+            "that are not flat: choose a smaller n_patches, or give images with more contrast"
         )
     means = MiniBatchKMeans(
         n_patches, batch_size=4096, n_init=1, max_iter=15, init="random", random_state=random
@@ -122,14 +122,14 @@ def cluster_patches(
 
 
 def shaped(patches: Singles) -> Singles:
-    """Return patches, one a row, with mean 0 and length 1."""
+    """Return patches, one per row, normalised to mean 0 and length 1."""
     apart = patches - patches.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(apart, axis=1, keepdims=True)
     return np.asarray(apart / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
 def _draw(images: Any, size: int, contrast: float, random: np.random.RandomState) -> Singles:
-    """Return patches from anywhere that are not flat, one a row."""
+    """Return patches from random places that are not flat, one per row."""
     places = np.array(images.shape[1:]) - size + 1
     n = int(min(4 * N_DRAWN, 4 * len(images) * places.prod()))
     which = random.randint(len(images), size=n)
@@ -139,21 +139,21 @@ def _draw(images: Any, size: int, contrast: float, random: np.random.RandomState
     return np.asarray(patches[patches.std(axis=1) > FLAT * contrast][:N_DRAWN])
 
 
-# Numbers in the responses that are worked out at once, which a cache should hold, and patches.
+# Block sizes of responses, in numbers (which should fit into the cache) and in patches.
 ROOM = 1 << 19
 N_TOGETHER = 128
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Patches of one size and their masks; the candidates of a mask are numbered in a row.
+    """Patches of one size with their masks; the candidates of a mask have consecutive numbers.
 
     Parameters
     ----------
     patches : float32 array of shape (n_patches, rows, columns)
     masks : sequence of Mask
     fading : float
-        What the standard deviation of a window is raised by before it divides; infinite for no
+        The number added to the standard deviation of a window before division; infinite for no
         division.
     """
 
@@ -163,15 +163,15 @@ class Family:
 
     @property
     def n_candidates(self) -> int:
-        """Patches times masks."""
+        """Number of candidates: patches times masks."""
         return len(self.patches) * len(self.masks)
 
     def responses(self, images: Singles) -> Singles:
-        """Return the responses of all candidates, of shape (n_images, n_candidates)."""
+        """Return the responses of all candidates, shape (n_images, n_candidates)."""
         return self.responses_of(images, np.arange(self.n_candidates))
 
     def responses_of(self, images: Singles, candidates: Ints) -> Singles:
-        """Return the responses of some candidates, at about their own cost."""
+        """Return the responses of some candidates, computing only the patches that they need."""
         from kesler.compiled.batch.templates import cut_windows
 
         masks, patches = np.divmod(candidates, len(self.patches))
@@ -194,7 +194,7 @@ class Family:
         return found
 
     def template(self, candidate: int) -> tuple[Singles, Mask]:
-        """Return a candidate's patch and mask."""
+        """Return the patch and the mask of a candidate."""
         mask, patch = divmod(candidate, len(self.patches))
         return self.patches[patch], self.masks[mask]
 
@@ -203,59 +203,61 @@ class Family:
         from kesler.compiled.batch.templates import weigh_maxima
 
         patches = np.ascontiguousarray(self.patches[chosen].reshape(len(chosen), -1).T)
-        answers = windows.transpose(0, 2, 1) @ patches
+        responses = windows.transpose(0, 2, 1) @ patches
         maxima = np.empty((len(windows), len(masks)), np.float32)
         for number in np.unique(masks):
             mask, here = self.masks[number], np.flatnonzero(masks == number)
             wanted = within[here]
             whole = np.array_equal(np.sort(wanted), np.arange(len(chosen)))
-            taken = answers if whole else np.ascontiguousarray(answers[:, :, wanted])
+            used = responses if whole else np.ascontiguousarray(responses[:, :, wanted])
             largest = np.full((len(windows), 1, len(wanted)), mask.least, np.float32)
-            weigh_maxima(taken, mask.places, mask.weights, largest)
+            weigh_maxima(used, mask.places, mask.weights, largest)
             maxima[:, here[np.argsort(wanted)] if whole else here] = largest[:, 0]
         return maxima
 
 
 Self = TypeVar("Self", bound="Templates")
 
-# Rows of stored responses that are made or scored at once; rows that scales of codes are found on.
+# Number of rows of stored responses that are computed or scored at once.
 N_ROWS = 256
-# Codes reach this far beyond the responses that were measured.
+# The range of codes as a multiple of the measured range of responses.
 HEADROOM = 1.25
 N_CODES = 255
 
 
 class Templates(Dictionary):
-    r"""How strongly patches answer in an image, wherever under a mask they answer most.
+    r"""The largest responses of patches in an image, weighted by masks of places.
 
     .. math:: x_{w, g} = \max_p \; g_p \frac{\langle w, x_p \rangle}{s(x_p) + c}
 
     over the places p of the window x_p, whose pixels have the standard deviation s. Patches w are
-    means of clusters of the training images' own, of mean 0 and length 1; masks g are Gaussians
-    about the points of a grid.
+    the means of clusters of patches from the training images, normalised to mean 0 and length 1;
+    masks g are Gaussians centred at the points of a grid.
 
     Parameters
     ----------
     image_shape : (int, int) or None, default None
-        Rows and columns of the images that rows of X hold, row by row. None: square ones.
+        Rows and columns of the images, which rows of X contain in row-major order. None is for
+        square images.
     n_patches : int >= 1, default 500
-        How many there are of each size. Candidates are these times sizes times masks: more leave
-        more to choose from, and cost as much more.
+        Number of patches of each size. The number of candidates is this times the numbers of sizes
+        and masks; cost is proportional to it.
     patch_sizes : sequence of ints >= 1, default (5, 7)
         Sides of the square patches, in pixels.
     n_masks : int >= 1, default 4
-        Masks along each side of the grid: there are n_masks^2 for each size.
+        Number of masks along each side of the grid: there are n_masks^2 for each size.
     mask_width : float > 0, default 0.23
-        Their standard deviation, as a share of the longer side of the places. Wider masks say less
-        about where a patch answered, and mind less where the image stands.
+        Standard deviation of the masks, as a share of the longer side of the places. Wider masks
+        are less specific about the place of a response, and more robust to shifts of the image.
     fading : float >= 0 or None, default 0.15
-        c, as a share of the standard deviation of all pixels. At 0 faint strokes answer as strongly
-        as bold ones; large values count both as they are, and so does None, without the division.
+        c, as a share of the standard deviation of all pixels. At 0, faint strokes have the same
+        responses as bold ones; large values and None, which omits the division, make responses
+        proportional to contrast.
     store : "float32" or "uint8", default "float32"
-        How responses to the training images are kept while candidates are chosen. One byte takes a
-        quarter of the memory, and chosen columns are computed again.
+        The type in which responses to the training images are stored during selection. "uint8"
+        takes a quarter of the memory, and recomputes chosen columns.
     random_state : int, RandomState or None, default None
-        Of the patches and their clusters.
+        Controls the sampling and clustering of patches.
 
     Attributes
     ----------
@@ -267,13 +269,14 @@ class Templates(Dictionary):
     Raises
     ------
     KeslerError
-        If a parameter is out of its range, rows are sparse or have not as many pixels as the shape
-        says, or a patch is larger than the image.
+        If a parameter is out of its range, rows are sparse or their number of pixels does not match
+        the shape, or a patch is larger than the image.
 
     Notes
     -----
-    Responses take 4 bytes (or 1) an image and candidate, and are made once, in O(pixels of a patch)
-    an image, place and patch; a round reads them once. `columns` makes chosen ones alone.
+    Responses take 4 bytes (or 1) per image and candidate. They are computed once, at O(pixels of a
+    patch) per image, place and patch; a round reads them once. `columns` computes only the
+    requested ones.
 
     References
     ----------
@@ -320,7 +323,7 @@ class Templates(Dictionary):
         random, images = check_random_state(self.random_state), self._images(X)
         contrast = contrast_of(images)
         fading = np.inf if self.fading is None else self.fading * contrast
-        # A window without contrast answers nothing, not NaN.
+        # The response of a window without contrast is 0 instead of NaN.
         fading = max(fading, float(np.finfo(np.float32).tiny))
         sizes = [int(size) for size in self.patch_sizes]
         masks = [
@@ -349,11 +352,11 @@ class Templates(Dictionary):
         return np.hstack([family.responses(images) for family in self.families_])
 
     def pool(self, X: Any) -> Pool:
-        """Return the training images by their responses to all templates."""
+        """Return the pool of training images, which stores the responses of all templates."""
         return StoredResponses(self, X) if self.store == "float32" else CodedResponses(self, X)
 
     def step(self, candidate: int) -> Step:
-        """Return the patch and the mask."""
+        """Return the step for a patch and mask."""
         families, numbers = self._locate(np.array([candidate], dtype=np.int64))
         family = self.families_[families[0]]
         patch, mask = family.template(int(numbers[0]))
@@ -361,7 +364,7 @@ class Templates(Dictionary):
         return Template(self.image_shape_, patch.astype(np.float64), mask.image(), fading=fading)
 
     def _locate(self, candidates: Ints) -> tuple[Ints, Ints]:
-        """Return the family of each candidate, and its number there."""
+        """Return the family of each candidate, and its number in the family."""
         ends = np.cumsum([family.n_candidates for family in self.families_])
         families = np.searchsorted(ends, candidates, side="right")
         return families, candidates - np.concatenate([[0], ends])[families]
@@ -374,7 +377,7 @@ class Templates(Dictionary):
         if min(rows, columns) < 1:
             raise KeslerError(
                 f"a patch of {size}x{size} is larger than an image of {self.image_shape_[0]}x"
-                f"{self.image_shape_[1]}: name smaller patch_sizes"
+                f"{self.image_shape_[1]}: give smaller patch_sizes"
             )
         return rows, columns
 
@@ -388,13 +391,13 @@ class Templates(Dictionary):
         if not (np.isfinite(self.mask_width) and self.mask_width > 0):
             raise KeslerError(f"mask_width={self.mask_width!r} must be a number above 0")
         if self.fading is not None and not 0 <= self.fading < np.inf:
-            raise KeslerError(f"fading={self.fading!r} must be a number from 0, or None")
+            raise KeslerError(f"fading={self.fading!r} must be a number, 0 or more, or None")
         if self.store not in ("float32", "uint8"):
-            raise KeslerError(f'store={self.store!r} is not known: use "float32" or "uint8"')
+            raise KeslerError(f'store={self.store!r} is unknown: use "float32" or "uint8"')
 
 
 class StoredResponses(Pool):
-    """Training images by their responses, as they are."""
+    """Training images with stored float32 responses."""
 
     def __init__(self, dictionary: Templates, X: Any) -> None:
         super().__init__(dictionary, X)
@@ -422,7 +425,7 @@ class StoredResponses(Pool):
 
 
 class CodedResponses(Pool):
-    """Training images by their responses to one part in 255 of each template's range."""
+    """Training images with responses quantised to 1 byte over each template's range."""
 
     dictionary: Templates
 

@@ -1,1 +1,1 @@
-"""Compact predictors, written as Python, C or ONNX."""
+"""Compact predictors and their export as Python, C or ONNX."""

@@ -1,4 +1,4 @@
-"""A predictor as C99 source, with no dependency and no allocation."""
+"""The source of a predictor in C99, without dependencies or allocations."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ PADDING = """
         for (int j = 0; j < {columns}; j++)
             image[(i + {padding}) * {padded_columns} + j + {padding}] = x[i * {columns} + j];"""
 
-# A patch is laid on a whole box of places at once, so that the innermost loop runs along a row of
-# the image, which processors can do several steps of at a time.
+# A patch is applied to a whole box of places at once, so that the innermost loop runs along a row
+# of the image and can be vectorised.
 RESPOND = """
 static void respond_{t}(const {real} *image, const {real} *patch, const int *box, {real} *responses)
 {{
@@ -183,7 +183,7 @@ static {real} contrast_{t}(const {real} *corner)
 }}
 """
 
-# Templates stand in the order of their patches, so that masks of one patch share its responses.
+# Templates are sorted by patch, so that masks of one patch share its responses.
 TEMPLATES = """
 static void add_templates_{t}(const {real} *x, {real} *scores)
 {{
@@ -221,11 +221,11 @@ def c_source(predictor: CompactPredictor, name: str, single: bool, header: str |
     ----------
     predictor : CompactPredictor
     name : str
-        What the names begin with, an identifier.
+        The prefix of the names, an identifier.
     single : bool
-        float instead of double.
+        Whether to use float instead of double.
     header : str or None
-        The file to be included for the declarations; None has them in the source.
+        The header file to include; None puts the declarations into the source.
     """
     writer = Writer(predictor, single)
     first, bodies, calls = 0, list[str](), list[str]()
@@ -255,7 +255,7 @@ def c_source(predictor: CompactPredictor, name: str, single: bool, header: str |
 
 
 def c_header(predictor: CompactPredictor, name: str, single: bool) -> str:
-    """Return the declarations of `c_source`."""
+    """Return the header file for `c_source`."""
     return HEADER.format(
         account="\n".join(account(predictor)),
         guard=f"{name.upper()}_H",
@@ -265,18 +265,18 @@ def c_header(predictor: CompactPredictor, name: str, single: bool) -> str:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes the parts of a predictor in one precision."""
+    """Generates the parts of a predictor's source in one precision."""
 
     predictor: CompactPredictor
     single: bool
 
     @property
     def real(self) -> str:
-        """The type of numbers."""
+        """The floating-point type in C."""
         return "float" if self.single else "double"
 
     def declarations(self, name: str) -> str:
-        """Return what others need to know."""
+        """Return the public declarations."""
         return DECLARATIONS.format(
             name=name,
             real=self.real,
@@ -293,18 +293,18 @@ class Writer:
         return f"const {kind} {name}_classes[{len(labels)}] = {{\n{wrapped(spelling)}\n}};\n"
 
     def reals(self, name: str, numbers: npt.NDArray[Any]) -> str:
-        """Return a table of numbers, one of two dimensions as rows."""
+        """Return a table of numbers; two-dimensional ones are written by rows."""
         return _table(f"{self.real} {name}", numbers.shape, spelt(numbers, self.single))
 
     def body(self, table: Table, t: int, first: int) -> str:
-        """Return the tables and the functions of steps of one kind."""
+        """Return the tables and functions for steps of one kind."""
         constants, code, more = self._parts(table, t)
         known = {"real": self.real, "first": first, "t": t, "n_features": self.predictor.n_features}
         return "\n" + "".join(constants) + code.format(**known, **more)
 
     @singledispatchmethod
     def _parts(self, table: Table, t: int) -> tuple[list[str], str, dict[str, Any]]:
-        """Return the constants, the code, and what stands in its gaps."""
+        """Return the constants, the code template, and the values of its fields."""
         raise NotImplementedError(type(table).__name__)
 
     @_parts.register
@@ -359,7 +359,7 @@ class Writer:
         return constants, code, self._sizes(table)
 
     def _sizes(self, table: TemplateTable) -> dict[str, Any]:
-        """Return what the code of templates is made to measure by."""
+        """Return the sizes that the code for templates depends on."""
         (rows, columns), (_, height, width) = table.image_shape, table.patches.shape
         padded_rows, padded_columns = rows + 2 * table.padding, columns + 2 * table.padding
         top, bottom, left, right = table.box.tolist()
@@ -382,14 +382,14 @@ class Writer:
         }
 
     def _least(self, name: str, least: npt.NDArray[np.float64]) -> str:
-        """Return what the response under each mask is not below: 0 where a weight is 0."""
+        """Return the lower bound of the response for each mask: 0 if a weight is 0."""
         lowest = "-FLT_MAX" if self.single else "-DBL_MAX"
         numbers = [lowest if number < 0 else "0" for number in least]
         return _table(f"{self.real} {name}", least.shape, numbers)
 
 
 def rounded_up(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Return thresholds below which the same single-precision numbers lie.
+    """Round thresholds up to float32, which keeps comparisons with float32 numbers unchanged.
 
     Examples
     --------
@@ -408,7 +408,7 @@ def _suffix(table: Table, t: int) -> str:
 
 
 def _whole(name: str, numbers: npt.NDArray[np.integer[Any]]) -> str:
-    """Return a table of whole numbers from 0 on, of the smallest type that holds them."""
+    """Return a table of whole numbers, 0 or more, in the smallest type that can represent them."""
     most = int(numbers.max(initial=0))
     kind = "unsigned char" if most < 1 << 8 else "unsigned short" if most < 1 << 16 else "int"
     return _table(f"{kind} {name}", numbers.shape, spelt(numbers))

@@ -1,4 +1,4 @@
-"""export: a fitted classifier written as a Python module, as C source or as ONNX."""
+"""export: write a fitted classifier as a Python module, C source or ONNX."""
 
 from __future__ import annotations
 
@@ -25,35 +25,39 @@ def export(
 ) -> None:
     """Write a fitted ShareBoostClassifier as a predictor that runs without Kesler.
 
-    - ``.py``: a module that needs NumPy only, with `predict`, `decision_function` and `scores`.
-    - ``.c``: C99 without dependency or allocation, with ``NAME_predict``, which returns the number
-      of the class in ``NAME_classes``, and ``NAME_scores``; it reads the chosen features only.
-    - ``.onnx``: standard operators only, from ``X`` to ``label`` and ``scores``.
+    - ``.py``: a module that needs only NumPy, with `predict`, `decision_function` and `scores`.
+    - ``.c``: C99 without dependencies or allocations, with ``NAME_predict``, which returns the
+      index of the class in ``NAME_classes``, and ``NAME_scores``; it reads only the chosen
+      features.
+    - ``.onnx``: a graph of standard operators with input ``X`` and outputs ``label`` and
+      ``scores``.
 
     Parameters
     ----------
     model : ShareBoostClassifier
-        Fitted; `model.at(n)` for fewer features.
+        A fitted model; use `model.at(n)` for fewer features.
     path : str or path
-        Where to; the suffix says what. A file there is replaced.
+        The file to write; its suffix determines the format. An existing file is replaced.
     precision : {'double', 'single'}, default 'double'
-        Of the numbers that C and ONNX take and compute in. ``'double'`` gives the estimator's own
-        scores to rounding, but for responses of templates in ONNX, whose convolutions are single.
-        ``'single'`` halves the tables and suits processors without double precision; instances
-        whose best classes score nearly the same may then be predicted otherwise. Stumps are
-        rounded such that they decide alike on all single numbers.
+        The precision of inputs and computations in C and ONNX. ``'double'`` gives the estimator's
+        scores up to rounding, except for templates in ONNX, whose convolutions are in single
+        precision. ``'single'`` halves the tables and suits processors without double precision;
+        predictions may differ for instances whose best classes have nearly equal scores.
+        Thresholds of stumps are rounded such that decisions are the same for all single-precision
+        inputs.
     name : str, optional
-        What the names in C and the graph of ONNX begin with; by default the name of the file.
+        The prefix of the names in C, and the name of the graph in ONNX; by default the stem of the
+        file name.
     header : bool, default False
-        If True, the declarations of C are written beside ``.c`` as ``.h``.
+        If True, write the declarations in C to a file with the suffix ``.h``.
 
     Raises
     ------
     NotFittedError
         If the model is not fitted.
     KeslerError
-        If the suffix is another, an option does not go with it, the dictionary does not say how
-        its candidates are computed, or onnx is not installed.
+        If the suffix is unknown, an option does not apply to the format, the dictionary does not
+        define steps, or onnx is not installed.
 
     Examples
     --------
@@ -90,11 +94,11 @@ def export(
 
 
 class Exportable:
-    """The part of an estimator that says what its predictions cost, and writes them down."""
+    """Mixin for estimators with the cost of predictions and the method `export`."""
 
     @property
     def cost_(self) -> int:
-        """Multiply-accumulates per instance, at most, that a prediction costs."""
+        """Maximum number of multiply-accumulates per prediction."""
         return CompactPredictor.of(self).cost
 
     def export(self, path: str | os.PathLike[str], **options: Any) -> None:
@@ -103,11 +107,11 @@ class Exportable:
 
 
 def require_exportable(path: str | os.PathLike[str]) -> None:
-    """Raise a sentence if a suffix says nothing, or onnx is missing."""
+    """Raise if the suffix of a path is unknown, or onnx is not installed."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise KeslerError(
-            f"{path} does not say what to export: let it end in {', '.join(SUFFIXES[:-1])} or "
+            f"the suffix of {path} is not a format of exports: use {', '.join(SUFFIXES[:-1])} or "
             f"{SUFFIXES[-1]}"
         )
     if suffix == ".onnx":
@@ -124,11 +128,11 @@ def _require_fit(suffix: str, precision: str, name: str | None, header: bool) ->
         raise KeslerError(f"precision={precision!r}: choose 'double' or 'single'")
     if suffix == ".py" and (precision != "double" or name is not None):
         raise KeslerError(
-            "a Python module computes in double precision and bears the name of its file: leave "
+            "a Python module computes in double precision and has the name of its file: leave "
             "precision and name out"
         )
     if header and suffix != ".c":
-        raise KeslerError(f"header=True goes with .c, not with {suffix}: leave it out")
+        raise KeslerError(f"header=True applies to .c only, not to {suffix}: leave it out")
 
 
 def _write(path: Path, contents: bytes) -> None:

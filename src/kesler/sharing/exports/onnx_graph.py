@@ -1,4 +1,4 @@
-"""A predictor as an ONNX graph of standard operators."""
+"""The ONNX graph of a predictor, with standard operators."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from kesler.sharing.exports.predictor import (
 from kesler.sharing.exports.python_module import account
 
 OPSET = 17
-IR_VERSION = 8  # what that operator set came with: newer ones are refused by older runtimes
+IR_VERSION = 8  # the version of that operator set: older runtimes refuse newer versions
 
 
 def onnx_model(predictor: CompactPredictor, name: str, single: bool) -> ModelProto:
-    """Return a model from ``X``, (n_rows, n_features), to ``label`` and ``scores``.
+    """Return a model with input ``X``, (n_rows, n_features), and outputs ``label`` and ``scores``.
 
     Parameters
     ----------
     predictor : CompactPredictor
     name : str
-        Of the graph.
+        The name of the graph.
     single : bool
-        Single instead of double precision of X and scores. Convolutions are single anyway: that
-        is all that runtimes have.
+        Whether X and scores have single instead of double precision. Convolutions always have
+        single precision, since runtimes support no other.
     """
     graph = Graph(np.dtype(np.float32 if single else np.float64))
     parts = [graph.part(table) for table in predictor.tables]
@@ -72,7 +72,7 @@ def _labels(classes: list[Label]) -> npt.NDArray[Any]:
 
 @dataclass
 class Graph:
-    """Nodes and constants, as they are added."""
+    """The nodes and constants of a graph."""
 
     dtype: np.dtype[Any]
     nodes: list[NodeProto] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Graph:
 
     @property
     def kind(self) -> int:
-        """The type of X and of scores."""
+        """The ONNX type of X and of scores."""
         return int(helper.np_dtype_to_tensor_dtype(self.dtype))
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **options: Any) -> str:
@@ -125,7 +125,7 @@ class Graph:
 
     @part.register
     def _(self, table: PieceTable) -> str:
-        """Offsets are of shape (n_rows, n_centres, n_features), values one row a piece."""
+        """Add the columns of pieces; offsets have the shape (n_rows, n_centres, n_features)."""
         rows = self.add("Unsqueeze", "X", self.constant(np.array([1])))
         offsets = self.add("Sub", rows, self.reals(table.centres))
         squares = self.add("Mul", offsets, offsets)

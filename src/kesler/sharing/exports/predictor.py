@@ -1,7 +1,7 @@
-"""CompactPredictor: what remains of a fitted ShareBoostClassifier when it only predicts.
+"""CompactPredictor: the parts of a fitted ShareBoostClassifier that predictions need.
 
-An exported Python module holds these very functions, copied: they may use nothing but `np`, `npt`
-and `sliding_window_view`, and no function may call another.
+Exported Python modules contain copies of the functions below, which therefore may use only `np`,
+`npt` and `sliding_window_view`, and may not call each other.
 """
 
 from __future__ import annotations
@@ -97,12 +97,13 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Table(ABC):
-    """Steps of one kind.
+    """Steps of one kind, as arrays.
 
     Attributes
     ----------
     evaluate : function
-        Of :mod:`kesler.sharing.exports.predictor`: it takes rows and the fields of the table.
+        A function of :mod:`kesler.sharing.exports.predictor` that computes the columns from rows
+        and the fields of the table.
     """
 
     evaluate: ClassVar[Callable[..., Floats]]
@@ -114,18 +115,18 @@ class Table(ABC):
 
     @property
     def width(self) -> int:
-        """How many columns the steps have: one each, by the last field, unless told otherwise."""
+        """Number of columns of the steps; by default one per element of the last field."""
         return len(getattr(self, fields(self)[-1].name))
 
     @property
     @abstractmethod
     def cost(self) -> int:
-        """Multiply-accumulates per instance at most, shared work counted once, weights apart."""
+        """Maximum multiply-accumulates per instance, without weights; shared work counts once."""
 
     @property
     @abstractmethod
     def reads(self) -> Ints:
-        """The features that it reads, each once or more."""
+        """The features that the steps read, possibly repeated."""
 
     def values(self, X: Floats) -> Floats:
         """Return the columns of all steps on some rows."""
@@ -134,18 +135,18 @@ class Table(ABC):
 
 @dataclass(frozen=True, eq=False)
 class IndexTable(Table):
-    """Steps that look at one feature each, and multiply nothing."""
+    """Steps that read one feature each, without multiplications."""
 
     index: Ints
 
     @property
     def cost(self) -> int:
-        """Nothing."""
+        """The cost, which is 0."""
         return 0
 
     @property
     def reads(self) -> Ints:
-        """Those features."""
+        """The features that the steps read."""
         return self.index
 
 
@@ -157,7 +158,7 @@ class ColumnTable(IndexTable):
 
     @staticmethod
     def of(steps: Sequence[Column]) -> ColumnTable:
-        """Set columns side by side."""
+        """Return the table of some columns."""
         return ColumnTable(_numbers(step.index for step in steps))
 
 
@@ -171,17 +172,17 @@ class ProductTable(Table):
 
     @property
     def cost(self) -> int:
-        """A product each."""
+        """The cost: one multiplication per product."""
         return len(self.left)
 
     @property
     def reads(self) -> Ints:
-        """Both factors."""
+        """The factors of all products."""
         return np.concatenate([self.left, self.right])
 
     @staticmethod
     def of(steps: Sequence[Product]) -> ProductTable:
-        """Set products side by side."""
+        """Return the table of some products."""
         return ProductTable(
             _numbers(step.left for step in steps), _numbers(step.right for step in steps)
         )
@@ -196,14 +197,14 @@ class StumpTable(IndexTable):
 
     @staticmethod
     def of(steps: Sequence[Stump]) -> StumpTable:
-        """Set stumps side by side."""
+        """Return the table of some stumps."""
         thresholds = np.array([step.threshold for step in steps], dtype=np.float64)
         return StumpTable(_numbers(step.index for step in steps), thresholds)
 
 
 @dataclass(frozen=True, eq=False)
 class PieceTable(Table):
-    """Balls, in the order of their centres, of which each stands there once."""
+    """Pieces, sorted by centre; each distinct centre is stored once."""
 
     evaluate = staticmethod(pieces)
     centres: Floats
@@ -212,29 +213,29 @@ class PieceTable(Table):
 
     @property
     def width(self) -> int:
-        """The constant and one a feature each."""
+        """Number of columns: per piece, the constant and one per feature."""
         return len(self.centre) * (1 + int(self.centres.shape[1]))
 
     @property
     def cost(self) -> int:
-        """The distance to each centre."""
+        """The cost of the distances to all centres."""
         return int(self.centres.size)
 
     @property
     def reads(self) -> Ints:
-        """All."""
+        """All features."""
         return np.arange(self.centres.shape[1])
 
     @staticmethod
     def of(steps: Sequence[Piece]) -> PieceTable:
-        """Set pieces side by side."""
+        """Return the table of some pieces."""
         centres, centre = _once([step.centre for step in steps])
         return PieceTable(centres, centre, np.array([float(step.radius) ** 2 for step in steps]))
 
 
 @dataclass(frozen=True, eq=False)
 class TemplateTable(Table):
-    """Templates over images of one shape, with patches of one shape, in the order of patches."""
+    """Templates with one image shape and one patch shape, sorted by patch."""
 
     evaluate = staticmethod(templates)
     image_shape: tuple[int, int]
@@ -247,7 +248,7 @@ class TemplateTable(Table):
 
     @property
     def cost(self) -> int:
-        """Each patch on its box, masks where they are not 0, and contrasts once, on all boxes."""
+        """The cost of patches on their boxes, nonzero mask weights, and contrasts on all boxes."""
         size = int(self.patches[0].size)
         weights = int((self.masks[self.mask] != 0).sum())
         contrasts = 0 if self.fading is None else area(self.box) * size
@@ -271,7 +272,7 @@ class TemplateTable(Table):
 
     @staticmethod
     def of(steps: Sequence[Template]) -> TemplateTable:
-        """Set templates side by side."""
+        """Return the table of some templates."""
         patches, patch = _once([step.patch for step in steps])
         masks, mask = _once([step.mask for step in steps])
         shape, padding, fading = steps[0].image_shape, steps[0].padding, steps[0].fading
@@ -288,12 +289,12 @@ TABLES: dict[type[Step], Any] = {
 
 
 def arranged(steps: Sequence[Step]) -> tuple[list[Table], Ints]:
-    """Return steps as tables, and which of the steps' columns the columns of the tables are.
+    """Return steps as tables, and the steps' column numbers of the tables' columns.
 
     Raises
     ------
     KeslerError
-        If a step is of a kind of one's own.
+        If a step has a custom class.
     """
     ends = np.cumsum([step.width for step in steps])
     kinds: dict[Any, list[int]] = {}
@@ -308,10 +309,10 @@ def arranged(steps: Sequence[Step]) -> tuple[list[Table], Ints]:
 
 
 def _kind(step: Step) -> tuple[Any, ...]:
-    """Return what steps of one table have in common."""
+    """Return the properties that all steps of a table have in common."""
     if type(step) not in TABLES:
         raise KeslerError(
-            f"{type(step).__name__} is a step of your own, which exports cannot write: let "
+            f"{type(step).__name__} is a custom step, which cannot be exported: let "
             f"step(candidate) return one of {', '.join(kind.__name__ for kind in TABLES)}"
         )
     if isinstance(step, Template):
@@ -320,7 +321,7 @@ def _kind(step: Step) -> tuple[Any, ...]:
 
 
 def _shared_part(step: Step) -> bytes:
-    """Return what steps of a table may share: steps that do should stand side by side."""
+    """Return the centre or patch of a step as a sort key, so that shared ones are adjacent."""
     shared = getattr(step, "centre", getattr(step, "patch", None))
     return b"" if shared is None else np.ascontiguousarray(shared, np.float64).tobytes()
 
@@ -330,16 +331,16 @@ def _numbers(numbers: Any) -> Ints:
 
 
 def _once(arrays: Sequence[Floats]) -> tuple[Floats, Ints]:
-    """Return the different ones of some arrays in the order seen, and which one each is."""
+    """Return the distinct arrays in the order of first occurrence, and the number of each array."""
     numbers: dict[bytes, int] = {}
-    stored, which = list[Floats](), list[int]()
+    distinct, which = list[Floats](), list[int]()
     for array in arrays:
         array = np.ascontiguousarray(array, dtype=np.float64)
-        number = numbers.setdefault(array.tobytes(), len(stored))
-        if number == len(stored):
-            stored.append(array)
+        number = numbers.setdefault(array.tobytes(), len(distinct))
+        if number == len(distinct):
+            distinct.append(array)
         which.append(number)
-    return np.array(stored), np.array(which, dtype=np.int64)
+    return np.array(distinct), np.array(which, dtype=np.int64)
 
 
 Label = str | int | float
@@ -352,25 +353,24 @@ class CompactPredictor:
     Parameters
     ----------
     tables : sequence of Table
-        How the features are computed, by kind.
+        The computation of the features, by kind.
     weights : array of shape (n_columns, n_classes)
         In the order of the tables' columns.
     intercept : array of shape (n_classes,)
     classes : list of labels
-        Of equal scores the first one wins.
+        Among equal scores, the first class wins.
     n_features : int
-        Of an instance.
+        Number of features of an instance.
     names : list of str
-        The chosen features, in the order of choice.
+        The names of the chosen features, in the order of choice.
 
     Attributes
     ----------
     cost : int
-        Multiply-accumulates per instance, at most: those of the features, where what two of them
-        share (one patch under two masks, one centre with two radii) counts once, and one for each
-        weight.
+        Maximum number of multiply-accumulates per instance: those of the features, where shared
+        work (one patch with two masks, one centre with two radii) counts once, and one per weight.
     reads : list of int
-        The features that it reads.
+        The features that the predictor reads.
 
     Examples
     --------
@@ -403,8 +403,7 @@ class CompactPredictor:
         NotFittedError
             If it is not fitted.
         KeslerError
-            If its dictionary does not say how its candidates are computed, or a label is neither
-            text nor a number.
+            If its dictionary does not define steps, or a label is neither text nor a number.
         """
         steps, names = chosen_steps(model)
         tables, order = arranged(steps)
@@ -420,22 +419,25 @@ class CompactPredictor:
 
     @property
     def cost(self) -> int:
-        """Multiply-accumulates per instance, at most."""
+        """Maximum number of multiply-accumulates per instance."""
         return sum(table.cost for table in self.tables) + self.weights.size
 
     @property
     def reads(self) -> list[int]:
-        """The features that are read, by number; of the others nothing need be known."""
+        """The numbers of the features that are read; all others are unused."""
         numbers: list[int] = np.unique(
             np.concatenate([each.reads for each in self.tables])
         ).tolist()
         return numbers
 
     def scores(self, X: npt.ArrayLike) -> Floats:
-        """Return the score of each class, of two classes both, for each row."""
+        """Return the score of each class for each row, two columns for two classes."""
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise KeslerError(f"X is of shape {rows.shape}, not (n_rows, {self.n_features})")
+            raise KeslerError(
+                f"X is of shape {rows.shape}, not (n_rows, {self.n_features}): give the features "
+                "of the fit"
+            )
         scores = np.tile(self.intercept, (len(rows), 1))
         first = 0
         for table in self.tables:
@@ -444,12 +446,12 @@ class CompactPredictor:
         return scores
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return the label of highest score for each row."""
+        """Return the label with the highest score for each row."""
         return np.asarray(np.array(self.classes)[self.scores(X).argmax(axis=1)])
 
 
 def chosen_steps(model: Any) -> tuple[list[Step], list[str]]:
-    """Return how the chosen features of a fitted model are computed, and what they are called."""
+    """Return the steps of the chosen features of a fitted model, and their names."""
     check_is_fitted(model, "support_")
     steps = [model.dictionary_.step(int(candidate)) for candidate in model.support_]
     named = getattr(model, "feature_names_in_", None)
@@ -462,7 +464,7 @@ def _plain_labels(classes: npt.NDArray[Any]) -> list[Label]:
     for label in labels:
         if not isinstance(label, (str, int, float)):
             raise KeslerError(
-                f"the label {label!r} is of type {type(label).__name__}, which an export cannot "
-                "hold: name classes by text or numbers"
+                f"the label {label!r} is of type {type(label).__name__}, which cannot be exported: "
+                "use text or numbers as labels"
             )
     return labels

@@ -1,4 +1,4 @@
-"""A predictor as the source of a Python module that needs NumPy only."""
+"""The source of a predictor as a Python module that needs only NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTH = 99
 
 
 def identifier(text: str) -> str:
-    """Return a name that Python and C take for the beginning of theirs.
+    """Return text as an ASCII identifier, valid as a prefix of names in Python and C.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def identifier(text: str) -> str:
 
 
 def remark(text: str) -> str:
-    r"""Return text as a comment can hold it, whatever a feature is called.
+    r"""Return text that is safe inside a comment, for feature names.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def remark(text: str) -> str:
 
 
 def account(predictor: CompactPredictor) -> list[str]:
-    """Return the sentences at the head of every export."""
+    """Return the lines of the comment at the beginning of every export."""
     n_classes, n_chosen = len(predictor.classes), len(predictor.names)
     reads = predictor.reads
     numbers = ", ".join(map(str, reads)) if len(reads) < predictor.n_features else "all of them"
@@ -53,7 +53,7 @@ def account(predictor: CompactPredictor) -> list[str]:
 
 
 def wrapped(numbers: str, indent: str = "    ") -> str:
-    """Return a list of numbers as indented lines."""
+    """Return a list of numbers wrapped to indented lines."""
     return fill(
         numbers,
         WIDTH,
@@ -65,7 +65,7 @@ def wrapped(numbers: str, indent: str = "    ") -> str:
 
 
 def spelt(array: Any, single: bool = False) -> list[str]:
-    """Return the numbers of an array, in full precision.
+    """Return the numbers of an array as text, in full precision.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def predict(X: npt.ArrayLike) -> npt.NDArray[np.generic]:
 def python_source(predictor: CompactPredictor) -> str:
     """Return the source of a module with `predict`, `decision_function` and `scores`.
 
-    Scores are those of the estimator to rounding, in float64.
+    Scores are the estimator's up to rounding, in float64.
     """
     head = HEAD.format(
         account="\n".join(account(predictor)),
@@ -147,7 +147,7 @@ def python_source(predictor: CompactPredictor) -> str:
 
 
 def _pair(table: Table) -> str:
-    """Return a function and what it is given."""
+    """Return the source of a function and its arguments."""
     parts = ", ".join(f'"{name}": {_literal(part)}' for name, part in table.parts.items())
     return f"({table.evaluate.__name__}, {{{parts}}}),\n"
 
