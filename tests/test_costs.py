@@ -159,3 +159,14 @@ def test_costs_that_would_change_nothing_are_refused():
 
     with pytest.raises(KeslerError, match="does not look at margins"):
         OnlineClassifier("multi", update=even, costs={(0, 1): 2.0}).fit([[1.0]], [0])
+
+
+def test_a_row_without_a_loss_moves_nothing():
+    """Also where the pair of the largest loss is sought among all pairs, since margins differ."""
+    X, y = 4 * np.eye(3), [0, 1, 2]
+    model = OnlineClassifier("multi", update="pa1", costs={(0, 1): 2.0, (1, 2): 3.0})
+    for _ in range(20):
+        model.partial_fit(X, y)
+    before = model._learner.weights.copy()
+    model.partial_fit(X, y)
+    np.testing.assert_array_equal(model._learner.weights, before)

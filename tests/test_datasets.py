@@ -24,7 +24,7 @@ from kesler.data.datasets import fetching, registry
 from kesler.data.datasets.dataset import table
 from kesler.data.datasets.fetching import Home
 from kesler.data.datasets.registry import SOURCES, Source
-from kesler.datasets import Dataset, load, load_enron, names
+from kesler.datasets import Dataset, RecordDataset, load, load_enron, names
 from kesler.errors import KeslerError
 
 SHIPPED = ("letter", "pendigits", "landsat")
@@ -664,3 +664,11 @@ def test_importing_the_loaders_is_cheap():
         "sys.exit(' '.join(heavy) or None)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("kind", [Dataset, RecordDataset])
+def test_the_representation_leaves_out_rows_and_description(kind):
+    rows = {"X": np.zeros((2, 3))} if kind is Dataset else {"records": [{"text": "long"}] * 2}
+    shown = repr(kind(**rows, y=["a", "b"], name="small", description="origin and licence"))
+    assert "small" in shown
+    assert "origin" not in shown and "long" not in shown and "array" not in shown
