@@ -183,7 +183,12 @@ CHOICES: dict[str, Callable[[Array, int, float], list[int]]] = {
     **{"margin-perceptron": most_violated, "hinge": most_violated},
     **{"softmax": others, "logistic": others},
 }
-UNIT_STEPS = ("perceptron", "margin-perceptron")  # whatever C; a row's weight is their length
+UNIT_STEPS = ("perceptron", "margin-perceptron")  # do not depend on C; multiplied by the weight
+
+
+def names_of(choice: Callable[[Array, int, float], list[int]]) -> tuple[str, ...]:
+    """Return the rules that move along the constraints that a function chooses."""
+    return tuple(name for name, each in CHOICES.items() if each is choice)
 
 
 def margin_of(update: str, C: float) -> float:

@@ -14,7 +14,7 @@ from reference import Array, Part, Past
 from reference_preconditioners import AGAINST_REST
 
 Pairs = list[tuple[int, int]]
-WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge", "arow")
+WORST = (*reference.names_of(reference.most_violated), "arow")
 RIVAL = ("scw1", "scw2")
 CLOSE = 1e-4  # of the largest term of a score: nearer than this, rounding may decide
 
@@ -54,13 +54,13 @@ def chosen(update: str, scores: Array, pairs: Pairs, margin: float) -> Pairs:
     mistaken = [p for p in pairs if is_ahead(scores, p[1], p[0])]
     lossy = [p for p in pairs if losses_of(scores, [p], margin)[0] > 0]
     return {
-        "perceptron": worst(scores, mistaken),
+        **dict.fromkeys(reference.names_of(reference.predicted), worst(scores, mistaken)),
         **dict.fromkeys(WORST, worst(scores, lossy)),
         **dict.fromkeys(RIVAL, worst(scores, pairs)),
-        **dict.fromkeys(["simperc", "conproj"], mistaken),
-        "simproj": lossy,
-        "mira": pairs if lossy else [],
-        **dict.fromkeys(["softmax", "logistic", *AGAINST_REST], pairs),
+        **dict.fromkeys(reference.names_of(reference.mistaken), mistaken),
+        **dict.fromkeys(reference.names_of(reference.with_loss), lossy),
+        **dict.fromkeys(reference.names_of(reference.every), pairs if lossy else []),
+        **dict.fromkeys([*reference.names_of(reference.others), *AGAINST_REST], pairs),
     }[update]
 
 

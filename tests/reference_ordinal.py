@@ -17,7 +17,7 @@ import reference
 from reference import Array
 
 CLOSE = 1e-5  # of the largest term of a margin: nearer than this, rounding may decide
-WORST = ("pa", "pa1", "pa2", "margin-perceptron", "hinge")
+WORST = reference.names_of(reference.most_violated)
 
 
 class Thresholds:
@@ -64,12 +64,12 @@ def choice(update: str, leads: Array, margin: float, wrong: Array, swapped: Arra
     order = sorted(range(len(leads)), key=lambda j: (leads[j], not swapped[j]))
     lossy, mistaken = [j for j in order if leads[j] < margin], [j for j in order if wrong[j]]
     return {
-        "perceptron": mistaken[:1],
+        **dict.fromkeys(reference.names_of(reference.predicted), mistaken[:1]),
         **dict.fromkeys(WORST, lossy[:1]),
-        **dict.fromkeys(["simperc", "conproj"], mistaken),
-        "simproj": lossy,
-        "mira": order if lossy else [],
-        **dict.fromkeys(["softmax", "logistic"], order),
+        **dict.fromkeys(reference.names_of(reference.mistaken), mistaken),
+        **dict.fromkeys(reference.names_of(reference.with_loss), lossy),
+        **dict.fromkeys(reference.names_of(reference.every), order if lossy else []),
+        **dict.fromkeys(reference.names_of(reference.others), order),
     }[update]
 
 
