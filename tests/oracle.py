@@ -24,7 +24,10 @@ CLOSE_SOLVED = 3e-4  # the same, where a solver stops at 1e-6 of a margin of 1
 
 
 # Steps that do not shrink with the loss: whether there is one hangs on the last bits at 0.
-FIXED_STEPS = ("margin-perceptron", "hinge")
+FIXED_STEPS = (
+    "hinge",
+    *(each for each in reference.UNIT_STEPS if each in reference.names_of(reference.most_violated)),
+)
 
 
 class Watched:

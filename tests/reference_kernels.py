@@ -17,6 +17,11 @@ from reference import Array, Part, Past
 Kernel = Callable[[Array, Array], Array]  # of each row of a table with one vector
 Support = tuple[Array, dict[int, float]]  # a view, and its factor in each hypothesis
 
+SETTINGS: dict[str, dict[str, Any]] = {
+    "rbf": {"sigma": 2.5},
+    "polynomial": {"degree": 3, "constant": 1.0, "scale": 0.5},
+}
+"""The parameters with which kernels are compared, where these are not the defaults."""
 KERNELS: dict[str, Kernel] = {
     # Fink et al. 2006, sec. 5: sigma is the variance; 2.5 here
     "rbf": lambda A, b: np.exp(-np.sum((A - b) ** 2, axis=1) / (2 * 2.5)),

@@ -65,6 +65,15 @@ def elementwise(f: Callable[[Array], Array]) -> Link:
     return Link(lambda v, known: f(v), lambda d: np.nan)
 
 
+LINKS = {
+    "linear": linear(),
+    "exponential": balanced(2.0, 1.0),
+    "positive": exponential(2.0, 1.0),
+    "p-norm": p_norm(8.0),
+}
+"""The links by the names of the registry, with their defaults."""
+
+
 def reference_link_run(
     X: Array,
     answers: list[dict[int, int]],

@@ -20,7 +20,7 @@ import reference_preconditioners
 from kesler import LinearMax, OnlineClassifier
 from kesler.algorithms import ALGORITHMS
 from kesler.hypotheses import Grouped, PerClass, Shared
-from kesler.links import LINKS
+from kesler.links import LINKS, resolve_link
 from kesler.maps import MAPS, FeatureMap
 from kesler.online.defaults import of_measurements, of_words
 from kesler.preconditioners import PRECONDITIONERS
@@ -241,6 +241,11 @@ class Row:
         ]
 
 
+def has_norm(link: str) -> bool:
+    """Return whether steps can be measured in the norm of a link."""
+    return link in LINKS and resolve_link(link).exponent is not None
+
+
 def _rows() -> list[Row]:
     asked = [
         # Every rule, over each way of sharing.
@@ -260,7 +265,7 @@ def _rows() -> list[Row]:
         for link in [*LINKS, "bent"]
         if row.rule in ("perceptron", "simproj") and row.view in (None, "product-mean")
         if row.family in ("multi", "single", "hybrid", "grouped-view", "born")
-        if (row.rule, link) != ("simproj", "bent")  # which has no norm
+        if row.rule != "simproj" or has_norm(link)
     ]
     linear_max = [
         Row("perceptron", family, view, algorithm=algorithm)

@@ -17,7 +17,7 @@ from kesler.updates import MIRA, RULES
 from registry import FAMILIES, PLAIN_RULES, Row, with_strength
 from streams import Stream, make_stream, streams
 
-LINKED: dict[str, tuple[Any, reference_links.Link]] = {
+SETTINGS: dict[str, tuple[Any, reference_links.Link]] = {
     "linear": (Linear(), reference_links.linear()),
     "winnow": (Exponential(2.0), reference_links.balanced(2.0, 1.0)),
     "entropic": (Exponential(1.3, total=20.0), reference_links.balanced(1.3, 20.0)),
@@ -31,6 +31,12 @@ LINKED: dict[str, tuple[Any, reference_links.Link]] = {
     "p-norm-2": (PNorm(2), reference_links.p_norm(2.0)),
     "bent": (homemade.bent, reference_links.elementwise(lambda v: 0.5 + v + v**3)),
 }
+CLASSES = {type(link) for link, _ in SETTINGS.values()}
+LINKED = SETTINGS | {
+    name: (resolve_link(name), reference_links.LINKS[name])
+    for name in LINKS
+    if type(resolve_link(name)) not in CLASSES
+}
 VIEWS = {
     "multi": None,
     "single": "product-mean",
@@ -40,8 +46,8 @@ VIEWS = {
 
 
 def can_run(rule: str, link: str) -> bool:
-    requires = RULES[rule]().requires
-    return link == "linear" or (requires != "gram" and (requires != "norms" or link != "bent"))
+    requires, has_norm = RULES[rule]().requires, LINKED[link][0].exponent is not None
+    return link == "linear" or (requires != "gram" and (requires != "norms" or has_norm))
 
 
 RUNNING = [
