@@ -13,7 +13,7 @@ from kesler.errors import KeslerError
 from kesler.parts.maps.feature_map import Elementwise, FeatureMap
 
 LEAST = np.float32(1e-30)  # negligible beside any share
-NOISE = np.float32(1e-6)  # rounding errors of two equal shares, relative: a few units in the last place
+NOISE = np.float32(1e-6)  # relative rounding error of equal shares: a few units in the last place
 
 
 def contrast(x, p, others, q):
@@ -79,8 +79,8 @@ class Contrast(FeatureMap):
     def __post_init__(self) -> None:
         if not (isinstance(self.smoothing, Real) and 0 <= float(self.smoothing) <= 1e6):
             raise KeslerError(
-                f"Contrast(smoothing={self.smoothing!r}): smoothing must be a number of rows from 0 "
-                "to 1,000,000"
+                f"Contrast(smoothing={self.smoothing!r}): smoothing must be a number of rows, "
+                "from 0 to 1,000,000"
             )
         if not isinstance(self.relative, bool):
             raise KeslerError(f"Contrast(relative={self.relative!r}): give True or False")
@@ -92,5 +92,5 @@ class Contrast(FeatureMap):
 
     @property
     def looks_at(self) -> str:
-        """The ratio of the two shares if relative, which does not need numbers of rows as divisors."""
+        """The ratio of the two shares if relative, which needs no division by counts of rows."""
         return "ratio" if self.relative else "contrast"

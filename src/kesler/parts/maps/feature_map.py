@@ -111,8 +111,8 @@ def feature_map(
 
     Parameters
     ----------
-    statistic : the statistic p^r: "first" (the first instance of class r), "mean" (of its instances so
-        far), "frequency" (the share of its instances so far in which feature i is not zero) or
+    statistic : the statistic p^r: "first" (the first instance of class r), "mean" (of its instances
+        so far), "frequency" (the share of its instances so far in which feature i is not zero) or
         "contrast" (that share, and the one of the instances of all other classes: the function is
         then g(x, p, others) or g(x, p, others, q)).
     zero_at_zero : whether g(0, p) = 0 for every p. Only such a map supports sparse rows, whose

@@ -23,8 +23,9 @@ def passive_aggressive_steps(parameters, weight, losses, squared_norms, gram, st
 class PassiveAggressive(AggressiveRule):
     r"""The least step that satisfies the most violated constraint, capped or softened by C.
 
-    With s the class with the highest score other than y, :math:`\ell = 1 - (h(x, y) - h(x, s)) > 0` and
-    :math:`d = \phi(x, y) - \phi(x, s)`, the step along d is
+    With s the class with the highest score other than y,
+    :math:`\ell = 1 - (h(x, y) - h(x, s)) > 0` and :math:`d = \phi(x, y) - \phi(x, s)`, the step
+    along d is
 
     .. math::
         \alpha = \ell / \|d\|^2 \;(0), \qquad \min(C, \ell / \|d\|^2) \;(\text{I}), \qquad
