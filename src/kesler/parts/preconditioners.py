@@ -13,22 +13,23 @@ from kesler.errors import KeslerError
 from kesler.parts.description import describe, describe_custom, reduce_custom, require_function
 
 Rate = Callable[..., float]
-"""f(evidence) or f(evidence, q): the step size of a weight."""
+"""f(evidence) or f(evidence, q), which returns the step size of a weight."""
 
 
 @dataclass(frozen=True)
 class Preconditioner:
-    """What the step size of each weight follows from.
+    """The step sizes of the weights.
 
-    Steps and their norms are measured in it: a trial adds alpha rate d to the weights along
-    d = phi(x, y) - phi(x, s), and a rule that looks at norms is told sum_i rate_i d_i^2.
+    Steps and their norms depend on them: a trial adds alpha rate d to the weights along
+    d = phi(x, y) - phi(x, s), and a rule that requires norms receives sum_i rate_i d_i^2.
 
     Attributes
     ----------
-    follows : "nothing", "gradients" or "evidence", what rates follow from.
-    unit : "none", "rows" or "features", in units of what rates are.
+    follows : the source of the rates: "nothing", "gradients" or "evidence".
+    unit : the units of the rates: "none", "rows" or "features".
     is_measured : whether evidence depends on the step.
-    function : a user's function of evidence that returns the rate, None for our own metrics.
+    function : a user-defined function of evidence that returns the rate, None for built-in
+        preconditioners.
     """
 
     follows: ClassVar[str] = "nothing"
@@ -38,24 +39,24 @@ class Preconditioner:
 
     @property
     def codes(self) -> list[int]:
-        """The numbers by which the compiled trial knows the preconditioner."""
+        """The numbers of the preconditioner in the compiled trial."""
         follows = ("nothing", "gradients", "evidence").index(self.follows)
         unit = ("none", "rows", "features").index(self.unit)
         return [follows, unit, int(self.is_measured)]
 
     @property
     def parameter(self) -> float:
-        """The number that evidence is made with."""
+        """The number from which evidence is computed."""
         return 1.0
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that the compiled trial is given."""
+        """The numbers passed to the compiled trial."""
         return (self.parameter,)
 
     @property
     def has_evidence(self) -> bool:
-        """Whether step sizes follow from evidence that is stored for each weight."""
+        """Whether step sizes depend on evidence that is stored for each weight."""
         return self.follows != "nothing"
 
     @property
@@ -74,13 +75,13 @@ class Preconditioner:
         return not self.has_evidence and not self.has_units
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as a model file keeps them."""
+        """Return the name and the parameters, as stored in a model file."""
         return describe(self)
 
 
 @dataclass(frozen=True)
 class Euclidean(Preconditioner):
-    """One step size for all weights.
+    """The same step size for all weights.
 
     Examples
     --------
@@ -91,25 +92,26 @@ class Euclidean(Preconditioner):
 
 @dataclass(frozen=True)
 class AdaGrad(Preconditioner):
-    r"""Steps shrink where gradients were large.
+    r"""Step sizes that shrink with the squared gradients of the weight so far.
 
     .. math:: G_i \mathrel{+}= \sum_r (g_r \phi_i(x, r))^2, \quad \text{rate}_i = 1 / \sqrt{G_i}
 
-    over the classes r that share the weight, with g the gradient of the rule's loss by the scores:
-    1 along each constraint unless the rule has another. G takes in the row before its step.
+    over the classes r that share the weight, with g the gradient of the loss of the rule by the
+    scores: 1 along each constraint unless the rule defines another. G includes the row before its
+    step.
 
     Parameters
     ----------
     length_free : bool, default False
         Whether rates are divided by the root of the mean of ||x||^2 over the rows so far, so that
-        streams of longer rows have no longer steps.
+        streams with longer rows do not have longer steps.
     scale_free : bool, default False
-        Whether rates are divided by the largest |x_i| so far, too, and lengths are measured in
-        these units, so that those of features do not matter; for plain views of x only.
+        Whether rates are also divided by the largest |x_i| so far, and lengths are measured in
+        these units, so that the units of features have no effect; for plain views of x only.
 
     Notes
     -----
-    4 bytes a weight. A trial that moves costs a square root for each weight that it touches.
+    Memory: 4 bytes per weight. A trial with an update costs a square root per updated weight.
 
     References
     ----------
@@ -129,22 +131,22 @@ class AdaGrad(Preconditioner):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """What rates are in units of."""
+        """The units of the rates."""
         return "features" if self.scale_free else "rows" if self.length_free else "none"
 
 
 @dataclass(frozen=True)
 class ScaleFree(Preconditioner):
-    r"""Every feature in units of its largest value so far.
+    r"""Step sizes in units of the largest value of each feature so far.
 
     .. math:: \text{rate}_i = \frac{t}{N} \frac{1}{s_i^2}, \quad s_i = \max_{t' \le t} |x_{t', i}|,
         \quad N = \sum_{t' \le t} \sum_i (x_{t', i} / s_i)^2
 
-    A weight is divided by the square of the growth when s_i grows.
+    When s_i grows, the weight is divided by the square of the ratio of growth.
 
     Notes
     -----
-    For plain views of x. 4 bytes a feature.
+    For plain views of x only. Memory: 4 bytes per feature.
 
     References
     ----------
@@ -164,16 +166,16 @@ class ScaleFree(Preconditioner):
 
 @dataclass(frozen=True)
 class Confidence(Preconditioner):
-    r"""A variance for each weight, smaller the more rows moved it (AROW's, diagonal).
+    r"""A variance for each weight, which shrinks with each update (as in AROW, diagonal).
 
     .. math:: \text{rate}_i = \Sigma_i, \quad 1 / \Sigma_i = 1 + \sum_t d_{t, i}^2 / r
 
-    over the trials that moved.
+    over the trials with an update.
 
     Parameters
     ----------
     r : float > 0, default 1.0
-        The variance of the noise. Larger values: variances shrink more slowly.
+        The variance of the noise. With larger values, variances shrink more slowly.
 
     Raises
     ------
@@ -182,7 +184,7 @@ class Confidence(Preconditioner):
 
     Notes
     -----
-    4 bytes a weight. Variances are never negative, since it is their inverses that add up.
+    Memory: 4 bytes per weight. Variances are never negative, since their inverses are summed.
 
     References
     ----------
@@ -211,17 +213,17 @@ class Confidence(Preconditioner):
 
 @dataclass(frozen=True)
 class SoftConfidence(Preconditioner):
-    r"""The variances of soft confidence-weighted learning, diagonal.
+    r"""The variances of soft confidence-weighted learning, as a diagonal matrix.
 
     .. math:: 1 / \Sigma_i \mathrel{+}= \frac{\alpha \phi}{\sqrt u} d_i^2, \quad
         \sqrt u = \tfrac12 (\sqrt{\alpha^2 v^2 \phi^2 + 4 v} - \alpha v \phi), \quad v = d' \Sigma d
 
-    The rules "scw1" and "scw2" bring it along.
+    The rules "scw1" and "scw2" require it.
 
     Parameters
     ----------
     phi : float > 0
-        The quantile of the confidence wanted. Larger values: variances shrink faster.
+        The quantile of the required confidence. With larger values, variances shrink faster.
 
     References
     ----------
@@ -250,7 +252,7 @@ class SoftConfidence(Preconditioner):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CustomMetric(Preconditioner):
-    """A user's own preconditioner, made by :func:`preconditioner`.
+    """A user-defined preconditioner, made by :func:`preconditioner`.
 
     Pass it as ``preconditioner=``.
     """
@@ -271,7 +273,7 @@ class CustomMetric(Preconditioner):
 
     @property
     def codes(self) -> list[int]:
-        """The numbers by which the compiled trial knows that there is a function to call."""
+        """The numbers of a preconditioner with a function in the compiled trial."""
         return [3, 0, 0]
 
     @property
@@ -280,7 +282,7 @@ class CustomMetric(Preconditioner):
         return self.values
 
     def with_parameters(self, *values: float) -> CustomMetric:
-        """Return the same preconditioner with other numbers in q."""
+        """Return the same preconditioner with other parameters q."""
         return replace(self, values=tuple(float(value) for value in values))
 
     def describe(self) -> dict[str, Any]:
@@ -295,17 +297,17 @@ class CustomMetric(Preconditioner):
 
 
 def preconditioner(function: Rate | None = None, *, parameters: tuple[float, ...] = ()) -> Any:
-    r"""Make a preconditioner of a plain Python function; it runs compiled, cached in its own file.
+    r"""Make a preconditioner of a plain Python function, which is compiled and cached.
 
     .. math:: G_i \mathrel{+}= \sum_r (g_r \phi_i(x, r))^2, \quad \text{rate}_i = f(G_i)
 
-    with evidence G as :class:`AdaGrad` gathers it, whose f is 1 / sqrt(G).
+    with the evidence G of :class:`AdaGrad`, whose f is 1 / sqrt(G).
 
     Parameters
     ----------
     function : f(evidence) or f(evidence, q), of a float64 above 0 and an array of parameters; it
-        returns the step size of the weight, 0 or more. A weight without evidence has none.
-    parameters : numbers handed to the function as q.
+        returns the step size of the weight, 0 or more. It is 0 for a weight without evidence.
+    parameters : numbers passed to the function as q.
 
     Returns
     -------
@@ -315,14 +317,13 @@ def preconditioner(function: Rate | None = None, *, parameters: tuple[float, ...
     Raises
     ------
     KeslerError
-        If it is no plain function of one or two arguments; on first use, if Numba cannot compile
-        it. A step of a rate below 0, or one that is no number, is not taken, and reported as an
-        error.
+        If it is not a plain function of one or two arguments; on first use, if Numba cannot compile
+        it. A step with a rate that is negative or not finite is not taken, and raises an error.
 
     Notes
     -----
-    4 bytes a weight. Called once for each weight that a direction touches, when its norm is
-    measured and when it moves: a trial takes longer than in the preconditioners that have names.
+    Memory: 4 bytes per weight. The function is called for each weight of a direction, once for the
+    norm and once for the step: a trial takes longer than with the built-in preconditioners.
 
     References
     ----------
@@ -354,20 +355,20 @@ PRECONDITIONERS: dict[str, Callable[[], Preconditioner]] = {
     "scale-free-adagrad": lambda: AdaGrad(scale_free=True),
     "confidence": Confidence,
 }
-"""The preconditioners by the names that estimators and the command line take."""
+"""The preconditioners by their names in estimators and on the command line."""
 
 
 def resolve_preconditioner(
     preconditioner: str | Preconditioner, own: Preconditioner | None = None
 ) -> Preconditioner:
-    """Return the preconditioner for a name, or the preconditioner itself.
+    """Return the preconditioner of this name, or the preconditioner itself.
 
-    "auto" is the rule's own, or Euclidean.
+    "auto" is that of the rule, or Euclidean.
 
     Raises
     ------
     KeslerError
-        If the name is not known, or a rule that brings a preconditioner along is given another one.
+        If the name is unknown, or another preconditioner is combined with a rule that has its own.
 
     Examples
     --------
@@ -381,20 +382,19 @@ def resolve_preconditioner(
     if not isinstance(preconditioner, Preconditioner):
         raise KeslerError(
             f"preconditioner={preconditioner!r} is not known: choose one of auto, "
-            f"{', '.join(PRECONDITIONERS)}, a preconditioner "
-            "of kesler.preconditioners, or a function decorated with kesler.preconditioner"
+            f"{', '.join(PRECONDITIONERS)}, a preconditioner of kesler.preconditioners, or a "
+            "function decorated with kesler.preconditioner"
         )
     if own is not None and preconditioner != own:
         raise KeslerError(
-            f"preconditioner={preconditioner!r}: the rule measures its steps in {own!r}, which it "
-            "brings along: "
+            f"preconditioner={preconditioner!r}: the rule requires {own!r}, which it brings along: "
             'leave preconditioner="auto", or choose another rule'
         )
     return preconditioner
 
 
 def require_above_zero(part: Any, name: str, why: str) -> None:
-    """Raise unless a parameter is a finite number above 0; keep it as a float."""
+    """Raise an error unless a parameter is a finite number above 0; store it as a float."""
     value: Any = getattr(part, name)
     if not (isinstance(value, Real) and math.isfinite(value) and float(value) > 0):
         raise KeslerError(

@@ -1,4 +1,4 @@
-"""Preprocessing: what is done to a row before the trial, from the rows before it only."""
+"""Preprocessing of a row before its trial, with statistics of the rows so far."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from kesler.errors import KeslerError
 from kesler.parts.description import describe
 
 COUNTS, Z_SCORES, RANGES = 1, 2, 3
-"""Numbers of the methods, as in `kesler.compiled.trial.preprocessing`; 0 is none."""
+"""Numbers of the methods, as in `kesler.compiled.trial.preprocessing`; 0 is no preprocessing."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to a row before the trial: part of the learner and of its model file.
+    """The preprocessing of a row before its trial, part of the learner and of its model file.
 
     Attributes
     ----------
-    method : the number by which the compiled loops know it.
-    zero_at_zero : whether a feature of value 0 stays 0, so that zeros of sparse rows may be left
-        out.
+    method : the number of the method in compiled code.
+    zero_at_zero : whether a feature with value 0 remains 0, so that zeros of sparse rows may be
+        omitted.
     """
 
     method: ClassVar[int]
@@ -31,41 +31,42 @@ class Preprocessing:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that the compiled loops are given."""
+        """The numbers passed to the compiled loops."""
         raise NotImplementedError
 
     @property
     def n_statistics(self) -> int:
-        """How many numbers are kept of each feature."""
+        """Number of statistics that are stored for each feature."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as a model file keeps them."""
+        """Return the name and the parameters, as stored in a model file."""
         return describe(self)
 
 
 @dataclass(frozen=True)
 class Counts(Preprocessing):
-    r"""For words and other counts: repetitions damped, rare features raised, rows of length 1.
+    r"""For words and other counts: logarithms of counts, weights for rare features, unit length.
 
     .. math::
         u_i = \operatorname{sign}(x_i) (1 + \ln |x_i|) \;\text{ if } |x_i| \ge 1,
         \text{ else } x_i; \qquad
         v_i = u_i \sqrt{\ln \frac{t + 1}{n_i + 1/2}}; \qquad x'_i = v_i / \|v\|
 
-    with t the rows so far and n_i those of them in which feature i was not 0; a row of weight w
-    counts as w rows. The intercept's feature stays as it is, and out of the length.
+    with t the number of rows so far and n_i that of those in which feature i was not 0; a row of
+    weight w counts as w rows. The feature of the intercept is unchanged, and excluded from the
+    length.
 
     Parameters
     ----------
     damped : bool, default True
-        Whether the second occurrence counts less than the first.
+        Whether counts are replaced by 1 + ln(count), so that repetitions count less.
     idf : bool, default False
-        Whether to raise features that few rows had. It helps where classes differ by rare words
-        (20 newsgroups), and harms where they differ by common ones (webkb).
+        Whether to increase features that are not 0 in few rows only. It helps if classes differ by
+        rare words (20 newsgroups) and harms if they differ by common ones (webkb).
     unit : bool, default True
-        Whether to scale each row to length 1, without which long rows outweigh short ones. A row
-        of zeros stays one.
+        Whether to scale each row to length 1, so that long rows do not outweigh short ones. A row
+        of zeros is unchanged.
 
     Raises
     ------
@@ -74,8 +75,8 @@ class Counts(Preprocessing):
 
     Notes
     -----
-    A row costs one logarithm for each value beyond 1 and, with idf, one for each non-zero; idf
-    keeps 8 bytes a feature.
+    Costs one logarithm per row for each value above 1 in size and, with idf, one for each
+    non-zero. Memory: 8 bytes per feature with idf.
 
     References
     ----------
@@ -104,31 +105,31 @@ class Counts(Preprocessing):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """What is done, 1 for yes."""
+        """The three arguments, 1 for True."""
         return float(self.damped), float(self.idf), float(self.unit)
 
     @property
     def n_statistics(self) -> int:
-        """The number of rows that had the feature, if it is asked for."""
+        """1 with idf, for the number of rows in which the feature is not 0."""
         return int(self.idf)
 
 
 @dataclass(frozen=True)
 class ZScores(Preprocessing):
-    r"""For measurements: each feature in deviations from its mean, over the rows so far and itself.
+    r"""For measurements: the z-score of each feature, over the rows so far with the row itself.
 
     .. math:: x'_i = \min(c, \max(-c, (x_i - m_i) / s_i)), \quad
         m_i = \frac{1}{t} \sum_{\tau \le t} x_{\tau i}, \quad
         s_i^2 = \frac{1}{t} \sum_{\tau \le t} (x_{\tau i} - m_i)^2
 
-    The last of the t rows is the row itself, as one row; once it has been learnt from, a row of
-    weight w counts as w rows. A feature that has been constant gives 0, and so does every feature
-    of the first row. The intercept's feature stays as it is.
+    The last of the t rows is the row itself, counted as one row; after the learner has learnt from
+    it, a row of weight w counts as w rows. A feature that has been constant gives 0, and so does
+    every feature of the first row. The feature of the intercept is unchanged.
 
     Parameters
     ----------
     clip : float > 0, default 4.0
-        The largest value, c. Larger values trust outliers more.
+        The largest value, c. With larger values, outliers have more influence.
 
     Raises
     ------
@@ -137,10 +138,10 @@ class ZScores(Preprocessing):
 
     Notes
     -----
-    For dense rows only: zeros move too. Mean and deviation are updated in float64 (Welford), so
-    that a large mean costs no digits. In them, what is further than 30 deviations from the mean
-    counts as that far, lest one broken value hide all later ones. 16 bytes a
-    feature; a row costs a root and two divisions a feature.
+    For dense rows only, since zeros change too. Mean and deviation are updated in float64
+    (Welford), so that a large mean loses no precision. For these, values further than 30 deviations
+    from the mean are clipped, so that one erroneous value does not hide all later ones. Costs a
+    root and two divisions per row and feature. Memory: 16 bytes per feature.
 
     References
     ----------
@@ -159,14 +160,12 @@ class ZScores(Preprocessing):
 
     method = Z_SCORES
     zero_at_zero = False
-    n_statistics = 2  # the mean, and the sum of squares about it
+    n_statistics = 2  # the mean, and the sum of squared deviations from it
 
     def __post_init__(self) -> None:
         clip = self.clip
         if isinstance(clip, bool) or not (isinstance(clip, Real) and 0 < clip < math.inf):
-            raise KeslerError(
-                f"ZScores(clip={clip!r}): the largest value must be a finite number above 0"
-            )
+            raise KeslerError(f"ZScores(clip={clip!r}): clip must be a finite number above 0")
         object.__setattr__(self, "clip", float(clip))
 
     @property
@@ -177,32 +176,32 @@ class ZScores(Preprocessing):
 
 @dataclass(frozen=True)
 class Ranges(Preprocessing):
-    r"""For distances: each feature from its first value on, in units of its range so far.
+    r"""For distances: each feature relative to its first value, in units of its range so far.
 
     .. math:: x'_i = \frac{x_i - x_{1i}}{\max_{\tau \le t} x_{\tau i}
         - \min_{\tau \le t} x_{\tau i}}
 
     The last of the t rows is the row itself. A feature that has been constant gives 0, and so does
-    every feature of the first row. The intercept's feature stays as it is.
+    every feature of the first row. The feature of the intercept is unchanged.
 
-    Over a kernel the rows that were learnt from follow: whenever a range has grown, inner products
-    and distances are taken anew in the new units, of `predict` as of the trial that follows.
+    With a kernel, the support vectors are rescaled, too: when a range has grown, inner products and
+    distances are recomputed in the new units, in `predict` as well as in the next trial.
 
     Raises
     ------
     KeslerError
-        On first use, for sparse rows, and over a kernel that is given whole vectors or has a
-        feature map, whose values cannot follow.
+        On first use, for sparse rows, and with a kernel of whole vectors or with a feature map,
+        whose values cannot be rescaled.
 
     Notes
     -----
-    For dense rows only: zeros move too. Which value is subtracted matters to no distance; it costs
-    no digits where all values are far from 0. Beyond 1e36 values count as 1e36, and below 1e-36
-    ranges count as 0; a value counts as no further than 1,000 ranges beyond its range, so that one
-    broken row does not hide all others. The range never shrinks: one broken value hides its feature
-    for good, where :class:`ZScores` forget it. 24 bytes a feature; a row costs a division a
-    feature and, over a kernel, one that widens a range costs one more pass over the support
-    vectors.
+    For dense rows only, since zeros change too. Distances do not depend on the value that is
+    subtracted; subtracting the first preserves precision if all values are far from 0. Values above
+    1e36 count as 1e36, ranges below 1e-36 as 0, and values more than 1,000 ranges beyond their
+    range are clipped to that, so that one erroneous row does not hide all others. A range never
+    shrinks: one erroneous value hides its feature permanently, while :class:`ZScores` forget it.
+    Costs a division per row and feature; with a kernel, a row that widens a range costs one more
+    pass over the support vectors. Memory: 24 bytes per feature.
 
     Examples
     --------
@@ -216,7 +215,7 @@ class Ranges(Preprocessing):
     method = RANGES
     zero_at_zero = False
     parameters = ()
-    n_statistics = 3  # the first value, the least and the greatest
+    n_statistics = 3  # the first, the smallest and the largest value
 
 
 PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
@@ -226,17 +225,17 @@ PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
     "z-scores": ZScores,
     "ranges": Ranges,
 }
-"""The preprocessings by the names that estimators and the command line take."""
+"""The preprocessings by their names in estimators and on the command line."""
 
 
 def resolve_preprocessing(
     choice: str | Preprocessing | None, *, dense: bool, by_distance: bool = False
 ) -> Preprocessing | None:
-    """Return the preprocessing for a name, or itself; "auto" looks at the kind of the rows.
+    """Return the preprocessing of this name, or itself; "auto" depends on the kind of the rows.
 
-    "auto" is :class:`Counts` for rows of which only non-zeros are listed (text, counts). For rows
-    that list every feature it is :class:`Ranges` where they can be compared anew, `by_distance`,
-    and :class:`ZScores` elsewhere.
+    "auto" is :class:`Counts` for rows that list only non-zeros (text, counts). For rows that list
+    every feature it is :class:`Ranges` if distances can be recomputed, `by_distance`, and
+    :class:`ZScores` otherwise.
 
     Examples
     --------
@@ -246,8 +245,8 @@ def resolve_preprocessing(
     if choice is None or isinstance(choice, Preprocessing):
         return choice
     if isinstance(choice, str) and choice == "auto":
-        measured = Ranges() if by_distance else ZScores()
-        return measured if dense else Counts()
+        for_dense = Ranges() if by_distance else ZScores()
+        return for_dense if dense else Counts()
     if isinstance(choice, str) and choice in PREPROCESSINGS:
         return PREPROCESSINGS[choice]()
     raise KeslerError(

@@ -1,4 +1,4 @@
-"""Linear-threshold algorithms, which :class:`~kesler.LinearMax` makes multiclass learners."""
+"""Linear-threshold algorithms, which :class:`~kesler.LinearMax` extends to several classes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "romma": ROMMA,
     "alma": ALMA,
 }
-"""The algorithms by the names that :class:`~kesler.LinearMax` takes."""
+"""The algorithms by their names in :class:`~kesler.LinearMax`."""
 
 
 def resolve_algorithm(algorithm: str | Algorithm) -> Algorithm:
-    """Return the algorithm for a name, or the algorithm itself.
+    """Return the algorithm of this name, or the algorithm itself.
 
     Examples
     --------

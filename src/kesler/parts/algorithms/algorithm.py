@@ -1,4 +1,4 @@
-"""What a linear-threshold algorithm is, and how a user makes one."""
+"""The base class of linear-threshold algorithms, and a decorator for user-defined ones."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_STATES = 4
 
 @dataclass(frozen=True)
 class ThresholdAlgorithm(UpdateRule):
-    """A learner of two classes that sees instances z of label 1: those with <w, z> > 0 are right.
+    """A learner of two classes that receives instances z of label 1, predicted if <w, z> > 0.
 
-    A multiclass trial makes z of the views of the right class and of its best rival, so that any
-    such algorithm becomes a multiclass learner. To write one, see :func:`threshold_algorithm`.
+    In a multiclass trial, z is the view of the right class minus that of its best rival, so that
+    any such algorithm becomes a multiclass learner. To write one, see :func:`threshold_algorithm`.
 
     Attributes
     ----------
-    update : the compiled part, a plain function of arrays.
+    update : the function that is compiled, a plain function of arrays.
     """
 
     update: ClassVar[Update]
@@ -39,7 +39,7 @@ class ThresholdAlgorithm(UpdateRule):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CustomAlgorithm(ThresholdAlgorithm):
-    """A user's own algorithm, made by :func:`threshold_algorithm`."""
+    """A user-defined algorithm, made by :func:`threshold_algorithm`."""
 
     update: Update  # type: ignore[misc]
     begins_at: float = 0.0  # type: ignore[misc]
@@ -52,8 +52,7 @@ class CustomAlgorithm(ThresholdAlgorithm):
             raise KeslerError(f"{self!r}: begins_at={self.begins_at!r} must be a finite number")
         if self.n_states not in range(MOST_STATES + 1):
             raise KeslerError(
-                f"{self!r}: n_states={self.n_states!r} must be a whole number from 0 to "
-                f"{MOST_STATES}"
+                f"{self!r}: n_states={self.n_states!r} must be an integer from 0 to {MOST_STATES}"
             )
 
     @property
@@ -62,7 +61,7 @@ class CustomAlgorithm(ThresholdAlgorithm):
         return self.values
 
     def with_parameters(self, *values: float) -> CustomAlgorithm:
-        """Return the same algorithm with other numbers in `parameters`."""
+        """Return the same algorithm with other parameters."""
         return replace(self, values=tuple(float(value) for value in values))
 
     def describe(self) -> dict[str, Any]:
@@ -79,28 +78,28 @@ class CustomAlgorithm(ThresholdAlgorithm):
 def threshold_algorithm(
     *, begins_at: float = 0.0, n_states: int = 0, parameters: tuple[float, ...] = ()
 ) -> Callable[[Update], CustomAlgorithm]:
-    r"""Make a linear-threshold algorithm of a plain Python function; it runs compiled.
+    r"""Make a linear-threshold algorithm of a plain Python function, which is compiled.
 
-    The function is called in every trial with an instance z of label 1, and changes the weights as
-    it sees fit, most only where :math:`\langle w, z \rangle \le 0`:
+    The function is called in every trial with an instance z of label 1 and may change the weights;
+    most algorithms do so only if :math:`\langle w, z \rangle \le 0`:
 
     .. math:: w := f(w, z), \quad z = \phi(x, y) - \phi(x, s), \; s = \arg\max_{r \ne y} h(x, r)
 
     Parameters
     ----------
-    begins_at : the weight of whatever has not been seen yet; 0 for an algorithm that multiplies all
-        weights itself, in place of the scale.
-    n_states : from 0 to 4, how many numbers to keep beside each weight; they begin at 0.
-    parameters : numbers handed to the function as an array.
+    begins_at : the initial weight of features not yet seen; 0 for an algorithm that multiplies all
+        weights itself instead of the scale.
+    n_states : the number of values stored beside each weight, from 0 to 4; they are initially 0.
+    parameters : numbers passed to the function as an array.
 
     Returns
     -------
     A decorator that turns ``function(parameters, positions, z, margin, weights, states, numbers)``
-    into an algorithm. z is float64, of shape (n,), what is not 0 of the instance, and positions
-    say where: ``weights[positions[j]]`` (float32, all weights) goes with z[j], as does
-    ``states[i, positions[j]]`` (float64). numbers are 8 float64 for its own use, 0 at first, but
-    for numbers[0], the scale: what is learnt is numbers[0] * weights, so that all weights can be
-    shrunk in O(1). margin is numbers[0] <weights, z>.
+    into an algorithm. z, float64 of shape (n,), has the non-zeros of the instance, and positions
+    their indices: ``weights[positions[j]]`` (float32, all weights) belongs to z[j], as does
+    ``states[i, positions[j]]`` (float64). numbers are 8 float64 for its own use, initially 0 except
+    for numbers[0], the scale: the learnt weights are numbers[0] * weights, so that all of them can
+    be shrunk in O(1). margin is numbers[0] <weights, z>.
 
     Raises
     ------
@@ -109,8 +108,8 @@ def threshold_algorithm(
 
     Notes
     -----
-    Called once a trial; O(n) for most algorithms. Positions and values that it writes are not
-    checked.
+    The function is called once per trial, at O(n) for most algorithms. The positions and values
+    that it writes are not checked.
 
     References
     ----------

@@ -14,14 +14,14 @@ LEAST_SCALE = 1e-15
 
 
 def alma_update(parameters, positions, z, margin, weights, states, numbers):
-    """numbers: the scale, ||w||^2, the updates so far. z is taken at length 1."""
+    """Update with z / ||z||; numbers are the scale, ||w||^2 and the number of updates so far."""
     alpha, k = parameters[0], numbers[2] + 1.0
     z_norm = 0.0
     for j in range(z.shape[0]):
         z_norm += z[j] * z[j]
     length = math.sqrt(z_norm)
-    wanted = (1.0 - alpha) * math.sqrt(8.0 / k) / alpha
-    if length == 0 or margin > wanted * length:
+    required = (1.0 - alpha) * math.sqrt(8.0 / k) / alpha
+    if length == 0 or margin > required * length:
         return
     step = math.sqrt(2.0 / k)
     w_norm = numbers[1] + 2.0 * step * margin / length + step * step
@@ -39,7 +39,7 @@ def alma_update(parameters, positions, z, margin, weights, states, numbers):
 
 @dataclass(frozen=True)
 class ALMA(ThresholdAlgorithm):
-    r"""Steps that shorten with their number, weights kept within a ball.
+    r"""Steps that shorten with the number of updates, and weights projected onto a ball.
 
     .. math:: w := \Pi_{\|w\| \le 1} \big(w + \sqrt{2 / k}\, \hat z\big)
         \;\text{if}\; \langle w, \hat z \rangle \le (1 - \alpha) \sqrt{8 / k} / \alpha,
@@ -50,8 +50,8 @@ class ALMA(ThresholdAlgorithm):
     Parameters
     ----------
     alpha : float in (0, 1], default 0.9
-        How much of the largest margin it may miss: a share of 1 - alpha is reached. Smaller values
-        move on more trials; 1 moves on mistakes alone.
+        The share of the largest margin that may be missed: a share of 1 - alpha is reached. With
+        smaller values, more trials cause an update; with 1, only mistakes do.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class ALMA(ThresholdAlgorithm):
 
     Notes
     -----
-    Costs O(nnz) a trial. The length of z has no effect.
+    Costs O(nnz) per trial. The length of z has no effect.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The quasi-additive algorithms: a step along z, through a link."""
+"""The quasi-additive algorithms: steps along z, and weights that follow by a link."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ LINEAR = Linear()
 
 
 def rival_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Take a step where y does not win: under a margin of 0, where the loss is not below 0."""
+    """Take a step if y does not win: with a margin of 0, if the loss is not below 0."""
     if losses[0] >= 0:
         steps[0] = weight * parameters[0]
 
 
 @dataclass(frozen=True)
 class RivalStep(UpdateRule):
-    """The rule of the quasi-additive algorithms: a step, unless y beats its best rival."""
+    """The rule of the quasi-additive algorithms: a step unless y outscores its best rival."""
 
     rate: float = 1.0
 
@@ -40,7 +40,7 @@ class RivalStep(UpdateRule):
 
 @dataclass(frozen=True)
 class QuasiAdditive:
-    r"""Add to sums on mistakes, and let weights follow by a link.
+    r"""Add z to sums on mistakes; the weights follow from the sums by a link.
 
     .. math:: v \mathrel{+}= a z \text{ if } \langle w, z \rangle \le 0, \quad w = f(v)
 
@@ -50,13 +50,13 @@ class QuasiAdditive:
         The geometry: linear gives the Perceptron, Exponential(alpha, balanced=False) WMA,
         Exponential(alpha) balanced Winnow, PNorm(p) the p-norm Perceptron.
     rate : float > 0, default 1.0
-        a, the length of a step. Without effect under the linear link and p-norms; under others
-        larger values learn faster and bear noise worse.
+        a, the length of a step. Without effect for the linear link and p-norms; with others,
+        larger values learn faster and are less robust to noise.
 
     Raises
     ------
     KeslerError
-        If the link is none, or the rate is not a finite number above 0.
+        If link is not a Link, or rate is not a finite number above 0.
 
     Notes
     -----

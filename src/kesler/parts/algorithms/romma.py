@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from kesler.parts.algorithms.algorithm import ThresholdAlgorithm
 
 LEAST_SCALE = 1e-15
-# Under this share of their norms, what parts w and z is what float32 rounds off.
+# Below this share of their norms, the angle between w and z is a rounding error of float32.
 PARALLEL = 1e-6
 
 
 def romma_update(parameters, positions, z, margin, weights, states, numbers):
-    """numbers: the scale, ||w||^2. The shortest w with <w, w_t> >= ||w_t||^2 and <w, z> >= 1."""
+    """Compute the shortest w with <w, w_t> >= ||w_t||^2 and <w, z> >= 1.
+
+    Numbers are the scale and ||w||^2.
+    """
     if margin > 0 and (parameters[0] == 0 or margin >= 1):
         return
     z_norm, w_norm = 0.0, numbers[1]
@@ -21,12 +24,12 @@ def romma_update(parameters, positions, z, margin, weights, states, numbers):
         z_norm += z[j] * z[j]
     if z_norm == 0:
         return
-    keep, add = 0.0, 1.0 / z_norm  # where the second constraint alone decides
+    keep, add = 0.0, 1.0 / z_norm  # if only the second constraint is active
     if w_norm > 0 and margin < z_norm * w_norm:
-        capacity = z_norm * w_norm - margin * margin
-        if capacity <= PARALLEL * z_norm * w_norm:  # z points against w: no w can do both
+        determinant = z_norm * w_norm - margin * margin
+        if determinant <= PARALLEL * z_norm * w_norm:  # z is opposite to w: no w satisfies both
             return
-        keep, add = (z_norm * w_norm - margin) / capacity, w_norm * (1.0 - margin) / capacity
+        keep, add = (z_norm * w_norm - margin) / determinant, w_norm * (1.0 - margin) / determinant
     numbers[1] = keep * keep * w_norm + 2.0 * keep * add * margin + add * add * z_norm
     numbers[0] *= keep
     if not LEAST_SCALE < numbers[0] < 1.0 / LEAST_SCALE:
@@ -39,7 +42,7 @@ def romma_update(parameters, positions, z, margin, weights, states, numbers):
 
 @dataclass(frozen=True)
 class ROMMA(ThresholdAlgorithm):
-    r"""The shortest weights that satisfy this instance, and a half-space for all before it.
+    r"""The shortest weights that satisfy this instance and a half-space for all previous ones.
 
     .. math:: w := \arg\min \|u\| \;\text{s.t.}\; \langle u, w_t \rangle \ge \|w_t\|^2, \;
         \langle u, z \rangle \ge 1
@@ -47,12 +50,12 @@ class ROMMA(ThresholdAlgorithm):
     Parameters
     ----------
     aggressive : bool, default False
-        Whether to move wherever the margin is below 1, not only on mistakes.
+        Whether to update if the margin is below 1, not only on mistakes.
 
     Notes
     -----
     Makes no more than :math:`R^2 \|u\|^2` mistakes if some u has a margin of 1 on every z, of norm
-    at most R. Costs O(nnz) a trial: all weights shrink by one number.
+    at most R. Costs O(nnz) per trial: one factor scales all weights.
 
     References
     ----------
@@ -71,5 +74,5 @@ class ROMMA(ThresholdAlgorithm):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Whether it is aggressive."""
+        """Whether the algorithm is aggressive, as a number."""
         return (float(self.aggressive),)

@@ -1,4 +1,4 @@
-"""Links: in which geometry a learner moves. One file a link, one row here for each name."""
+"""Links, which set the geometry of a learner: one file per link, and their names."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LINKS: dict[str, Callable[..., Link]] = {
     "positive": lambda alpha=2.0: Exponential(alpha, balanced=False),
     "p-norm": PNorm,
 }
-"""The links by the names that estimators and the command line take."""
+"""The links by their names in estimators and on the command line."""
 
 
 def resolve_link(link: str | Link) -> Link:
-    """Return the link for a name, or the link itself.
+    """Return the link of this name, or the link itself.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def resolve_link(link: str | Link) -> Link:
 
 
 def require_compatible(link: Link, rule: UpdateRule, *, averaged: bool) -> None:
-    """Raise a sentence that says why, if a rule or an average makes no sense in a geometry.
+    """Raise an error if a link does not support a rule or averaged weights.
 
     Examples
     --------
@@ -47,25 +47,25 @@ def require_compatible(link: Link, rule: UpdateRule, *, averaged: bool) -> None:
     Traceback (most recent call last):
     ...
     kesler.errors.KeslerError: MIRA(C=1.0) solves a quadratic program in the products of views, \
-which is the trial's problem under the linear link only, not under PNorm(p=8.0): choose simproj, \
-which moves along as many constraints, or the linear link
+which is the problem of the trial with the linear link only, not with PNorm(p=8.0): choose \
+simproj, which has steps along as many constraints, or the linear link
     """
     if isinstance(link, Linear):
         return
     if averaged:
         raise KeslerError(
-            f"averaged weights are those of the linear link: under {link!r} every step changes "
-            "them all; choose averaged=False or the linear link"
+            f"averaged weights are available with the linear link only: with {link!r} every step "
+            "changes all weights; choose averaged=False or the linear link"
         )
     if rule.requires == "gram":
         raise KeslerError(
-            f"{rule!r} solves a quadratic program in the products of views, which is the trial's "
-            f"problem under the linear link only, not under {link!r}: choose simproj, which moves "
-            "along as many constraints, or the linear link"
+            f"{rule!r} solves a quadratic program in the products of views, which is the problem "
+            f"of the trial with the linear link only, not with {link!r}: choose simproj, which has "
+            "steps along as many constraints, or the linear link"
         )
     if rule.requires == "norms" and link.exponent is None:
         raise KeslerError(
-            f"{rule!r} measures its steps by the norms of views, and in which norm the link "
-            f"{link!r} wants them measured is not known: choose a rule that looks at losses only, "
-            "such as perceptron, simperc or softmax"
+            f"{rule!r} requires norms of views, but in which norm the link {link!r} measures them "
+            "is unknown: choose a rule that requires losses only, such as perceptron, simperc or "
+            "softmax"
         )

@@ -12,12 +12,12 @@ import numpy as np
 from kesler.errors import KeslerError
 from kesler.parts.links.link import EXTENT, MASS, SCALE, WEIGHT, Geometry, Link
 
-# Exponents are kept below REACH of the reference, and are cut off at LIMIT (float32 ends at 88).
+# Exponents are at most REACH above the reference, and clipped at LIMIT (float32 overflows at 88).
 REACH, LIMIT = 40.0, 80.0
 
 
 def exponential(task, v, reference, q):
-    """Weights e^(eta v), their sum, and the scale that makes it `total`."""
+    """Compute weights e^(eta v), their sum, or the scale that makes it `total`."""
     if task == WEIGHT or task == MASS:
         return math.exp(min(q[0] * v - reference, LIMIT))
     if task == SCALE:
@@ -28,7 +28,7 @@ def exponential(task, v, reference, q):
 
 
 def balanced_exponential(task, v, reference, q):
-    """Weights e^(eta v) - e^(-eta v): a pair for each, one of which speaks against it."""
+    """Compute the same for weights e^(eta v) - e^(-eta v), differences of a pair each."""
     up = math.exp(min(q[0] * v - reference, LIMIT))
     down = math.exp(min(-q[0] * v - reference, LIMIT))
     if task == WEIGHT:
@@ -44,42 +44,43 @@ def balanced_exponential(task, v, reference, q):
 
 @dataclass(frozen=True)
 class Exponential(Link):
-    r"""Multiplicative updates: each step multiplies weights by powers of alpha.
+    r"""Multiplicative updates: each step multiplies the weights by powers of alpha.
 
     .. math:: w_i = \frac{U \alpha^{v_i}}{\sum_j \alpha^{v_j}}, \qquad \text{balanced: }
         w_i = \frac{U (\alpha^{v_i} - \alpha^{-v_i})}{\sum_j (\alpha^{v_j} + \alpha^{-v_j})}
 
     The sums run over the weights of all features seen so far. Mistakes grow with the logarithm of
-    the number of irrelevant features, where those of the linear link grow with the number itself.
+    the number of irrelevant features; with the linear link, they grow with the number itself.
 
     Parameters
     ----------
     alpha : float > 1, default 2.0
-        What a step of 1 along a feature of value 1 multiplies its weight by. Larger values learn
-        faster and bear noise worse.
+        The factor of a weight in a step of 1 along a feature of value 1. Larger values learn
+        faster and are less robust to noise.
     balanced : bool, default True
-        Whether each feature stands beside its negative, so that weights of either sign can be
-        learnt. Without, all weights are positive: for sub-experts, most of which speak the truth.
+        Whether each feature is paired with its negative, so that weights of either sign can be
+        learnt. If False, all weights are positive: for sub-experts that are mostly right.
     total : float > 0, default 1.0
-        U, the sum of all weights. Larger values let the margin of 1 that aggressive rules ask for
-        be reached; rules that look at mistakes only do not depend on it.
+        U, the sum of all weights. Larger values make the margin of 1 that aggressive rules require
+        attainable; rules that depend on mistakes only do not depend on it.
 
     Raises
     ------
     KeslerError
-        If alpha is not above 1 or total not above 0, or one is not finite.
+        If alpha is not a finite number above 1, total is not a finite number above 0, or balanced
+        is not a bool.
 
     Notes
     -----
     With the Perceptron this is WMA (Littlestone's weighted majority for linear thresholds, the
-    Committee of Mesterharm), or balanced Winnow; with aggressive rules exponentiated gradient, and
-    the entropic simultaneous projections, whose steps are loss / (U ln(alpha) max |d_i|^2): as
-    far as the strong convexity of the relative entropy lets one go without overshooting.
+    Committee of Mesterharm), or balanced Winnow; with aggressive rules it is exponentiated gradient
+    and the entropic simultaneous projections, with steps of loss / (U ln(alpha) max |d_i|^2), the
+    longest that the strong convexity of the relative entropy allows without overshooting.
 
-    A feature seen late begins at the weight alpha^0. A trial costs as much as with the linear link
-    and a few exponentials for each weight that moves; now and then, when a weight has outgrown the
-    others by e^40, all weights are computed anew. Memory: 8 bytes more a weight. Weights less than
-    e^-87 of the largest are 0 in float32.
+    The initial weight of a new feature is alpha^0. A trial costs as much as with the linear link,
+    plus a few exponentials for each updated weight; all weights are recomputed when one exceeds the
+    others by e^40, which is rare. Memory: 8 more bytes per weight. Weights below e^-87 of the
+    largest are 0 in float32.
 
     References
     ----------
@@ -103,7 +104,7 @@ class Exponential(Link):
         if not (isinstance(self.alpha, Real) and math.isfinite(self.alpha) and self.alpha > 1):
             raise KeslerError(
                 f"Exponential(alpha={self.alpha!r}): alpha must be a finite number above 1, since "
-                "it is what a step multiplies weights by"
+                "steps multiply weights by its powers"
             )
         if not (isinstance(self.total, Real) and math.isfinite(self.total) and self.total > 0):
             raise KeslerError(
@@ -111,26 +112,26 @@ class Exponential(Link):
                 "it is the sum of all weights"
             )
         if not isinstance(self.balanced, (bool, np.bool_)):
-            raise KeslerError(f"Exponential(balanced={self.balanced!r}): say True or False")
+            raise KeslerError(f"Exponential(balanced={self.balanced!r}): give True or False")
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "total", float(self.total))
 
     @property
     def geometry(self) -> Geometry:  # type: ignore[override]
-        """One exponential a weight, or two."""
+        """The function with one exponential per weight, or with two."""
         return balanced_exponential if self.balanced else exponential
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The rate ln(alpha) and the sum of all weights."""
+        """The rate ln(alpha), and the sum of all weights."""
         return (math.log(self.alpha), self.total)
 
     @property
     def exponent(self) -> float:
-        """The largest entry: dual to the sum of absolute values."""
+        """Infinity, for the maximum norm, which is dual to the sum of absolute values."""
         return math.inf
 
     @property
     def factor(self) -> float:
-        """The relative entropy is 1 / (total ln(alpha)) strongly convex."""
+        """The relative entropy is strongly convex with modulus 1 / (total ln(alpha))."""
         return self.total * math.log(self.alpha)

@@ -1,4 +1,4 @@
-"""What a link is, and how a user makes one."""
+"""The base class of links, and a decorator for user-defined ones."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from kesler.errors import KeslerError
 from kesler.parts.description import describe, describe_custom, reduce_custom, require_function
 
 WEIGHT, MASS, SCALE, EXTENT, ROOM = range(5)
-"""What `geometry` is asked for, see :class:`Link`."""
+"""The tasks of `geometry`, see :class:`Link`."""
 
 Geometry = Callable[..., float]
 
 
 @dataclass(frozen=True)
 class Link:
-    r"""The geometry of a learner: how weights follow from the sums that updates make.
+    r"""The geometry of a learner: how weights follow from the sums of the updates.
 
     .. math:: v \mathrel{+}= \sum_r c_r \phi(x, r), \quad w = \text{scale} \cdot f(v)
 
-    f is applied to each number. The scale, one for all weights, is a function of a sum over all of
-    them, so that a step costs O(nnz) whatever their number. To keep numbers in range, both are
-    computed relative to a reference, which is raised when a v outgrows it.
+    f is applied to each number. The scale of all weights is a function of one sum over them, so
+    that a step costs O(nnz), whatever their number. To prevent overflow, both are computed relative
+    to a reference, which is raised when a v exceeds its range.
 
     Attributes
     ----------
-    geometry : the compiled part, a plain function ``geometry(task, v, reference, q)`` of numbers:
-        WEIGHT, f(v); MASS, what v adds to the sum; SCALE, the factor, given the sum as v; EXTENT,
-        the size of v, of which the largest becomes the reference; ROOM, whether f(v) is in range.
-    normalised : whether there is a scale.
+    geometry : the function that is compiled, a plain function ``geometry(task, v, reference, q)``
+        of numbers. It returns for WEIGHT f(v); for MASS the term of v in the sum; for SCALE the
+        factor, given the sum as v; for EXTENT the size of v, the largest of which becomes the
+        reference; for ROOM whether f(v) is in range.
+    normalised : whether weights are scaled.
     exponent, factor : steps are measured by factor ||d||^2 in the norm of this exponent, the dual
-        of the one in which the geometry is strongly convex; exponent None if that is not known.
+        of the norm in which the geometry is strongly convex; exponent None if it is unknown.
     """
 
     geometry: ClassVar[Geometry]
@@ -43,7 +44,7 @@ class Link:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that `geometry` is given as q."""
+        """The numbers passed to `geometry` as q."""
         return ()
 
     @property
@@ -53,11 +54,11 @@ class Link:
 
     @property
     def factor(self) -> float:
-        """What its square is multiplied by."""
+        """The factor of the squared norm."""
         return 1.0
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as a model file keeps them."""
+        """Return the name and the parameters, as stored in a model file."""
         return describe(self)
 
 
@@ -67,7 +68,7 @@ class Linear(Link):
 
     Notes
     -----
-    The learner keeps no sums beside its weights: nothing is added to the cost of a trial.
+    The learner stores no sums beside its weights, and the link adds no cost to a trial.
 
     References
     ----------
@@ -84,13 +85,13 @@ class Linear(Link):
 
     @property
     def exponent(self) -> float:
-        """The Euclidean norm."""
+        """The exponent of the Euclidean norm."""
         return 2.0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CustomLink(Link):
-    """A user's own link, made by :func:`link_function`; pass it as ``link=``."""
+    """A user-defined link, made by :func:`link_function`; pass it as ``link=``."""
 
     function: Callable[..., float]
     values: tuple[float, ...] = ()
@@ -112,7 +113,7 @@ class CustomLink(Link):
 
     @property
     def at_zero(self) -> float:
-        """The weight that a learner begins with."""
+        """The initial weight, f(0)."""
         q = (self.values,) if len(inspect.signature(self.function).parameters) == 2 else ()
         try:
             weight = float(self.function(0.0, *q))
@@ -122,13 +123,13 @@ class CustomLink(Link):
             why = ""
         if not math.isfinite(weight):
             raise KeslerError(
-                f"the link {self!r} is no finite number at 0{why}, where weights begin: let f(0) "
-                "be one"
+                f"the link {self!r} is no finite number at 0{why}, but f(0) is the initial weight: "
+                "define f(0) as a finite number"
             )
         return weight
 
     def with_parameters(self, *values: float) -> CustomLink:
-        """Return the same link with other numbers in q."""
+        """Return the same link with other parameters q."""
         return replace(self, values=tuple(float(value) for value in values))
 
     def describe(self) -> dict[str, Any]:
@@ -145,7 +146,7 @@ class CustomLink(Link):
 def link_function(
     function: Callable[..., float] | None = None, *, parameters: tuple[float, ...] = ()
 ) -> Any:
-    r"""Make a link of a plain Python function; it runs compiled, cached in its own file.
+    r"""Make a link of a plain Python function, which is compiled and cached.
 
     .. math:: w = f(v), \quad v \mathrel{+}= \sum_r c_r \phi(x, r)
 
@@ -153,9 +154,9 @@ def link_function(
 
     Parameters
     ----------
-    function : f(v) or f(v, q), of a float64 and an array of parameters, not decreasing in v.
-        Weights begin at f(0).
-    parameters : numbers handed to the function as q.
+    function : f(v) or f(v, q), of a float64 and an array of parameters, non-decreasing in v. The
+        initial weight is f(0).
+    parameters : numbers passed to the function as q.
 
     Returns
     -------
@@ -165,13 +166,13 @@ def link_function(
     Raises
     ------
     KeslerError
-        If it is no plain function of one or two arguments; on first use, if Numba cannot compile
-        it. A step that would make a weight no number is not taken, and reported as an error.
+        If it is not a plain function of one or two arguments; on first use, if Numba cannot compile
+        it. A step that would make a weight not finite is not taken, and raises an error.
 
     Notes
     -----
-    Nothing is known of its geometry, so that only rules that look at losses alone can be used with
-    it. Called once for each weight that moves.
+    The geometry is unknown, so that only rules that require losses alone can be used. The function
+    is called once for each updated weight.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The p-norm link: between additive and multiplicative updates."""
+"""The p-norm link, between additive and multiplicative updates."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kesler.parts.links.link import EXTENT, MASS, SCALE, WEIGHT, Link
 
 
 def p_norm(task, v, reference, q):
-    """Weights sign(v) |v|^(p - 1), relative to the largest |v|; the scale is ||v||_p^(2 - p)."""
+    """Compute weights sign(v) |v|^(p - 1) relative to the largest |v|; scale ||v||_p^(2 - p)."""
     if task == WEIGHT or task == MASS:
         if v == 0 or reference == 0:
             return 0.0
@@ -35,8 +35,8 @@ class PNorm(Link):
     Parameters
     ----------
     p : float in [2, 100], default 8.0
-        2 is the linear link; larger values come nearer to the exponential one. 2 ln(n) is the
-        choice of theory for n features of which few are relevant.
+        2 is the linear link; larger values are closer to the exponential link. Theory suggests
+        2 ln(n) for n features if few of them are relevant.
 
     Raises
     ------
@@ -45,9 +45,9 @@ class PNorm(Link):
 
     Notes
     -----
-    Aggressive rules step by loss / ((p - 1) ||d||_p^2). A trial costs as much as with the linear
-    link and two powers for each weight that moves; when the largest |v| has doubled, all weights
-    are computed anew. Memory: 8 bytes more a weight.
+    Aggressive rules have steps of loss / ((p - 1) ||d||_p^2). A trial costs as much as with the
+    linear link, plus two powers for each updated weight; when the largest |v| has doubled, all
+    weights are recomputed. Memory: 8 more bytes per weight.
 
     References
     ----------
@@ -68,7 +68,7 @@ class PNorm(Link):
         if not (isinstance(self.p, Real) and 2 <= self.p <= 100):
             raise KeslerError(
                 f"PNorm(p={self.p!r}): p must lie between 2, the linear link, and 100, beyond "
-                "which float32 cannot hold the powers"
+                "which powers overflow float32"
             )
         object.__setattr__(self, "p", float(self.p))
 
@@ -79,10 +79,10 @@ class PNorm(Link):
 
     @property
     def exponent(self) -> float:
-        """The p-norm itself, dual to the q-norm of the weights."""
+        """The exponent p, whose norm is dual to the q-norm of the weights."""
         return self.p
 
     @property
     def factor(self) -> float:
-        """Half the squared q-norm is (q - 1) strongly convex, and 1 / (q - 1) = p - 1."""
+        """Half the squared q-norm is strongly convex with modulus q - 1; 1 / (q - 1) = p - 1."""
         return self.p - 1

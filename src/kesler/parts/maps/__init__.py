@@ -1,4 +1,4 @@
-"""Feature maps: a class's own view of an instance. One file a map, one row here for each name."""
+"""Feature maps, which define the view that a class has of an instance, and their names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAPS: dict[str, type[FeatureMap]] = {
     "difference": Difference,
     "gaussian-ratio": GaussianRatio,
 }
-"""The maps by the names that `OnlineClassifier` and the command line take."""
+"""The maps by their names in `OnlineClassifier` and on the command line."""
 
 
 def resolve_map(choice: str | FeatureMap, *, dense: bool, kernel: bool = False) -> FeatureMap:
-    """Return the map for a name, or the map itself; "auto" looks at the kind of the rows.
+    """Return the map of this name, or the map itself; "auto" depends on the kind of the rows.
 
-    "auto" is :class:`Frequency` for rows of which only non-zeros are listed (text, counts); for
-    rows that list every feature :class:`Distance`, or :class:`Difference` under a kernel.
+    "auto" is :class:`Frequency` for rows that list only non-zeros (text, counts); for rows that
+    list every feature it is :class:`Distance`, or :class:`Difference` with a kernel.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The distance of each feature to its class's mean, and the difference from it."""
+"""The distance of each feature to the mean of the class, and the difference from it."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ def distance(x, p, q):
 
 @dataclass(frozen=True)
 class Distance(FeatureMap):
-    r"""The absolute distance to the mean of the class's instances so far.
+    r"""The absolute distance to the mean of the instances of the class so far.
 
     .. math:: \phi_i(x, r) = |x_i - p_i^r|, \quad
         p^r = \frac{1}{|I^r|} \sum_{t \in I^r} x_t, \; I^r = \{t : y_t = r\}
 
     Notes
     -----
-    Costs one division and one subtraction a feature and class. Not zero at zero: for dense rows
+    Costs one division and one subtraction per feature and class. Not zero at zero: for dense rows
     only.
 
     References
@@ -48,17 +48,17 @@ def difference(x, p, q):
 
 @dataclass(frozen=True)
 class Difference(FeatureMap):
-    r"""The difference from the mean of the class's instances so far.
+    r"""The difference from the mean of the instances of the class so far.
 
     .. math:: \phi_i(x, r) = x_i - p_i^r, \quad
         p^r = \frac{1}{|I^r|} \sum_{t \in I^r} x_t, \; I^r = \{t : y_t = r\}
 
-    Made for a radial kernel, under which rows count as alike if they lie on the same side of their
-    classes' means at the same distance.
+    Intended for a radial kernel, for which rows are similar if their differences from the means of
+    their classes have the same signs and sizes.
 
     Notes
     -----
-    Costs one division and one subtraction a feature and class. Not zero at zero: for dense rows
+    Costs one division and one subtraction per feature and class. Not zero at zero: for dense rows
     only.
 
     References

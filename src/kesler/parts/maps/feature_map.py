@@ -1,4 +1,4 @@
-"""What a feature map is, and how a user makes one."""
+"""The base class of feature maps, and a decorator for user-defined ones."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from kesler.parts.description import describe_custom, reduce_custom, require_fun
 from kesler.parts.maps.view import View
 
 Statistic = Literal["first", "mean", "frequency", "contrast"]
-"""What p^r is: the first instance of class r; the mean of its instances so far; the share of its
-instances so far in which feature i is not zero; that share, and the one among all other rows."""
+"""The statistic p^r: the first instance of class r; the mean of its instances so far; the share of
+its instances so far in which feature i is not zero; that share, and the one of all other rows."""
 
 Elementwise = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class FeatureMap(View):
-    """A class's own view of an instance, phi_i(x, r) = g(x_i, p_i^r).
+    """The view that class r has of an instance, phi_i(x, r) = g(x_i, p_i^r).
 
     p^r is a statistic of the instances of class r before this trial. To write a map, see
     :func:`feature_map`.
 
     Attributes
     ----------
-    statistic : what p^r is, "first", "mean", "frequency" or "contrast"; "moments" of
-        :class:`GaussianRatio` alone, whose g is given what follows from mean and variance.
-    zero_at_zero : whether g(0, p) = 0 for every p, so that zeros of sparse rows may be left out.
-    g : the compiled part, a plain function g(x, p, q) of float32; q holds `parameters`.
+    statistic : the statistic p^r: "first", "mean", "frequency" or "contrast"; "moments" only for
+        :class:`GaussianRatio`, whose g receives numbers computed from mean and variance.
+    zero_at_zero : whether g(0, p) = 0 for every p, so that zeros of sparse rows may be omitted.
+    g : the function that is compiled, a plain function g(x, p, q) of float32; q holds `parameters`.
     """
 
     statistic: ClassVar[Statistic | Literal["moments"]]
@@ -39,13 +39,13 @@ class FeatureMap(View):
 
     @property
     def looks_at(self) -> str:
-        """What the compiled loops hand to g."""
+        """The kind of arguments that the compiled loops pass to g."""
         return self.statistic
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CustomMap(FeatureMap):
-    """A user's own map, made by :func:`feature_map`; pass it as ``feature_map=``."""
+    """A user-defined map, made by :func:`feature_map`; pass it as ``feature_map=``."""
 
     g: Elementwise  # type: ignore[misc]
     statistic: Statistic = "mean"  # type: ignore[misc]
@@ -59,7 +59,7 @@ class CustomMap(FeatureMap):
             raise KeslerError(f"statistic={self.statistic!r} is not known: choose one of {names}")
         if len(self.values) > 4:
             raise KeslerError(
-                f"a feature map takes at most 4 parameters, not {len(self.values)}: write further "
+                f"a feature map takes at most 4 parameters, not {len(self.values)}: write other "
                 "constants into the function"
             )
         if self.zero_at_zero:
@@ -73,9 +73,9 @@ class CustomMap(FeatureMap):
             shares = (p, 0.5)[:n_shares]
             value = self.g(np.float32(0), *map(np.float32, shares), *arguments)
             if value != 0:
-                targets = ", ".join(map(str, shares))
+                listed = ", ".join(map(str, shares))
                 raise KeslerError(
-                    f"{self!r} is declared zero at zero, but g(0, {targets}) = {value}: declare "
+                    f"{self!r} is declared zero at zero, but g(0, {listed}) = {value}: declare "
                     "zero_at_zero=False, or let g return 0 where x is 0"
                 )
 
@@ -85,7 +85,7 @@ class CustomMap(FeatureMap):
         return self.values
 
     def with_parameters(self, *values: float) -> CustomMap:
-        """Return the same map with other numbers in q."""
+        """Return the same map with other parameters q."""
         return replace(self, values=tuple(float(value) for value in values))
 
     def describe(self) -> dict[str, Any]:
@@ -105,19 +105,19 @@ def feature_map(
     zero_at_zero: bool = False,
     parameters: tuple[float, ...] = (),
 ) -> Callable[[Elementwise], CustomMap]:
-    r"""Make a feature map of a plain Python function; it runs compiled, cached in its own file.
+    r"""Make a feature map of a plain Python function, which is compiled and cached.
 
     .. math:: \phi_i(x, r) = g(x_i, p_i^r)
 
     Parameters
     ----------
-    statistic : what p^r is: "first" (the first instance of class r), "mean" (of its instances so
-        far), "frequency" (the share of its instances so far in which feature i is not zero) or
-        "contrast" (that share, and the one among the instances of all other classes: the function
-        is then g(x, p, others) or g(x, p, others, q)).
-    zero_at_zero : whether g(0, p) = 0 whatever p is. Only such a map can be used with sparse rows,
-        whose zeros are never looked at. Checked at a few points.
-    parameters : up to four numbers; with them the function is g(x, p, q), q a tuple of 4 float32.
+    statistic : the statistic p^r: "first" (the first instance of class r), "mean" (of its instances
+        so far), "frequency" (the share of its instances so far in which feature i is not zero) or
+        "contrast" (that share, and the one of the instances of all other classes: the function is
+        then g(x, p, others) or g(x, p, others, q)).
+    zero_at_zero : whether g(0, p) = 0 for every p. Only such a map supports sparse rows, whose
+        zeros are skipped. Checked at a few points.
+    parameters : up to four numbers; if given, the function is g(x, p, q), q a tuple of 4 float32.
 
     Returns
     -------
@@ -127,11 +127,11 @@ def feature_map(
     ------
     KeslerError
         If the statistic is unknown, there are more than four parameters, or the map is declared
-        zero at zero and is not; on first use, if Numba cannot compile the function.
+        zero at zero but is not; on first use, if Numba cannot compile the function.
 
     Notes
     -----
-    Called once for each non-zero and class, inlined in the loop over classes.
+    The function is called once for each non-zero and class, inlined in the loop over classes.
 
     References
     ----------

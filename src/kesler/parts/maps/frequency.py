@@ -1,4 +1,4 @@
-"""Words that are common in a class speak for it, words that are rare there against it."""
+"""Rewards for features that are common in a class, penalties for features that are rare there."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kesler.parts.maps.feature_map import FeatureMap
 
 
 def frequency(x, p, q):
-    """Return reward x where p >= common, penalty x where p <= rare, 0 between."""
+    """Return reward x if p >= common, penalty x if p <= rare, and 0 otherwise."""
     if p >= q[0]:
         return q[2] * x
     if p <= q[1]:
@@ -22,25 +22,25 @@ def frequency(x, p, q):
 
 @dataclass(frozen=True)
 class Frequency(FeatureMap):
-    r"""Thresholds on how often a feature occurred in the class so far.
+    r"""Thresholds on the frequency of a feature in the class so far.
 
     .. math::
         \phi_i(x, r) = \begin{cases} \text{reward}\; x_i & p_i^r \ge \text{common} \\
         \text{penalty}\; x_i & p_i^r \le \text{rare} \\ 0 & \text{otherwise} \end{cases}
 
     with :math:`p_i^r` the share of the instances of class r so far in which feature i is not zero.
-    Binary rows give Fink's map, rows of counts Amit's.
+    With binary rows it is the map of Fink et al., with rows of counts that of Amit et al.
 
     Parameters
     ----------
     common : float in (rare, 1], default 0.2
-        From this share on, a feature speaks for the class. Larger values: fewer features do.
+        From this share on, a feature is common. With larger values, fewer features are.
     rare : float in [0, common), default 0.02
-        Up to this share, a feature speaks against the class. Larger values: more features do.
+        Up to this share, a feature is rare. With larger values, more features are.
     reward : float, default 2.0
-        What a common feature counts.
+        The factor of a common feature.
     penalty : float, default -1.0
-        What a rare feature counts.
+        The factor of a rare feature.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Frequency(FeatureMap):
 
     Notes
     -----
-    Costs one division and two comparisons a non-zero and class. Zero at zero.
+    Costs one division and two comparisons per non-zero and class. Zero at zero.
 
     References
     ----------
@@ -75,8 +75,8 @@ class Frequency(FeatureMap):
     def __post_init__(self) -> None:
         if not 0 <= self.rare < self.common <= 1:
             raise KeslerError(
-                f"Frequency(common={self.common!r}, rare={self.rare!r}): the thresholds are "
-                "shares, 0 <= rare < common <= 1"
+                f"Frequency(common={self.common!r}, rare={self.rare!r}): the thresholds must "
+                "be shares, 0 <= rare < common <= 1"
             )
         if not np.isfinite([self.reward, self.penalty]).all():
             raise KeslerError(
@@ -85,5 +85,5 @@ class Frequency(FeatureMap):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The two thresholds and the two values."""
+        """The two thresholds and the two factors."""
         return (self.common, self.rare, self.reward, self.penalty)

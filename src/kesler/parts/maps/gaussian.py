@@ -1,4 +1,4 @@
-"""How much better the Gaussian of a class explains each feature than the one of all rows."""
+"""The likelihood ratio of each feature under the Gaussians of a class and of all rows."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kesler.parts.maps.feature_map import FeatureMap
 
 
 def log_ratio(x, level, centre, sharpness, height, q):
-    """Return height - (sharpness (x - centre))^2 - level within [-clip, clip]; -clip of a NaN."""
+    """Return height - (sharpness (x - centre))^2 - level within [-clip, clip]; -clip for NaN."""
     off = (x - centre) * sharpness
     phi = (height - level) - off * off
     if not phi > -q[2]:
@@ -21,7 +21,7 @@ def log_ratio(x, level, centre, sharpness, height, q):
 
 @dataclass(frozen=True)
 class GaussianRatio(FeatureMap):
-    r"""The logarithm of a likelihood ratio: Gaussian of the class against Gaussian of all rows.
+    r"""The logarithm of the likelihood ratio of the Gaussians of the class and of all rows.
 
     .. math::
         \phi_i(x, r) = \log \mathcal{N}(x_i; \mu_i^r, v_i^r) - \log \mathcal{N}(x_i; \mu_i, v_i)
@@ -29,21 +29,22 @@ class GaussianRatio(FeatureMap):
         v_i^r = \max\left((1 - \lambda_r) s_i^r + \lambda_r v_i, \; \text{floor}\; v_i\right),
         \quad \lambda_r = \min\left(1, \frac{\text{shrinkage}}{N_r + 1}\right)
 
-    with :math:`\mu_i^r, s_i^r` mean and variance of the :math:`N_r` rows of class r so far and
-    :math:`\mu_i, v_i` those of all t rows, weighted by `sample_weight`. On the intercept c, a
-    feature of the same value in every row, it is the prior, :math:`c \log(N_r / t)`. All weights at
-    1 make a naive Bayes classifier. The view does not depend on the units of a feature. It is 0 for
-    a class without rows and for features that were constant so far.
+    with :math:`\mu_i^r, s_i^r` the mean and variance of the :math:`N_r` rows of class r so far and
+    :math:`\mu_i, v_i` those of all t rows, weighted by `sample_weight`. For the intercept c, a
+    feature with the same value in every row, it is the prior, :math:`c \log(N_r / t)`. With all
+    weights 1, the learner is a naive Bayes classifier. The view does not depend on the units of a
+    feature. It is 0 for a class without rows and for features that have been constant.
 
     Parameters
     ----------
     shrinkage : float from 0 to 1e6, default 2.0
-        How far variances of classes of few rows are drawn to that of all. Larger values: further.
+        The shrinkage of variances of classes with few rows towards that of all rows. With larger
+        values, they shrink further.
     floor : float in (0, 1], default 1e-3
-        The least share of the variance of all rows that a class's counts for. Larger values: a
-        class whose rows agree in a feature is less sure of it.
+        The minimum variance of a class, as a share of that of all rows. With larger values,
+        features with a small variance in a class have less influence.
     clip : float above 0, default 8.0
-        The largest absolute value. Larger values: single features can decide.
+        The largest absolute value. With larger values, single features have more influence.
 
     Raises
     ------
@@ -52,12 +53,13 @@ class GaussianRatio(FeatureMap):
 
     Notes
     -----
-    Means and variances are kept in double, exactly, in one pass. What is read of them for a class
-    is computed when it takes in a row, once a feature, so that :math:`v_i` in :math:`v_i^r` is that
-    of the latest row of class r; when the number of trials reaches a power of two, or a feature
-    ceases to be constant, it is computed for all classes. A row then costs two subtractions, two
-    multiplications and two comparisons a feature and class, and four logarithms and roots a
-    feature. Memory: 28 bytes for each feature and class. Not zero at zero: for dense rows only.
+    Means and variances are computed in double, exactly, in one pass. The arguments of g for a class
+    are computed when it learns from a row, once per feature, so that :math:`v_i` in :math:`v_i^r`
+    is that of the latest row of class r; they are computed for all classes when the number of
+    trials reaches a power of two, or when a feature ceases to be constant. A row then costs two
+    subtractions, two multiplications and two comparisons per feature and class, and four logarithms
+    and roots per feature. Memory: 28 bytes per feature and class. Not zero at zero: for dense rows
+    only.
 
     References
     ----------

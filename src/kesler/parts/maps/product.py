@@ -1,4 +1,4 @@
-"""The product of an instance with its class's first instance or mean."""
+"""The product of an instance with the first instance or the mean of the class."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ def product(x, p, q):
 
 @dataclass(frozen=True)
 class Product(FeatureMap):
-    r"""The product with the class's first instance.
+    r"""The product with the first instance of the class.
 
     .. math:: \phi_i(x, r) = x_i p_i^r, \quad p^r \text{ the first instance of class } r
 
     Notes
     -----
-    Costs one multiplication a non-zero and class. Zero at zero.
+    Costs one multiplication per non-zero and class. Zero at zero.
 
     References
     ----------
@@ -41,14 +41,14 @@ class Product(FeatureMap):
 
 @dataclass(frozen=True)
 class ProductMean(FeatureMap):
-    r"""The product with the mean of the class's instances so far.
+    r"""The product with the mean of the instances of the class so far.
 
     .. math:: \phi_i(x, r) = x_i p_i^r, \quad
         p^r = \frac{1}{|I^r|} \sum_{t \in I^r} x_t, \; I^r = \{t : y_t = r\}
 
     Notes
     -----
-    Costs one multiplication and one division a non-zero and class. Zero at zero.
+    Costs one multiplication and one division per non-zero and class. Zero at zero.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What a view of an instance is, and the one that is given with the example."""
+"""The base class of views of an instance, and the view that is part of the example."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from kesler.parts.description import describe
 
 @dataclass(frozen=True)
 class View:
-    """What one class sees of an example, phi(x, r).
+    """The view that one class has of an example, phi(x, r).
 
     Attributes
     ----------
-    zero_at_zero : whether a feature of value 0 counts for nothing, so that zeros of sparse rows may
-        be left out.
+    zero_at_zero : whether a feature with value 0 has no effect, so that zeros of sparse rows may be
+        omitted.
     """
 
     zero_at_zero: ClassVar[bool]
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """At most four numbers that the view depends on."""
+        """The parameters of the view, at most four numbers."""
         return ()
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as a model file keeps them."""
+        """Return the name and the parameters, as stored in a model file."""
         return describe(self)
 
 
 @dataclass(frozen=True)
 class SubExperts(View):
-    r"""What sub-experts say of a class, as the example tells.
+    r"""The ratings that sub-experts give a class, which are part of the example.
 
     .. math:: \phi(x, r) = (x_1^r, \dots, x_n^r), \quad
         h(x, r) = \langle w, \phi(x, r) \rangle = \sum_i w_i x_i^r
 
     with :math:`x_i^r` the rating that sub-expert i gives class r: see :class:`kesler.Ratings`.
-    Under :class:`~kesler.hypotheses.Shared`, there is one weight a sub-expert, and the learner
-    finds out whom to trust. Under :class:`~kesler.hypotheses.PerClass`, one a sub-expert and class:
-    whom to trust in what.
+    With :class:`~kesler.hypotheses.Shared`, there is one weight per sub-expert: the learner learns
+    which sub-experts to trust. With :class:`~kesler.hypotheses.PerClass`, there is one per
+    sub-expert and class: it learns which to trust for each class.
 
     Notes
     -----
-    A class that an example does not rate has the rating 0 by all. Sub-experts may appear at any
-    time, each with the weight that all began with; ratings of classes that have not been seen count
-    for nothing, so these are never predicted.
+    A class without ratings in an example has rating 0 from every sub-expert. New sub-experts may
+    appear at any time, with the initial weight; ratings of classes that have not been seen are
+    ignored, so that these are never predicted.
 
-    Costs O(ratings) a row.
+    Costs O(ratings) per row.
 
     References
     ----------
@@ -56,7 +56,7 @@ class SubExperts(View):
 
     Examples
     --------
-    Whoever is wrong loses weight: the second sub-expert always says the opposite of the first.
+    Sub-experts that are wrong lose weight: the second always contradicts the first.
 
     >>> from kesler import OnlineClassifier
     >>> council = OnlineClassifier("sub-experts", update="perceptron")

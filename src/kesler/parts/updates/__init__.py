@@ -1,4 +1,4 @@
-"""Update rules: how far to move. One file a family, one row here for each name."""
+"""Update rules, which set the lengths of the steps: one file per family, and their names."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ RULES: dict[str, Callable[..., UpdateRule]] = {
     "scw1": lambda C=1.0: SCW(C, variant=1),
     "scw2": lambda C=1.0: SCW(C, variant=2),
 }
-"""The rules by the names that `OnlineClassifier` and the command line take."""
+"""The rules by their names in `OnlineClassifier` and on the command line."""
 
 
 def resolve_rule(update: str | UpdateRule) -> UpdateRule:
-    """Return the rule for a name, or the rule itself.
+    """Return the rule of this name, or the rule itself.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def resolve_rule(update: str | UpdateRule) -> UpdateRule:
     if isinstance(update, UpdateRule):
         if update.update is not None:
             raise KeslerError(
-                f"update={update!r} is a linear-threshold algorithm, which moves weights by "
+                f"update={update!r} is a linear-threshold algorithm, which changes weights "
                 f"itself: use kesler.LinearMax({update!r})"
             )
         return update

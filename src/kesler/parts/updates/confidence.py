@@ -1,4 +1,4 @@
-"""Confidence-weighted rules: the step depends on how sure the weights are."""
+"""Confidence-weighted rules: the step depends on the variances of the weights."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kesler.parts.updates.rule import AggressiveRule, UpdateRule
 
 
 def arow_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Go as far as the loss over the variance of the margin and of the noise."""
+    """Compute the loss over the sum of the variances of the margin and of the noise."""
     steps[0] = losses[0] / (squared_norms[0] + parameters[0] / weight)
 
 
 def scw1_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Just as far as makes the margin probable enough, at most C."""
+    """Compute the least step that makes the margin probable enough, at most C."""
     C, phi = weight * parameters[0], parameters[1]
     margin, variance = -losses[0], squared_norms[0]
     if variance > 0 and phi * math.sqrt(variance) > margin:
@@ -34,7 +34,7 @@ def scw1_steps(parameters, weight, losses, squared_norms, gram, steps):
 
 
 def scw2_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """As scw1, softened by C rather than capped."""
+    """Compute the step of SCW-II, which C softens instead of capping it."""
     C, phi = weight * parameters[0], parameters[1]
     margin, variance = -losses[0], squared_norms[0]
     if variance > 0 and phi * math.sqrt(variance) > margin:
@@ -46,19 +46,19 @@ def scw2_steps(parameters, weight, losses, squared_norms, gram, steps):
 
 @dataclass(frozen=True)
 class AROW(UpdateRule):
-    r"""Adaptive regularisation of weights: a variance for each weight, and no margin enforced.
+    r"""Adaptive regularisation of weights: one variance per weight, a margin not enforced.
 
     .. math:: w \mathrel{+}= \frac{\ell}{d' \Sigma d + r} \Sigma d, \quad
         1 / \Sigma_i \mathrel{+}= d_i^2 / r
 
-    along the constraint of the largest loss, :math:`d = \phi(x, y) - \phi(x, s)`,
+    along the constraint with the largest loss, :math:`d = \phi(x, y) - \phi(x, s)`,
     :math:`\ell = 1 - h(x, y) + h(x, s) > 0`.
 
     Parameters
     ----------
     r : float > 0, default 1.0
-        The variance of the noise. Larger values: smaller steps, variances that shrink more slowly.
-        A row's `sample_weight` divides it.
+        The variance of the noise. With larger values, steps are smaller and variances shrink more
+        slowly. It is divided by the `sample_weight` of the row.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class AROW(UpdateRule):
 
     Notes
     -----
-    The matrix is kept diagonal. O(nnz k) a row to score, O(nnz) a step.
+    The matrix is diagonal. Costs O(nnz k) per row to score and O(nnz) per step.
 
     References
     ----------
@@ -101,20 +101,21 @@ class AROW(UpdateRule):
 
 @dataclass(frozen=True)
 class SCW(AggressiveRule):
-    r"""Soft confidence-weighted: far enough that the margin is above 0 with probability eta.
+    r"""Soft confidence-weighted: a step that makes the margin positive with probability eta.
 
     .. math:: \min_{w, \Sigma} D_{KL}(N(w, \Sigma) \| N(w_t, \Sigma_t)) + C \, \xi \;(\text{I})
         \text{ or } C \, \xi^2 \;(\text{II}), \quad \xi = [\phi \sqrt{d' \Sigma d} - w \cdot d]_+
 
-    along d of the rival of highest score; :math:`\phi = \Phi^{-1}(\eta)`.
+    along d of the rival with the highest score; :math:`\phi = \Phi^{-1}(\eta)`.
 
     Parameters
     ----------
     C : float > 0, default 1.0
-        Aggressiveness. Larger values follow each row more closely. A row's `sample_weight`
-        multiplies it.
+        Aggressiveness. Larger values fit each row more closely. It is multiplied by the
+        `sample_weight` of the row.
     eta : float in (0.5, 1), default 0.9
-        The probability wanted. Larger values: wider margins, faster shrinking variances.
+        The required probability. With larger values, margins are wider and variances shrink
+        faster.
     variant : 1 or 2, default 1
         SCW-I (capped by C) or SCW-II (softened).
 
@@ -125,7 +126,7 @@ class SCW(AggressiveRule):
 
     Notes
     -----
-    The matrix is kept diagonal. O(nnz k) a row to score, O(nnz) a step.
+    The matrix is diagonal. Costs O(nnz k) per row to score and O(nnz) per step.
 
     References
     ----------
@@ -150,19 +151,19 @@ class SCW(AggressiveRule):
         if not (isinstance(self.eta, Real) and 0.5 < self.eta < 1):
             raise KeslerError(
                 f"SCW(eta={self.eta!r}): eta must be between 0.5 and 1, since it is the "
-                "probability with which a margin is to be above 0"
+                "required probability of a margin above 0"
             )
         if self.variant not in (1, 2):
             raise KeslerError(f"SCW(variant={self.variant!r}): variant must be 1 or 2")
 
     @property
     def steps(self):  # type: ignore[override]
-        """The compiled part."""
+        """The function that is compiled."""
         return scw1_steps if self.variant == 1 else scw2_steps
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The aggressiveness and the quantile."""
+        """The aggressiveness and the quantile of eta."""
         return (self.C, self.preconditioner.parameter)
 
     @property

@@ -1,9 +1,7 @@
-"""Gradient rules: steps of stochastic gradient descent on a loss of the trial.
+"""Gradient rules: steps of stochastic gradient descent on a loss of the trial, or their limit.
 
-And their limit of many small steps.
-
-Such a step never overshoots, and a row of weight 2 moves as far as the row twice. Plain functions
-of numbers, compiled into the rules that call them.
+The limit of many small steps never overshoots, and a row of weight 2 has the same effect as the row
+twice. The functions of numbers are compiled into the rules that call them.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -28,7 +26,7 @@ def squared_flow(residual, norm, time):
 
 
 def hinge_flow(loss, norm, time):
-    """Return u of a step along a constraint until its loss is 0, or time is over."""
+    """Return the step u along a constraint until its loss is 0, or until the time ends."""
     if norm * time > loss:
         return loss / norm
     return time
@@ -45,7 +43,7 @@ def sigmoid(z):
 def logistic_flow(margin, norm, time):
     """Return u with d(margin)/dt = norm sigmoid(-margin): margin + exp(margin) grows by norm t.
 
-    Newton's method comes from the right, where the function bends the same way all along.
+    Newton's method converges from the right, since z + exp(z) is convex.
     """
     if margin > 30.0 or norm * time < 1e-8:
         return time * sigmoid(-margin)
@@ -61,17 +59,17 @@ def logistic_flow(margin, norm, time):
 
 
 def hinge_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta along the constraint of the largest loss."""
+    """Write eta for the constraint with the largest loss."""
     steps[0] = weight * parameters[0]
 
 
 def hinge_flows(parameters, weight, losses, squared_norms, gram, steps):
-    """Follow the loss for the time eta."""
+    """Write the limit of small steps that sum to eta."""
     steps[0] = hinge_flow(losses[0], squared_norms[0], weight * parameters[0])
 
 
 def softmax_gradient(parameters, losses, gradient):
-    """Write the probability of each wrong side, the largest taken out of the exponents."""
+    """Write the softmax probability of each wrong class; the largest loss is subtracted first."""
     m = losses.shape[0]
     largest = 0.0
     for j in range(m):
@@ -85,16 +83,16 @@ def softmax_gradient(parameters, losses, gradient):
 
 
 def softmax_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta times the probability of each wrong side."""
+    """Write eta times the probability of each wrong class."""
     softmax_gradient(parameters, losses, steps)
     for j in range(losses.shape[0]):
         steps[j] *= weight * parameters[0]
 
 
 def softmax_flows(parameters, weight, losses, squared_norms, gram, steps):
-    """Follow right against wrong for the time eta, along the mean of the wrong ways.
+    """Write the limit of small steps that sum to eta, along the mean of the constraints.
 
-    As if there were one wrong class, of the probability of all and the mean of their norms.
+    The wrong classes are treated as one, with their total probability and mean squared norm.
     """
     softmax_gradient(parameters, losses, steps)
     m = losses.shape[0]
@@ -113,20 +111,20 @@ def softmax_flows(parameters, weight, losses, squared_norms, gram, steps):
 
 
 def logistic_gradient(parameters, losses, gradient):
-    """Write the probability that each constraint, alone, is the wrong way."""
+    """Write the probability that each constraint, on its own, is violated."""
     for j in range(losses.shape[0]):
         gradient[j] = sigmoid(losses[j])
 
 
 def logistic_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta times the probability that each constraint, alone, is the wrong way."""
+    """Write eta times the probability that each constraint, on its own, is violated."""
     logistic_gradient(parameters, losses, steps)
     for j in range(losses.shape[0]):
         steps[j] *= weight * parameters[0]
 
 
 def logistic_flows(parameters, weight, losses, squared_norms, gram, steps):
-    """Follow each constraint alone for the time eta."""
+    """Write the limit of small steps that sum to eta, for each constraint on its own."""
     for j in range(losses.shape[0]):
         steps[j] = logistic_flow(-losses[j], squared_norms[j], weight * parameters[0])
 
@@ -137,8 +135,8 @@ class GradientRule(UpdateRule):
 
     Attributes
     ----------
-    plain_steps, flows : the compiled part of one step along the gradient, and of infinitely many
-        small ones.
+    plain_steps, flows : the functions that are compiled: one step along the gradient, and the limit
+        of many small ones.
     """
 
     eta: float = 0.1
@@ -152,7 +150,7 @@ class GradientRule(UpdateRule):
         if not (isinstance(self.eta, Real) and math.isfinite(self.eta) and self.eta > 0):
             raise KeslerError(
                 f"{type(self).__name__}(eta={self.eta!r}): eta must be a finite number above 0, "
-                "since it is the length of a step along the gradient"
+                "since it is the step size"
             )
         if not isinstance(self.invariant, bool):
             raise KeslerError(
@@ -163,12 +161,12 @@ class GradientRule(UpdateRule):
 
     @property
     def requires(self) -> Requirement:  # type: ignore[override]
-        """Losses; and norms, where a step must not overshoot."""
+        """Losses, and norms if steps are invariant."""
         return "norms" if self.invariant else "losses"
 
     @property
     def steps(self) -> Steps:  # type: ignore[override]
-        """The compiled part."""
+        """The function that is compiled."""
         return self.flows if self.invariant else self.plain_steps
 
     @property
@@ -187,11 +185,11 @@ class HingeGradient(GradientRule):
     Parameters
     ----------
     eta : float > 0, default 0.1
-        Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
-        another one. A row's `sample_weight` multiplies it.
+        Step size. Larger values learn faster and forget faster; rows whose norm is far from 1
+        need another value. It is multiplied by the `sample_weight` of the row.
     invariant : bool, default False
-        Whether the step ends where the loss does, so that it never overshoots and a row of weight 2
-        moves as far as the row twice: min(eta, loss / ||d||^2).
+        Whether the step is min(eta, loss / ||d||^2), which ends where the loss is 0: it never
+        overshoots, and a row of weight 2 has the same effect as the row twice.
 
     Raises
     ------
@@ -200,8 +198,8 @@ class HingeGradient(GradientRule):
 
     Notes
     -----
-    Unlike :class:`PassiveAggressive` it takes the same step however small the loss is. Costs
-    O(nnz k) a row to score and O(nnz) an update.
+    Unlike that of :class:`PassiveAggressive`, the step does not depend on the size of the loss.
+    Costs O(nnz k) per row to score and O(nnz) per update.
 
     References
     ----------
@@ -226,17 +224,17 @@ class SoftmaxGradient(GradientRule):
     .. math:: p_s = \frac{e^{h(x, s)}}{\sum_r e^{h(x, r)}}, \quad
         w \mathrel{+}= \eta \sum_{s \ne y} p_s (\phi(x, y) - \phi(x, s))
 
-    that is, c = eta (e_y - p) in one coefficient a class. Of answers with several right classes it
-    descends :math:`\ln(1 + \sum_{(r, s)} e^{h(x, s) - h(x, r)})` over the pairs demanded.
+    that is, the coefficients of the classes are c = eta (e_y - p). If several classes are right,
+    the loss is :math:`\ln(1 + \sum_{(r, s)} e^{h(x, s) - h(x, r)})` over the required pairs.
 
     Parameters
     ----------
     eta : float > 0, default 0.1
-        Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
-        another one. A row's `sample_weight` multiplies it.
+        Step size. Larger values learn faster and forget faster; rows whose norm is far from 1
+        need another value. It is multiplied by the `sample_weight` of the row.
     invariant : bool, default False
-        Whether to follow the loss for the time eta rather than the gradient at its begin: the step
-        never overshoots. Exact for two classes; for more it takes the wrong ones for one.
+        Whether to take the limit of small steps that sum to eta, which never overshoots, instead
+        of one step. Exact for two classes; otherwise the wrong classes are treated as one.
 
     Raises
     ------
@@ -245,8 +243,8 @@ class SoftmaxGradient(GradientRule):
 
     Notes
     -----
-    Moves on every row, a little even where all is well. Costs O(nnz k) a row to score and as much
-    to update.
+    Updates weights on every row, by little if the loss is small. Costs O(nnz k) per row to score
+    and as much to update.
 
     References
     ----------
@@ -274,17 +272,17 @@ class LogisticGradient(GradientRule):
     .. math:: w \mathrel{+}= \eta \sum_{s \ne y} \frac{1}{1 + e^{h(x, y) - h(x, s)}}
         (\phi(x, y) - \phi(x, s))
 
-    Of ordinal answers this is the all-threshold logistic model, of rankings pairwise logistic
-    regression with shared weights.
+    For ordinal targets this is the all-threshold logistic model, for rankings it is pairwise
+    logistic regression with shared weights.
 
     Parameters
     ----------
     eta : float > 0, default 0.1
-        Step size. Larger values learn faster and forget faster; rows of norm far from 1 want
-        another one. A row's `sample_weight` multiplies it.
+        Step size. Larger values learn faster and forget faster; rows whose norm is far from 1
+        need another value. It is multiplied by the `sample_weight` of the row.
     invariant : bool, default False
-        Whether to follow each loss for the time eta rather than its gradient at the begin. Exact
-        for each constraint alone.
+        Whether to take the limit of small steps that sum to eta instead of one step. Exact for
+        each constraint on its own.
 
     Raises
     ------
@@ -293,7 +291,7 @@ class LogisticGradient(GradientRule):
 
     Notes
     -----
-    Moves on every row. Costs O(nnz k) a row to score and as much to update.
+    Updates weights on every row. Costs O(nnz k) per row to score and as much to update.
 
     References
     ----------

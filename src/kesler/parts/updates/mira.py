@@ -1,4 +1,4 @@
-"""MIRA: the exact optimum of the trial's problem with one slack."""
+"""MIRA: the exact solution of the problem of a trial, with one slack variable."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from kesler.parts.updates.rule import AggressiveRule, UpdateRule
 
 
 def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Move mass between two constraints at a time (or the slack) until no move gains 1e-6.
+    """Transfer mass between two constraints at a time, or the slack, until no transfer gains 1e-6.
 
-    The steps live on the simplex alpha >= 0, sum alpha <= C; what is left of C is the mass of the
-    slack, whose gradient is 0. The pair is the steepest one: raise the constraint of the largest
-    gradient, lower that of the smallest among those with mass.
+    The steps are in the simplex alpha >= 0, sum alpha <= C; the rest of C is the mass of the slack,
+    whose gradient is 0. Mass is transferred to the constraint with the largest gradient, from the
+    one with the smallest among those with mass.
     """
     m = losses.shape[0]
     limit = weight * parameters[0]
@@ -26,7 +26,7 @@ def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
         for j in range(m):
             gradient[i] -= gram[i, j] * steps[j]
         spare -= steps[i]
-    # Opposite constraints are raised in turns, a little each time: hence so many rounds at most.
+    # Opposite constraints are raised alternately, by little each time: allow many rounds.
     for _ in range(10_000 * (m + 1)):
         up, down = -1, -1
         highest, lowest = 0.0, np.inf
@@ -39,7 +39,7 @@ def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
                 lowest, down = gradient[i], i
         if highest - lowest <= 1e-7:
             return
-        capacity = spare if down < 0 else steps[down]
+        available = spare if down < 0 else steps[down]
         curvature = 0.0
         if up >= 0:
             curvature += gram[up, up]
@@ -47,17 +47,17 @@ def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
             curvature += gram[down, down]
         if up >= 0 and down >= 0:
             curvature -= 2.0 * gram[up, down]
-        mass = capacity
-        if curvature * capacity > highest - lowest:
+        mass = available
+        if curvature * available > highest - lowest:
             mass = (highest - lowest) / curvature
         if up >= 0:
             steps[up] += mass
         else:
             spare += mass
         if down >= 0:
-            steps[down] = 0.0 if mass == capacity else steps[down] - mass
+            steps[down] = 0.0 if mass == available else steps[down] - mass
         else:
-            spare = 0.0 if mass == capacity else spare - mass
+            spare = 0.0 if mass == available else spare - mass
         for i in range(m):
             if up >= 0:
                 gradient[i] -= gram[i, up] * mass
@@ -66,11 +66,11 @@ def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
 
 
 def mira_steps_per_class(parameters, weight, losses, squared_norms, gram, steps):
-    """Crammer and Singer's closed form: what each loss has above one level.
+    """Compute Crammer and Singer's closed form: the excess of each loss over one level.
 
-    With one hypothesis a class, d_s . d_s' = n (1 + [s = s']), n = ||x||^2, so that
+    With one hypothesis per class, d_s . d_s' = n (1 + [s = s']), n = ||x||^2, so that
     alpha_s = max(0, loss_s - level) / n, where the level is n sum alpha, or higher if that sum
-    would pass C. Dropping the losses under the level raises it, until none is left to drop.
+    would exceed C. Dropping the losses below the level raises it, until none is left to drop.
     """
     n = squared_norms[0] / 2.0
     if n == 0:
@@ -83,7 +83,7 @@ def mira_steps_per_class(parameters, weight, losses, squared_norms, gram, steps)
             if losses[j] > level:
                 total += losses[j]
                 count += 1
-        if count == 0:  # so small a C that only rounding parts the level from the largest loss
+        if count == 0:  # C is so small that the level rounds to the largest loss
             steps[np.argmax(losses)] = weight * parameters[0]
             return
         n_times_sum = total / (count + 1)
@@ -93,7 +93,7 @@ def mira_steps_per_class(parameters, weight, losses, squared_norms, gram, steps)
     rise = 0.0
     for j in range(losses.shape[0]):
         rise += max(0.0, losses[j] - level)
-    # Under a small C the rises are small differences: their sum, n C then, is known better.
+    # With a small C the excesses are small differences; their sum, then n C, is more accurate.
     scale = limit / rise if level > n_times_sum else 1.0
     for j in range(losses.shape[0]):
         steps[j] = scale * max(0.0, losses[j] - level) / n
@@ -101,7 +101,7 @@ def mira_steps_per_class(parameters, weight, losses, squared_norms, gram, steps)
 
 @dataclass(frozen=True)
 class MIRA(AggressiveRule):
-    r"""The exact solution of the trial's problem over all constraints, with one slack.
+    r"""The exact solution of the problem of the trial over all constraints, with one slack.
 
     .. math::
         \min_{w, \xi \ge 0} \tfrac12 \|w - w_t\|^2 + C \xi \quad\text{s.t.}\quad
@@ -110,8 +110,8 @@ class MIRA(AggressiveRule):
     Parameters
     ----------
     C : float > 0, default 1.0
-        Aggressiveness: the steps of one trial sum to at most C. Larger values follow each row more
-        closely. A row's `sample_weight` multiplies it.
+        Aggressiveness: the steps of one trial sum to at most C. Larger values fit each row more
+        closely. It is multiplied by the `sample_weight` of the row.
 
     Raises
     ------
@@ -120,9 +120,10 @@ class MIRA(AggressiveRule):
 
     Notes
     -----
-    With :class:`~kesler.hypotheses.PerClass` alone and one right class a row, Crammer and Singer's
-    closed form, O(k) a sweep, of which a few suffice. Anywhere else the quadratic program is solved
-    to 1e-6 on a growing set of m constraints, O(nnz k m + k m^2) an update.
+    With :class:`~kesler.hypotheses.PerClass` alone and one right class per row, the solution is
+    Crammer and Singer's closed form, at O(k) per sweep, of which a few suffice. Otherwise the
+    quadratic program is solved to 1e-6 on a growing set of m constraints, at O(nnz k m + k m^2) per
+    update.
 
     References
     ----------
@@ -140,7 +141,7 @@ class MIRA(AggressiveRule):
     steps = staticmethod(mira_steps)
 
     def for_hypotheses(self, *, one_per_class: bool) -> UpdateRule:
-        """Return the closed form where it holds."""
+        """Return the rule in closed form if it applies."""
         return _PerClassMIRA(self.C) if one_per_class else self
 
 

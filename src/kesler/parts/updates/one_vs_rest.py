@@ -1,4 +1,4 @@
-"""One-vs-rest rules: every class has a loss of its own, against a virtual class of score 0."""
+"""One-vs-rest rules: every class has its own loss, against a virtual class with score 0."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from kesler.parts.updates.gradient import (
 
 
 def squared_gradient(parameters, losses, gradient):
-    """Twice the residual, predictions clipped to [-1, 1]."""
+    """Write twice the residual, with scores clipped to [-1, 1]."""
     for j in range(losses.shape[0]):
         gradient[j] = 2.0 * min(max(losses[j], 0.0), 2.0)
 
 
 def squared_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta along each gradient."""
+    """Write eta times each gradient."""
     squared_gradient(parameters, losses, steps)
     for j in range(losses.shape[0]):
         steps[j] *= weight * parameters[0]
 
 
 def squared_flows(parameters, weight, losses, squared_norms, gram, steps):
-    """Follow each loss for the time eta."""
+    """Write the limit of small steps that sum to eta, for each loss."""
     for j in range(losses.shape[0]):
         residual = min(max(losses[j], 0.0), 2.0)
         steps[j] = squared_flow(residual, squared_norms[j], weight * parameters[0])
 
 
 def hinge_gradient(parameters, losses, gradient):
-    """1 where there is a loss."""
+    """Write 1 where the loss is above 0."""
     for j in range(losses.shape[0]):
         gradient[j] = 1.0 if losses[j] > 0 else 0.0
 
 
 def hinge_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """Eta where there is a loss."""
+    """Write eta where the loss is above 0."""
     for j in range(losses.shape[0]):
         steps[j] = weight * parameters[0] if losses[j] > 0 else 0.0
 
 
 def hinge_flows(parameters, weight, losses, squared_norms, gram, steps):
-    """Follow each loss for the time eta."""
+    """Write the limit of small steps that sum to eta, for each loss."""
     for j in range(losses.shape[0]):
         if losses[j] > 0:
             steps[j] = hinge_flow(losses[j], squared_norms[j], weight * parameters[0])
@@ -58,7 +58,7 @@ def hinge_flows(parameters, weight, losses, squared_norms, gram, steps):
 
 @dataclass(frozen=True)
 class OneVsRestRule(GradientRule):
-    """A gradient rule whose constraints are those of each class with the rest."""
+    """A gradient rule with one constraint per class, against the rest."""
 
     eta: float = 0.5
     invariant: bool = True
@@ -69,23 +69,24 @@ class OneVsRestRule(GradientRule):
 
 @dataclass(frozen=True)
 class OneVsRestSquared(OneVsRestRule):
-    r"""Squared loss of each class: 1 for the right one, -1 for the others.
+    r"""Squared loss of each class, with target 1 for the right class and -1 for the others.
 
     .. math:: \ell_r = (t_r - \bar h(x, r))^2, \quad t_y = 1, \; t_s = -1, \quad
         w^r \mathrel{+}= u_r \phi(x, r), \quad
         u_r = (t_r - \bar h_r) \frac{1 - e^{-2 \eta \|\phi\|^2}}{\|\phi\|^2}
 
-    with the score clipped to [-1, 1]. In the preconditioner "adagrad" it is what Vowpal Wabbit runs
-    by default (there with the preconditioner scale-free too).
+    with the score clipped to [-1, 1]. With the preconditioner "adagrad" it is the default of Vowpal
+    Wabbit (except that the preconditioner is scale-free there, too).
 
     Parameters
     ----------
     eta : float > 0, default 0.5
-        How long the row is followed. Larger values learn and forget faster.
+        Step size; the sum of the small steps if `invariant`. Larger values learn and forget
+        faster.
     invariant : bool, default True
-        Whether a step is what infinitely many small ones lead to, which never overshoots: a row of
-        `sample_weight` 2 then moves as far as the row twice. False: one gradient step, 2 eta times
-        the residual.
+        Whether a step is the limit of many small ones, which never overshoots: a row of
+        `sample_weight` 2 then has the same effect as the row twice. If False, one gradient step is
+        taken, 2 eta times the residual.
 
     Raises
     ------
@@ -94,8 +95,8 @@ class OneVsRestSquared(OneVsRestRule):
 
     Notes
     -----
-    Moves every class on every row: costs O(nnz k) to score and as much to update. For single
-    classes and label sets; of rankings it learns which labels are in the better half.
+    Updates every class on every row: costs O(nnz k) per row to score and as much to update. For
+    single classes and label sets; for rankings it learns which labels are in the better half.
 
     References
     ----------
@@ -133,7 +134,7 @@ class OneVsRestLogistic(OneVsRestRule):
 
     Notes
     -----
-    Costs as :class:`OneVsRestSquared`.
+    Has the costs of :class:`OneVsRestSquared`.
 
     References
     ----------
@@ -161,7 +162,7 @@ class OneVsRestHinge(OneVsRestRule):
     Parameters
     ----------
     eta, invariant : as in :class:`OneVsRestSquared`
-        The plain step is eta wherever there is a loss.
+        The plain step is eta if the loss is above 0.
 
     Raises
     ------
@@ -170,7 +171,7 @@ class OneVsRestHinge(OneVsRestRule):
 
     Notes
     -----
-    Costs as :class:`OneVsRestSquared`, but classes without a loss do not move.
+    Has the costs of :class:`OneVsRestSquared`, but does not update classes without a loss.
 
     References
     ----------

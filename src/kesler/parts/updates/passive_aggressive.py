@@ -1,4 +1,4 @@
-"""Passive-aggressive: just far enough to satisfy the most violated constraint."""
+"""Passive-aggressive rules: the least step that satisfies the most violated constraint."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from kesler.parts.updates.rule import AggressiveRule
 
 
 def passive_aggressive_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """min(cap, loss / (norm + softness)); a constraint of norm 0 can't be moved along."""
+    """Write min(limit, loss / (norm + softness)); along a norm of 0 no step has an effect."""
     limit, variant = weight * parameters[0], parameters[1]
     softness = 0.5 / limit if variant == 2 else 0.0
     if squared_norms[0] + softness > 0:
@@ -21,10 +21,11 @@ def passive_aggressive_steps(parameters, weight, losses, squared_norms, gram, st
 
 @dataclass(frozen=True)
 class PassiveAggressive(AggressiveRule):
-    r"""As little as satisfies the most violated constraint, capped or softened by C.
+    r"""The least step that satisfies the most violated constraint, capped or softened by C.
 
-    With s the class of highest score but y, :math:`\ell = 1 - (h(x, y) - h(x, s)) > 0` and
-    :math:`d = \phi(x, y) - \phi(x, s)`, the step along d is
+    With s the class with the highest score other than y,
+    :math:`\ell = 1 - (h(x, y) - h(x, s)) > 0` and :math:`d = \phi(x, y) - \phi(x, s)`, the step
+    along d is
 
     .. math::
         \alpha = \ell / \|d\|^2 \;(0), \qquad \min(C, \ell / \|d\|^2) \;(\text{I}), \qquad
@@ -33,20 +34,21 @@ class PassiveAggressive(AggressiveRule):
     Parameters
     ----------
     C : float > 0, default 1.0
-        Aggressiveness. Larger values follow each row more closely; smaller ones average over more
-        rows and bear noise better. Not used by variant 0. A row's `sample_weight` multiplies it.
+        Aggressiveness. Larger values fit each row more closely; smaller ones average over more
+        rows and are more robust to noise. Variant 0 ignores it. It is multiplied by the
+        `sample_weight` of the row.
     variant : 0, 1 or 2, default 1
         The original rule, PA-I (capped) or PA-II (softened).
 
     Raises
     ------
     KeslerError
-        If C is not a finite number above 0, or the variant is none of 0, 1, 2.
+        If C is not a finite number above 0, or variant is not 0, 1 or 2.
 
     Notes
     -----
-    With one hypothesis a class this is Max-MP of Amit et al. (2006), with a shared one Max-SP.
-    Costs O(nnz k) a row to score and O(nnz) an update.
+    With one hypothesis per class this is Max-MP of Amit et al. (2006), with a shared one Max-SP.
+    Costs O(nnz k) per row to score and O(nnz) per update.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The multiclass Perceptron, plain and with a margin."""
+"""The multiclass Perceptron, without and with a margin."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from kesler.parts.updates.rule import UpdateRule
 
 
 def perceptron_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """One step of length 1 along the one constraint."""
+    """Write a step of length 1, times the weight of the row, along the only constraint."""
     steps[0] = weight
 
 
 @dataclass(frozen=True)
 class Perceptron(UpdateRule):
-    r"""On a mistake, one step from the predicted class to the right one.
+    r"""On a mistake, take one step from the predicted class to the right one.
 
     .. math:: w \mathrel{+}= \phi(x, y) - \phi(x, \hat y) \quad \text{if } \hat y \ne y
 
@@ -26,7 +26,8 @@ class Perceptron(UpdateRule):
     -----
     Makes at most :math:`L + C + \sqrt{L C}` mistakes, where L is the cumulative hinge loss of any
     competitor u and :math:`C = \rho R^2 \|u\|^2` its complexity (Fink et al. 2006, Theorem 1).
-    Costs O(nnz k) a row to score and O(nnz) a mistake. `sample_weight` is the length of the step.
+    Costs O(nnz k) per row to score and O(nnz) per mistake. `sample_weight` is the length of the
+    step.
 
     References
     ----------
@@ -47,7 +48,7 @@ class Perceptron(UpdateRule):
 
 @dataclass(frozen=True)
 class MarginPerceptron(UpdateRule):
-    r"""One step towards the right class unless it wins by a margin.
+    r"""Take one step towards the right class unless it wins by a margin.
 
     .. math:: w \mathrel{+}= \phi(x, y) - \phi(x, s) \quad \text{if }
         h(x, y) - h(x, s) < \delta, \; s = \arg\max_{r \ne y} h(x, r)
@@ -55,9 +56,9 @@ class MarginPerceptron(UpdateRule):
     Parameters
     ----------
     delta : float > 0, default 1.0
-        The margin asked for, in units of the scores: steps have length 1, so that what it means
-        depends on the norm of the rows. Larger values move on more rows; near 0 it is the plain
-        :class:`Perceptron`, but for ties.
+        The required margin, in units of the scores: steps have length 1, so that its effect
+        depends on the norms of the rows. With larger values, more rows cause an update; near 0
+        the rule is the :class:`Perceptron`, except for ties.
 
     Raises
     ------
@@ -66,7 +67,8 @@ class MarginPerceptron(UpdateRule):
 
     Notes
     -----
-    Costs O(nnz k) a row to score and O(nnz) an update. `sample_weight` is the length of the step.
+    Costs O(nnz k) per row to score and O(nnz) per update. `sample_weight` is the length of the
+    step.
 
     References
     ----------
@@ -90,11 +92,11 @@ class MarginPerceptron(UpdateRule):
         if not (isinstance(self.delta, Real) and math.isfinite(self.delta) and self.delta > 0):
             raise KeslerError(
                 f"MarginPerceptron(delta={self.delta!r}): delta must be a finite number above 0, "
-                "since it is the margin by which the right class has to win"
+                "since it is the margin by which the right class must win"
             )
         object.__setattr__(self, "delta", float(self.delta))
 
     @property
     def margin(self) -> float:  # type: ignore[override]
-        """The margin asked for."""
+        """The required margin."""
         return self.delta

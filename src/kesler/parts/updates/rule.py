@@ -1,4 +1,4 @@
-"""What an update rule is, and how a user makes one."""
+"""The base class of update rules, and a decorator for user-defined ones."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ from kesler.parts.description import describe, describe_custom, reduce_custom, r
 from kesler.parts.preconditioners import Preconditioner
 
 Steps = Callable[..., None]
-"""steps(parameters, weight, losses, squared_norms, gram, steps): fills the last argument."""
+"""steps(parameters, weight, losses, squared_norms, gram, steps): writes the last argument."""
 
 
 def no_steps(parameters, weight, losses, squared_norms, gram, steps):  # type: ignore[no-untyped-def]
-    """Take none: for rules that move weights by themselves, and for watching without learning."""
+    """Take no step: for rules that change weights themselves, and for trials without learning."""
 
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """How far to move along each constraint of a trial.
+    """The length of the step along each constraint of a trial.
 
-    The trial hands a rule some constraints "y must outscore s by a margin" and it answers with one
-    step alpha_s >= 0 for each; every hypothesis then moves by
+    A rule receives some constraints "y must outscore s by a margin" of the trial and computes one
+    step alpha_s >= 0 for each; every hypothesis is then updated by
 
         w += sum_s alpha_s (phi(x, y) - phi(x, s)).
 
-    A rule never sees features or labels. To write one, see :func:`update_rule`.
+    A rule receives neither features nor labels. To write one, see :func:`update_rule`.
 
     Attributes
     ----------
-    constraints : which constraints it is handed; see :data:`kesler.parts.constraints.Selection`.
-    requires : what it requires of them; see :data:`kesler.parts.constraints.Requirement`.
-    steps : the compiled part, a plain function of arrays.
-    margin : by how much y must outscore s; a loss is what is missing from it.
-    heeds_margin : whether another margin makes another rule.
-    strength : the name of the one parameter that says how far it goes, None if it has none.
-    gradient : the compiled gradient of its loss by the scores, for preconditioners that follow
-    gradients: a
-        plain function of parameters and losses that fills an array; None if it is 1 along each
-        constraint.
-    preconditioner : the preconditioner that it brings along, None if it goes with any.
-    update : the compiled part of a rule that moves weights by itself, None for all others; see
+    constraints : the constraints that it receives; see :data:`kesler.parts.constraints.Selection`.
+    requires : the quantities of them; see :data:`kesler.parts.constraints.Requirement`.
+    steps : the function that is compiled, a plain function of arrays.
+    margin : the margin by which y must outscore s; a loss is the shortfall from it.
+    heeds_margin : whether the rule depends on the margin.
+    strength : the name of the parameter that sets the length of its steps, None if it has none.
+    gradient : the function that computes the gradient of its loss by the scores, for
+        preconditioners that follow gradients: a plain function of parameters and losses that writes
+        an array; None if the gradient is 1 along each constraint.
+    preconditioner : the preconditioner that it brings along, None if it allows any.
+    update : the compiled function of a rule that changes weights itself, None for all others; see
         :mod:`kesler.algorithms`.
-    begins_at, n_states : of such a rule, the weight of what has not been seen yet, and how many
-        numbers it keeps beside each weight.
+    begins_at, n_states : for such a rule, the initial weight of features not yet seen, and the
+        number of values stored beside each weight.
     """
 
     constraints: ClassVar[Selection]
@@ -64,7 +63,7 @@ class UpdateRule:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that `steps` is given."""
+        """The numbers passed to `steps`."""
         return ()
 
     @property
@@ -73,14 +72,14 @@ class UpdateRule:
         return None
 
     def for_hypotheses(self, *, one_per_class: bool) -> UpdateRule:
-        """Return the rule to run where every class has one hypothesis of its own over x itself.
+        """Return the rule to run, given whether classes have one hypothesis each, over x itself.
 
-        And where an answer is one class: all constraints then share their better side.
+        Targets are then single classes, too, so that all constraints share their better class.
         """
         return self
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as a model file keeps them."""
+        """Return the name and the parameters, as stored in a model file."""
         return describe(self)
 
 
@@ -96,9 +95,9 @@ class AggressiveRule(UpdateRule):
         if not (isinstance(self.C, Real) and math.isfinite(self.C) and self.C > 0):
             raise KeslerError(
                 f"{type(self).__name__}(C={self.C!r}): C must be a finite number above 0, since it "
-                "is the longest step that one trial may take"
+                "limits the steps of one trial"
             )
-        object.__setattr__(self, "C", float(self.C))  # grids hand over NumPy's numbers
+        object.__setattr__(self, "C", float(self.C))  # grid searches pass NumPy scalars
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -108,7 +107,7 @@ class AggressiveRule(UpdateRule):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CustomRule(UpdateRule):
-    """A user's own rule, made by :func:`update_rule`; pass it as ``update=``."""
+    """A user-defined rule, made by :func:`update_rule`; pass it as ``update=``."""
 
     steps: Steps  # type: ignore[misc]
     constraints: Selection = "worst"  # type: ignore[misc]
@@ -126,8 +125,8 @@ class CustomRule(UpdateRule):
             )
         if self.constraints == "growing" and self.requires != "gram":
             raise KeslerError(
-                f"{self!r}: a rule whose constraints grow must see the products of them all: "
-                'declare requires="gram"'
+                f"{self!r}: growing constraints require the inner products of them all: declare "
+                'requires="gram"'
             )
 
     @property
@@ -136,7 +135,7 @@ class CustomRule(UpdateRule):
         return self.values
 
     def with_parameters(self, *values: float) -> CustomRule:
-        """Return the same rule with other numbers in `parameters`."""
+        """Return the same rule with other parameters."""
         return replace(self, values=tuple(float(value) for value in values))
 
     def describe(self) -> dict[str, Any]:
@@ -157,25 +156,25 @@ def update_rule(
     parameters: tuple[float, ...] = (),
     margin: float = 1.0,
 ) -> Callable[[Steps], CustomRule]:
-    r"""Make an update rule of a plain Python function; it runs compiled, cached in its own file.
+    r"""Make an update rule of a plain Python function, which is compiled and cached.
 
-    The function fills `steps`, one alpha_s for each constraint that it is handed:
+    The function writes `steps`, one alpha_s for each constraint that it receives:
     :math:`w \mathrel{+}= \sum_s \alpha_s (\phi(x, y) - \phi(x, s))`.
 
     Parameters
     ----------
-    constraints : which constraints the function is handed, "predicted", "worst", "mistaken",
+    constraints : the constraints that the function receives, "predicted", "worst", "mistaken",
         "violated", "all" or "growing"; see :data:`kesler.parts.constraints.Selection`.
-    requires : "losses" (cheapest), "norms" or "gram" (dearest); what is not required is unset.
-    parameters : numbers handed to the function as an array.
-    margin : by how much y must outscore s, 0 or more; a loss is what is missing from it.
+    requires : "losses" (cheapest), "norms" or "gram" (most expensive); other arrays are unset.
+    parameters : numbers passed to the function as an array.
+    margin : the margin by which y must outscore s, 0 or more; a loss is the shortfall from it.
 
     Returns
     -------
     A decorator that turns ``function(parameters, weight, losses, squared_norms, gram, steps)``
-    into a rule. `weight` is the row's `sample_weight` (1 unless given); the other arguments are
+    into a rule. `weight` is the `sample_weight` of the row (default 1); the other arguments are
     float64 arrays: losses, squared_norms and steps of shape (m,), gram of shape (m, >= m).
-    `steps` starts at zero, or for "growing" at the steps of the call before.
+    `steps` is initially zero, or for "growing" the result of the previous call.
 
     Raises
     ------
@@ -184,8 +183,8 @@ def update_rule(
 
     Notes
     -----
-    Called once a trial that has constraints; O(m) for most rules. With "norms" a trial costs
-    O(nnz) more for one constraint and O(nnz k) for several, with "gram" O(nnz k m).
+    The function is called once per trial with constraints, at O(m) for most rules. With "norms" a
+    trial costs O(nnz) more for one constraint and O(nnz k) for several, with "gram" O(nnz k m).
 
     Examples
     --------

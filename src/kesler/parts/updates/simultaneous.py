@@ -1,4 +1,4 @@
-"""Simultaneous projections: along all violated constraints at once, averaged."""
+"""Simultaneous projections: averaged steps along all violated constraints."""
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from kesler.parts.updates.rule import AggressiveRule
 
 
 def equal_steps(parameters, weight, losses, squared_norms, gram, steps):
-    """C / m along each of m constraints."""
+    """Write C / m for each of m constraints."""
     m = losses.shape[0]
     for j in range(m):
         steps[j] = weight * parameters[0] / m
 
 
 def averaged_projections(parameters, weight, losses, squared_norms, gram, steps):
-    """min(C, loss / norm) / m along each of m constraints."""
+    """Write min(C, loss / norm) / m for each of m constraints."""
     m = losses.shape[0]
     limit = weight * parameters[0]
     for j in range(m):
@@ -35,8 +35,8 @@ class SimPerc(AggressiveRule):
     Parameters
     ----------
     C : float > 0, default 1.0
-        Total length of the steps. Predictions do not depend on it, but for rounding that parts
-        equal scores. A row's `sample_weight` multiplies it.
+        Total length of the steps. Predictions do not depend on it, except if rounding breaks ties
+        of scores. It is multiplied by the `sample_weight` of the row.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class SimPerc(AggressiveRule):
     Notes
     -----
     Mistakes are bounded by :math:`(\tfrac12 \|u\|^2 + C L) / (C - \tfrac12 C^2 R^2)` (Theorem 1).
-    Costs O(nnz k) a row.
+    Costs O(nnz k) per row.
 
     References
     ----------
@@ -67,7 +67,7 @@ class SimPerc(AggressiveRule):
 
 @dataclass(frozen=True)
 class ConProj(AggressiveRule):
-    r"""Conservative simultaneous projections: averaged over the mistaken constraints.
+    r"""Conservative simultaneous projections, averaged over the mistaken constraints.
 
     .. math:: \alpha_s = \min(C, \ell_s / \|d_s\|^2) / |M|, \quad
         M = \{s : s \text{ would be predicted before } y\}
@@ -75,8 +75,8 @@ class ConProj(AggressiveRule):
     Parameters
     ----------
     C : float > 0, default 1.0
-        Aggressiveness: the longest single projection. Larger values follow each row more closely.
-        A row's `sample_weight` multiplies it.
+        Aggressiveness: the longest single projection. Larger values fit each row more closely.
+        It is multiplied by the `sample_weight` of the row.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class ConProj(AggressiveRule):
 
     Notes
     -----
-    Obeys the bound of :class:`SimPerc` (Corollary 1). Costs O(nnz k) a row.
+    Satisfies the bound of :class:`SimPerc` (Corollary 1). Costs O(nnz k) per row.
 
     References
     ----------
@@ -105,15 +105,15 @@ class ConProj(AggressiveRule):
 
 @dataclass(frozen=True)
 class SimProj(AggressiveRule):
-    r"""Soft simultaneous projections: averaged over every constraint with a loss.
+    r"""Soft simultaneous projections, averaged over all constraints with a loss.
 
     .. math:: \alpha_s = \min(C, \ell_s / \|d_s\|^2) / |\Gamma|, \quad \Gamma = \{s : \ell_s > 0\}
 
     Parameters
     ----------
     C : float > 0, default 1.0
-        Aggressiveness: the longest single projection. Larger values follow each row more closely.
-        A row's `sample_weight` multiplies it.
+        Aggressiveness: the longest single projection. Larger values fit each row more closely.
+        It is multiplied by the `sample_weight` of the row.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class SimProj(AggressiveRule):
 
     Notes
     -----
-    The best of the three on mail at C = 0.01. Costs O(nnz k) a row.
+    The most accurate of the three rules on mail at C = 0.01. Costs O(nnz k) per row.
 
     References
     ----------
