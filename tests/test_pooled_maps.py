@@ -433,18 +433,18 @@ def test_the_mean_of_weights_counts_where_they_began():
     [
         (
             lambda part: OnlineClassifier(part, update="pa1", link="exponential"),
-            "where the link says",
+            "sets all initial weights",
         ),
         (
             lambda part: OnlineClassifier(part, update="perceptron", link=homemade.bent),
-            "where the link says",
+            "sets all initial weights",
         ),
         (
             lambda part: OnlineClassifier(part, update="pa1", kernel="rbf"),
             "over a kernel there are none",
         ),
-        (lambda part: LinearMax("romma", part), "where the algorithm says"),
-        (lambda part: LinearMax("wma", part), "where the link says"),
+        (lambda part: LinearMax("romma", part), "sets all initial weights"),
+        (lambda part: LinearMax("wma", part), "sets all initial weights"),
     ],
 )
 def test_where_weights_cannot_begin_it_is_refused(learner, why):

@@ -40,10 +40,10 @@ class GaussianRatio(FeatureMap):
     shrinkage : float from 0 to 1e6, default 2.0
         The shrinkage of variances of classes with few rows towards that of all rows. With larger
         values, they shrink further.
-    floor : float in (0, 1], default 1e-3
+    floor : float from 1e-12 to 1, default 1e-3
         The minimum variance of a class, as a share of that of all rows. With larger values,
         features with a small variance in a class have less influence.
-    clip : float above 0, default 8.0
+    clip : float from 1e-6 to 1e6, default 8.0
         The largest absolute value. With larger values, single features have more influence.
 
     Raises
