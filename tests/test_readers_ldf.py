@@ -236,7 +236,7 @@ def test_compare_by_command(tmp_path, capsys):
 
 def test_a_method_that_does_not_look_at_ratings_is_refused(tmp_path, capsys):
     path, *_ = write_council(tmp_path / "rows.ldf", n=3)
-    refused(kesler(capsys, "compare", path), "no part of this learner looks at them")
+    refused(kesler(capsys, "compare", path), "no part of this learner reads them")
 
 
 def test_attributes_keep_the_vocabulary_that_is_given(tmp_path):

@@ -661,7 +661,7 @@ def test_names_of_sub_experts_are_forgotten_if_their_row_is_refused():
 
 
 def test_ratings_are_refused_by_learners_that_do_not_look_at_them():
-    with pytest.raises(KeslerError, match="no part of this learner looks at them"):
+    with pytest.raises(KeslerError, match="no part of this learner reads them"):
         OnlineClassifier("multi", update="pa1").fit(Ratings.from_dense(ONES, "abc"), ["a", "b"])
 
 
