@@ -6,7 +6,7 @@ A trial that rounding decides spoils none after it: it is left out, and the next
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from reference_preconditioners import AGAINST_REST
 
 ONE_PAIR = ("perceptron", *reference_answers.WORST, *reference_answers.RIVAL)
 SMOOTH = ("softmax", "logistic", "ovr-squared", "ovr-logistic")
+LEAST = 1e-17  # of a gradient: float32 has the squares of smaller ones with few bits, or none
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ class ReferenceLearner:
         size = float((abs(V) @ abs(w)).max())
         clear = self.is_clear(again, V * w, pairs, size)
         along = reference_answers.chosen(self.rule, again, pairs, self.margin)
-        clear = clear and self.is_steep(V, along, again)
+        clear = clear and self.is_steep(V, along, again) and self.is_off_thresholds(x)
         return scores, self.moved(before, V, again, along, weight) if along else before, clear
 
     def scored(self, x: Any, w: Any, k: int, known: Any = ()) -> tuple[Any, Any]:
@@ -241,12 +242,12 @@ class ReferenceLearner:
             V, self.coefficients(along, losses, len(V)), self.summed()
         )
 
-    def coefficients(self, along: Any, losses: Any, k: int) -> Any:
-        """Return the gradient of the loss by the scores."""
+    def coefficients(self, along: Any, losses: Any, k: int, sign: int = -1) -> Any:
+        """Return the gradient of the loss by the scores; of `sign` 1 what its sums are made of."""
         slopes = reference_preconditioners.GRADIENTS.get(self.rule, np.ones_like)(losses)
         coefficients = np.zeros(k)
         for (r, s), slope in zip(along, slopes, strict=True):
-            coefficients[[r, s]] += [slope, -slope]
+            coefficients[[r, s]] += [slope, sign * slope]
         return coefficients
 
     def rates(self, evidence: Any) -> Any:
@@ -310,10 +311,29 @@ class ReferenceLearner:
             return True  # whole numbers cancel in any arithmetic
         losses = reference_answers.losses_of(scores, along, self.margin)
         c = self.coefficients(along, losses, len(scores))
-        settings = np.isin(np.arange(len(c)), along)
+        whole = self.coefficients(along, losses, len(scores), sign=1)
         left = np.append(abs(c), np.where(self.summed(), abs(c @ V), 0))
-        whole = np.append(np.ones(len(c)), abs(c) @ abs(V))
-        return not ((left < 1e-6 * whole) & (whole > 0) & np.append(settings, self.summed())).any()
+        whole = np.append(whole, np.where(self.summed(), abs(c) @ abs(V), 0))
+        faint = (0 < abs(c[:, None] * V)) & (abs(c[:, None] * V) < LEAST)
+        return not ((left < 1e-6 * whole).any() or faint.any())
+
+    def is_off_thresholds(self, x: Any) -> bool:
+        """Whether no view jumps within what float32 leaves open of how common a feature is.
+
+        Sums of halves and of whole numbers are exact, and so is where their ratio lies; those of
+        rows that fade are not, though the ratio may be: of two rows, four half-lives apart, one is
+        a fifth.
+        """
+        if self.fading == 1:
+            return True
+        for part, rows in product(self.parts, self.running):
+            counted = part.get("map") or {}
+            if counted.get("statistic") == "frequency" and rows:
+                p = reference.statistic("frequency", rows)
+                below, above = (counted["g"](x, p * (1 + open_)) for open_ in (-1e-5, 1e-5))
+                if (below != above).any():
+                    return False
+        return True
 
     def take_in(self, x: Any, answer: dict[int, int], weight: float = 1.0) -> None:
         """Let classes join after the trial, and the row count as an instance of the best."""

@@ -34,8 +34,9 @@ def logistic_flow(losses: Array, norms: Array, gram: Array, eta: float) -> Array
     """Karampatziakis and Langford 2011, Table 1: z + e^z = m + e^m + eta n, with the margin m."""
     margins, safe = -losses, np.where(norms > 0, norms, 1.0)
     ends = margins + np.exp(margins) + eta * norms
-    followed = (ends - wrightomega(ends) - margins) / safe
-    return np.where(eta * norms > 1e-6, followed, eta * expit(losses))
+    rises = wrightomega(ends)  # e^z; what it leaves of z + e^z is nothing but rounding above 1
+    z = np.where(ends > 1, np.log(np.maximum(rises, 1.0)), ends - rises)
+    return np.where(eta * norms > 1e-6, (z - margins) / safe, eta * expit(losses))
 
 
 def hinge_flow(losses: Array, norms: Array, gram: Array, eta: float) -> Array:

@@ -50,6 +50,7 @@ def sub_experts_run(
     ends = np.cumsum([len(view(p, ratings[0], attributes[0], 0, k)) for p in parts])
     w, moved, doubtful = np.zeros(ends[-1]), np.zeros(ends[-1]), len(y)
     found, predictions, mistakes = list[Array](), list[int](), 0
+    solved = False  # whether a solver has made steps, though all of them may have cancelled
     for t, label in enumerate(y):
         weight = 1.0 if weights is None else float(weights[t])
         views = [[view(p, ratings[t], attributes[t], r, k) for p in parts] for r in range(known)]
@@ -57,14 +58,16 @@ def sub_experts_run(
         scores = np.array([v @ w for v in V])
         found.append(scores)
         predictions.append(int(np.argmax(scores)) if known else -1)
-        if label == known:  # our law: the first row of a class moves nothing
+        joins = label == known
+        if known and close_call(V, scores, moved, solved=solved, moves=not joins):
+            doubtful = min(doubtful, t)
+        if joins:  # our law: the first row of a class moves nothing
             known += 1
             continue
         mistakes += predictions[-1] != label
-        if close_call(V, scores, moved, solved=update == "mira"):
-            doubtful = min(doubtful, t)
         step = reference.move(update, V, scores, int(label), C, weight)
         w, moved = w + step, moved + abs(step)
+        solved |= update == "mira" and known > 1 and bool(V.any())
     out = {"scores": found, "predictions": predictions, "mistakes": int(mistakes)}
     return {**out, "W": np.split(w, ends[:-1]), "doubtful": doubtful}
 
@@ -89,15 +92,15 @@ def linked_run(ratings: Array, y: Any, update: str, link: Link, C: float) -> dic
     return {"scores": found, "doubtful": doubtful}
 
 
-def close_call(V: Array, scores: Array, moved: Array, *, solved: bool) -> bool:
-    """Whether rounding, or a solver's last bits, could change who wins or has a loss."""
+def close_call(V: Array, scores: Array, moved: Array, *, solved: bool, moves: bool) -> bool:
+    """Whether rounding, or a solver's last bits, could change who wins or, if it moves, a loss."""
     pairs = np.triu_indices(len(scores), 1)
     gaps = abs(scores[:, None] - scores)[pairs]
     close = CLOSE * float((abs(V) * moved).sum(axis=1).max())
-    close += 1e-3 * float(abs(V).max()) * (solved and bool(moved.any()))
+    close += 1e-3 * float(abs(V).max()) * solved
     nothing = (scores == 0) & ((abs(V).sum(axis=1) == 0) | (not solved))
     near = (gaps < close) & ~(nothing[:, None] & nothing)[pairs]
-    return bool(near.any() or (abs(gaps - 1) < close).any())
+    return bool(near.any() or (moves and (abs(gaps - 1) < close).any()))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, assume, given, seed, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -935,10 +935,12 @@ def test_7_whole_numbers_equal_the_oracle_ties_included(row, stream, weighted):
 
 @every_row([row for row in ROWS if row.rule == "mira" and row.is_plain])
 @examples(10)
-@seed(1)  # else the draws would follow from the text of the test
 @given(stream=streams(), C=st.sampled_from([0.02, 0.2, 1.0]))
 def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
-    """Whatever the steps are, which need not be unique, nothing has a lower objective."""
+    """Whatever the steps are, which need not be unique, nothing has a lower objective.
+
+    But for what the solver leaves, and what float32 rounds off views and weights.
+    """
     model, parts = row.learner(C=C), row.oracle()
     running: list[reference.Past] = [[] for _ in range(stream.n_classes)]
     seen = row.seen(stream.X)
@@ -950,12 +952,30 @@ def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
                 [reference.stack(x, r, running[r], parts, n_hypotheses) for r in satisfied]
             )
             before = flat_weights(row, model, n_hypotheses)
-            optimum = before + reference.move("mira", V, V @ before, y, C, 1.0)
+            optimum, open_ = optimum_of_mira(V, before, y, C)
             after = flat_weights(row, model.learn_one(given_x, y), n_hypotheses)
-            assert objective(after, before, V, y, C) <= objective(optimum, before, V, y, C) + 3e-6
+            assert objective(after, before, V, y, C) <= objective(optimum, before, V, y, C) + open_
         else:
             model.learn_one(given_x, y)
         running[y].append((x, 1.0))
+
+
+def optimum_of_mira(V: Any, before: Any, y: int, C: float) -> tuple[Any, float]:
+    """Return the optimum of a trial, and how far above it a learner's objective may be.
+
+    The learner's solver goes on while a loss differs by 1e-6 of those it has found, and moves mass
+    among them while slopes differ by 1e-7; C is the mass. And two roundings, of a view and of a
+    weight, may change each term of a loss, along all the ways that sum up to the weight.
+    """
+    others = np.delete(np.arange(len(V)), y)
+    d = V[y] - V[others]
+    losses = 1 - d @ before
+    steps = np.zeros(len(others))
+    if (losses > 0).any():
+        steps = reference.mira(losses, (d * d).sum(axis=1), d @ d.T, C)
+    largest = abs(V[y]) + abs(V[others]).max(axis=0, initial=0)
+    length = abs(before) + steps.sum() * largest
+    return before + steps @ d, C * (1.1e-6 + 2 * 2.0**-24 * float(largest @ length))
 
 
 def flat_weights(row: Row, model: OnlineClassifier, k: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, seed
+from hypothesis import given
 from hypothesis import strategies as st
 
 import homemade
@@ -124,7 +124,6 @@ def reference_of(row: Row, stream: Stream, C: float) -> ReferenceLearner:
 
 @every_row(NOT_PLAIN)
 @examples(2)
-@seed(1)  # else the draws would follow from the text of the test
 @given(stream=streams(max_rows=24), C=st.sampled_from([0.2, 1.0]), weighted=st.booleans())
 def test_7_every_trial_equals_its_reference(row, stream, C, weighted):
     weights = stream.weights if weighted else None

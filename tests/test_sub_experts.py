@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from hypothesis import seed as drawn_from
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
@@ -129,7 +128,6 @@ every_rule = pytest.mark.parametrize("rule", PLAIN_RULES)
 @every_rule
 @every_family
 @settings(max_examples=8)
-@drawn_from(1)  # else the draws would follow from the text of the test
 @given(council=councils(), weighted=st.booleans(), C=st.sampled_from([0.05, 1.0]))
 def test_every_rule_is_as_the_papers_say(family, rule, council, weighted, C):
     weights = council.weights if weighted else None

@@ -150,6 +150,24 @@ def test_mira_goes_on_from_the_steps_of_the_call_before(problem, C, n_first):
     assert_optimal(begin, problem, C)
 
 
+@pytest.mark.parametrize(
+    ("directions", "C", "steps"),
+    [
+        # The three ways add up to nothing: where all losses are equal, that is the optimum.
+        ([(-4, 0), (4, -0.002), (2, 0.008)], 1.0, [9 / 19, 8 / 19, 2 / 19]),
+        # Both losses end, at w = (0, 50), with mass to spare: 4a = 3b and a + b = 2500.
+        ([(4, 0.02), (-3, 0.02)], 1e4, [7500 / 7, 10_000 / 7]),
+    ],
+)
+def test_mira_solves_constraints_that_nearly_depend_on_each_other(directions, C, steps):
+    """Of two at a time, tens of thousands of moves leave losses that differ by 1e-5 and more."""
+    d = np.array(directions)
+    problem = Problem(np.ones(len(d)), d @ d.T)
+    found = steps_of(MIRA(C), problem)
+    np.testing.assert_allclose(found, steps, rtol=1e-5)
+    assert_optimal(found, problem, C)
+
+
 @given(problem=per_class_problems(), C=limits, weight=weights)
 def test_miras_closed_form_is_the_optimum(problem, C, weight):
     closed = MIRA(C).for_hypotheses(one_per_class=True)

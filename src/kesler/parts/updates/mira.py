@@ -1,5 +1,5 @@
 """MIRA: the exact solution of the problem of a trial, with one slack variable."""
-# mypy: disallow_untyped_defs=False
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
 
@@ -8,6 +8,67 @@ from dataclasses import dataclass
 import numpy as np
 
 from kesler.parts.updates.rule import AggressiveRule, UpdateRule
+
+
+def move_together(gram, gradient, steps, spare):
+    """Transfer mass along conjugate gradients until a mass is 0; return the mass of the slack.
+
+    If constraints are nearly dependent, transfers between two of them gain very little. The mass of
+    the slack, `spare`, takes part with gradient 0, so that the sum of all masses is constant.
+    """
+    m = steps.shape[0]
+    direction, curved = np.zeros(m), np.empty(m)
+    spare_direction, previous = 0.0, 0.0
+    for _ in range(2 * (m + 1)):
+        # Gradients are nearly equal: their differences from one of them are exact, and the rounding
+        # error of the sum of the direction is small relative to the direction.
+        base, count = 0.0, 0
+        for i in range(m):
+            if steps[i] > 0:
+                base = gradient[i]
+                count += 1
+        if spare > 0:
+            base = 0.0
+            count += 1
+        mean = 0.0
+        for i in range(m):
+            if steps[i] > 0:
+                mean += (gradient[i] - base) / count
+        squared = mean * mean if spare > 0 else 0.0
+        for i in range(m):
+            if steps[i] > 0:
+                squared += (gradient[i] - base - mean) ** 2
+        if squared <= 1e-20:  # all gradients are equal
+            return spare
+        share = squared / previous if previous > 0 else 0.0
+        previous = squared
+        spare_direction = share * spare_direction - mean if spare > 0 else 0.0
+        for i in range(m):
+            direction[i] = gradient[i] - base - mean + share * direction[i] if steps[i] > 0 else 0.0
+        slope, curvature, last = 0.0, 0.0, -1
+        length = spare / -spare_direction if spare_direction < 0 else np.inf
+        for i in range(m):
+            curved[i] = 0.0
+            for j in range(m):
+                curved[i] += gram[i, j] * direction[j]
+            slope += gradient[i] * direction[i]
+            curvature += direction[i] * curved[i]
+            if direction[i] < 0 and steps[i] < length * -direction[i]:
+                length, last = steps[i] / -direction[i], i
+        is_limited = slope >= curvature * length
+        if not is_limited:
+            length = slope / curvature
+        if not 0 < length < np.inf:
+            return spare
+        spare = 0.0 if is_limited and last < 0 else spare + length * spare_direction
+        for i in range(m):
+            steps[i] = (
+                0.0 if is_limited and i == last else max(0.0, steps[i] + length * direction[i])
+            )
+            gradient[i] -= length * curved[i]
+        if is_limited:
+            return spare
+    return spare
 
 
 def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
@@ -26,8 +87,11 @@ def mira_steps(parameters, weight, losses, squared_norms, gram, steps):
         for j in range(m):
             gradient[i] -= gram[i, j] * steps[j]
         spare -= steps[i]
-    # Opposite constraints are raised alternately, by little each time: allow many rounds.
-    for _ in range(10_000 * (m + 1)):
+    # Opposite constraints are raised alternately, by little each time: allow many rounds. If these
+    # do not suffice, all mass moves together, and a round only adds a constraint without mass.
+    for turn in range(20_000 * (m + 1)):
+        if turn >= 10_000 * (m + 1):
+            spare = move_together(gram, gradient, steps, spare)
         up, down = -1, -1
         highest, lowest = 0.0, np.inf
         if spare > 0:
