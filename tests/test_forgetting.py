@@ -238,9 +238,9 @@ def test_half_lives_that_are_none_are_refused(estimator, half_life):
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        ({"link": "exponential"}, "all weights follow from sums"),
-        ({"link": "p-norm"}, "all weights follow from sums"),
-        ({"averaged": True}, "the mean over all of the past"),
+        ({"link": "exponential"}, "computes all weights from sums"),
+        ({"link": "p-norm"}, "computes all weights from sums"),
+        ({"averaged": True}, "the mean over all trials"),
     ],
 )
 def test_where_nothing_can_fade_it_is_said(made, why):

@@ -535,7 +535,7 @@ CANNOT_BE: dict[str, tuple[Any, str]] = {
         "score of the rest",
     ),
     "rest and ranks": (lambda: OnlineOrdinalClassifier(update="ovr-squared"), "order of ranks"),
-    "no new classes": (lambda: OnlineClassifier(on_new_class="never"), "not known"),
+    "no new classes": (lambda: OnlineClassifier(on_new_class="never"), "is unknown"),
     "virtual and ranks": (lambda: OnlineOrdinalClassifier(on_new_class="inherit"), "order"),
     "virtual and costs": (
         lambda: OnlineClassifier(on_new_class="inherit", costs={(0, 1): 2.0}),

@@ -12,27 +12,27 @@ from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 
 OnNewClass = Literal["register", "learn", "inherit"]
-"""What the first instance of a class does.
+"""What happens at the first instance of a class.
 
-register : it makes the class known, and moves nothing (Fink et al. 2006; Crammer and Singer 2003).
-learn : it is learnt from too, from the weights that all begin with.
-inherit : it is learnt from, and its class begins with the weights of a virtual class, which takes
-    part in every trial as one more wrong class and is never predicted.
+register : the class becomes known, without an update (Fink et al. 2006; Crammer and Singer 2003).
+learn : there is an update too, from the initial weights.
+inherit : there is an update too, from the weights of a virtual class, which takes part in every
+    trial as one more wrong class and is never predicted.
 """
 
-# Types whose values can all be ordered among each other, numbers with numbers, text with text.
+# Types whose values can be ordered: numbers among numbers, text among text.
 SIMPLE = (bool, int, float, str, bytes)
 
 
 class ClassTable:
-    """Labels to numbers and back.
+    """The labels of the classes, and their numbers.
 
     Parameters
     ----------
-    labels : labels known from the start, in order.
-    n_virtual : the first so many numbers belong to classes that have no label and are never shown,
-        such as the threshold between relevant labels and others.
-    declared : all labels that there can be, in their order; None for any, as they sort.
+    labels : the labels known from the start, in the order of their numbers.
+    n_virtual : the number of virtual classes, such as the threshold between relevant labels and
+        others; they have the first numbers and no label, and are not shown to users.
+    declared : all admissible labels, in their order; None for any, in sorted order.
 
     Examples
     --------
@@ -65,14 +65,14 @@ labels of one type
         return self.n_virtual + len(self.labels)
 
     def encode(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
-        """Return the number of each label; new ones join, or none does if one is refused."""
+        """Return the number of each label; new ones are added, or none if one is refused."""
         for label in self._new(labels):
             self._codes[label] = len(self)
             self.labels.append(label)
         return np.fromiter(map(self._codes.__getitem__, labels), np.int32, len(labels))
 
     def known(self, labels: Sequence[Label]) -> npt.NDArray[np.int32] | None:
-        """Return the number of each label, or None if one has not been seen."""
+        """Return the number of each label, or None if one is unknown."""
         try:
             return np.array([self._codes[label] for label in labels], dtype=np.int32)
         except (KeyError, TypeError):  # new, or not hashable
@@ -82,15 +82,15 @@ labels of one type
         return _is_hashable(label) and label in self._codes
 
     def count_with(self, labels: Sequence[Label]) -> int:
-        """Return how many classes there would be with these labels; change nothing."""
+        """Return the number of classes including these labels, without adding them."""
         return len(self) + len(self._new(labels))
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
-        """Raise the sentence that `encode` would raise; change nothing."""
+        """Raise the error that `encode` would raise, without adding labels."""
         self._new(labels)
 
     def code(self, label: Label) -> int | None:
-        """Return the number of a label, or None if it has not been seen."""
+        """Return the number of a label, or None if it is unknown."""
         try:
             return self._codes.get(label)
         except TypeError:  # not hashable
@@ -98,7 +98,7 @@ labels of one type
 
     @property
     def order(self) -> list[int]:
-        """The numbers of the labels, in their order: that of `classes_`."""
+        """The numbers of the labels, in the order of `classes_`."""
         if len(self._sorted) != len(self.labels):
             labels: list[Any] = self.labels
             key = None if self.declared is None else self.declared.index
@@ -107,13 +107,13 @@ labels of one type
 
     @property
     def in_order(self) -> npt.NDArray[Any]:
-        """The labels, in their order, as an array of their common type: `classes_`."""
+        """The labels in their order, as an array of their common type: `classes_`."""
         found: npt.NDArray[Any] = self.by_code[[code - self.n_virtual for code in self.order]]
         return found
 
     @property
     def by_code(self) -> npt.NDArray[Any]:
-        """The labels by number, without the virtual ones, as an array of their common type."""
+        """The labels by number, without virtual classes, as an array of their common type."""
         if len(self._by_code) != len(self.labels):
             self._by_code = label_array(self.labels)
         return self._by_code
@@ -123,13 +123,13 @@ labels of one type
         return self.labels[max(0, code - self.n_virtual) :]
 
     def forget_from(self, code: int) -> None:
-        """Take back the labels from a number on."""
+        """Remove the labels from a number on."""
         for label in self.since(code):
             del self._codes[label]
             self.labels.pop()
 
     def _new(self, labels: Sequence[Label]) -> list[Label]:
-        """Return the labels that are not known, each once, after checking that they fit in."""
+        """Return the unknown labels, each once, after validation."""
         try:
             new = [plain(label) for label in dict.fromkeys(labels) if label not in self._codes]
         except TypeError:
@@ -152,24 +152,24 @@ labels of one type
         for label in new:
             if label not in (self.declared or ()):
                 raise KeslerError(
-                    f"label {label!r} is not in the order that was declared, {self.declared}: "
-                    "name every label there, from the lowest to the highest"
+                    f"label {label!r} is not in the order {self.declared}: pass an order of all "
+                    "labels, from the lowest to the highest"
                 )
 
     def _require_sortable(self, new: list[Label]) -> None:
-        """Raise if labels that can each be ordered with the first can't with one another."""
+        """Raise unless labels that can be ordered with the first can be sorted."""
         labels: list[Any] = [*self.labels, *new]
         try:
             sorted(labels)
         except TypeError as error:
             raise KeslerError(
-                f"labels like {new[0]!r} cannot be ordered among each other ({error}): use labels "
+                f"labels like {new[0]!r} cannot be ordered with each other ({error}): use labels "
                 "of one type"
             ) from None
 
 
 def label_array(labels: Sequence[Label]) -> npt.NDArray[Any]:
-    """Return labels as an array of numbers or text, of objects where that would change one."""
+    """Return labels as an array of numbers or text, or of objects if that would change one."""
     if all(isinstance(label, SIMPLE) for label in labels):
         array = np.array(labels)
         if array.tolist() == list(labels):
@@ -188,12 +188,12 @@ def _is_hashable(label: object) -> bool:
 
 
 def _require_class(label: Any) -> None:
-    if label is None or not _holds(lambda: label == label):  # NaN is not
+    if label is None or not _holds(lambda: label == label):  # false for NaN
         raise KeslerError(f"label {label!r} is no class: leave out rows without a label")
     if isinstance(label, float) and label % 1 != 0:
         raise KeslerError(
-            f"Unknown label type: label {label!r} is a continuous number, and a class needs a "
-            "name: round or bin such numbers, make them text, or use a regressor"
+            f"Unknown label type: label {label!r} is a continuous number, not a class: round or "
+            "bin such numbers, convert them to text, or use a regressor"
         )
 
 
@@ -206,7 +206,7 @@ def _require_order(label: Any, reference: Any) -> None:
 
 
 def _holds(comparison: Callable[[], Any]) -> bool:
-    """Whether a comparison can be made, and is true."""
+    """Return whether a comparison is possible and true."""
     try:
         return bool(comparison())
     except (TypeError, ValueError, ArithmeticError):

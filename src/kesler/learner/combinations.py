@@ -1,4 +1,4 @@
-"""Which parts of a learner go together, and a sentence for those that do not."""
+"""Validation of the parts of a learner: raise an error if they are incompatible."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def require_half_life(half_life: Any) -> float | None:
     is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
     if not (is_number and 1 <= float(half_life) < math.inf):
         raise KeslerError(
-            f"half_life={half_life!r} must be a finite number of rows, 1 or more, after which what "
-            "was learnt counts half, or None, which never forgets"
+            f"half_life={half_life!r} must be a finite number of rows, 1 or more, after which a "
+            "row has half of its weight, or None for no decay"
         )
     return float(half_life)
 
@@ -45,98 +45,95 @@ def require_half_life(half_life: Any) -> float | None:
 def require_forgettable(
     half_life: float | None, rule: UpdateRule, link: Link, *, averaged: bool
 ) -> None:
-    """Raise a sentence that says why, if a learner cannot forget."""
+    """Raise if a half-life is given and weights cannot decay; the message says why."""
     reasons = {
-        f"under {link!r} all weights follow from sums and their scale": not isinstance(
-            link, Linear
-        ),
-        f"{rule!r} moves weights by itself": rule.update is not None,
-        "averaged=True asks for the mean over all of the past": averaged,
+        f"{link!r} computes all weights from sums and their scale": not isinstance(link, Linear),
+        f"{rule!r} computes its own updates": rule.update is not None,
+        "averaged=True requires the mean over all trials": averaged,
     }
     for reason, holds in reasons.items():
         if half_life is not None and holds:
             raise KeslerError(
-                f"half_life={half_life:g}: the past is to fade, but {reason}; leave half_life out, "
-                "or choose an update rule in the linear link, not averaged"
+                f"half_life={half_life:g}: weights cannot decay, since {reason}; leave half_life "
+                "out, or choose an update rule with the linear link and averaged=False"
             )
 
 
 def require_measurable(
     preconditioner: Preconditioner, rule: UpdateRule, link: Link, parts: Sequence[Part]
 ) -> None:
-    """Raise a sentence that says why, if a preconditioner makes no sense with the other parts."""
+    """Raise if a preconditioner is incompatible with the other parts; the message says why."""
     resolve_preconditioner(preconditioner, rule.preconditioner)
     if preconditioner.is_euclidean:
         return
     if not isinstance(link, Linear):
         raise KeslerError(
-            f"{preconditioner!r} is a preconditioner of the linear link: under {link!r} all "
-            "weights follow from "
-            'sums; choose preconditioner="euclidean" or the linear link'
+            f"{preconditioner!r} is a preconditioner of the linear link, but {link!r} computes all "
+            'weights from sums: choose preconditioner="euclidean" or the linear link'
         )
     if rule.update is not None or rule.requires == "gram":
-        why = "moves weights by itself" if rule.update is not None else "solves a quadratic program"
+        why = (
+            "computes its own updates" if rule.update is not None else "solves a quadratic program"
+        )
         raise KeslerError(
-            f"{rule!r} {why}, in the Euclidean preconditioner only, not in {preconditioner!r}: "
-            "choose another "
-            'rule, simproj for instance, or preconditioner="euclidean"'
+            f"{rule!r} {why}, with the Euclidean preconditioner only, not with {preconditioner!r}: "
+            'choose another rule, for example simproj, or preconditioner="euclidean"'
         )
     if preconditioner.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts
     ):
         raise KeslerError(
-            f"{preconditioner!r} counts each feature in units of its largest value, but views "
-            "change with "
-            'their classes: use hypotheses="multi" or groups without a map, or '
+            f"{preconditioner!r} measures each feature in units of its largest value, but views "
+            'depend on the classes: use hypotheses="multi" or groups without a map, or '
             'preconditioner="adagrad"'
         )
 
 
 def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
-    """Raise if a rule asks for the rest, a class of score 0, where nothing can stand for it."""
+    """Raise if a rule requires the rest, a class of score 0, where there cannot be one."""
     if rule.constraints not in VS_REST:
         return
     if answer == "rank":
         raise KeslerError(
-            f"{rule!r} sets each class apart from the rest, which says nothing of the order of "
-            "ranks: choose a rule of neighbours, such as simproj or logistic"
+            f"{rule!r} separates each class from the rest, which says nothing of the order of "
+            "ranks: choose a rule that compares neighbours, such as simproj or logistic"
         )
     if not isinstance(link, Linear):
         raise KeslerError(
-            f"{rule!r} asks for scores above and below 0, the score of the rest, which means "
-            f"nothing under {link!r}: choose the linear link, or softmax"
+            f"{rule!r} requires scores above and below 0, the score of the rest, which has no "
+            f"meaning under {link!r}: choose the linear link, or softmax"
         )
 
 
 def require_conceivable(
     on_new_class: OnNewClass, rule: UpdateRule, link: Link, costs: Costs | None, answer: Kind
 ) -> None:
-    """Raise if there cannot be a class that no instance has been seen of."""
+    """Raise if `on_new_class` is unknown, or the parts do not support a virtual class."""
     if on_new_class not in get_args(OnNewClass):
         raise KeslerError(
-            f"on_new_class={on_new_class!r} is not known: choose one of "
+            f"on_new_class={on_new_class!r} is unknown: choose one of "
             f"{', '.join(get_args(OnNewClass))}"
         )
     if on_new_class != "inherit":
         return
     reasons = {
-        "an order has no place for it": answer == "rank",
-        f"{link!r} lets every weight count in the sum of all": not isinstance(link, Linear),
-        f"{rule!r} moves weights by itself": rule.update is not None,
-        "costs do not name it": costs is not None,
+        "it has no place in an order of ranks": answer == "rank",
+        f"{link!r} sums the weights of all classes": not isinstance(link, Linear),
+        f"{rule!r} computes its own updates": rule.update is not None,
+        "costs do not include it": costs is not None,
     }
     for reason, holds in reasons.items():
         if holds:
             raise KeslerError(
-                f'on_new_class="inherit" trains a class that no row is of, but {reason}: choose '
+                f'on_new_class="inherit" trains a virtual class, but {reason}: choose '
                 'on_new_class="learn" or "register"'
             )
 
 
 def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
-    """Raise if a rule would not notice what confusions cost."""
+    """Raise if a rule ignores the costs of confusions."""
     if costs is not None and not (rule.heeds_margin and rule.margin > 0):
         raise KeslerError(
-            f"{rule!r} does not look at margins, so that costs would change nothing: choose a rule "
-            "that does, such as pa1, margin-perceptron, hinge or simproj"
+            f"{rule!r} ignores margins, so that costs would have no effect: choose a rule with a "
+            "margin, such as pa1, margin-perceptron, hinge or simproj"
         )

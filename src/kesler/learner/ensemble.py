@@ -1,4 +1,4 @@
-"""The ensemble: several learners over the same rows, and how they are combined."""
+"""The ensemble: several learners over the same rows, whose predictions are combined."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ from kesler.state.records import EnsembleRecord
 
 Combination = Literal["majority", "best", "mixture"]
 
-# What the past counts after each row, unless told.
+# The default factors of past losses, applied at each row.
 DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98}
 
-# Members go through so many rows before they are combined: what they say of each class is kept.
+# Members process this many rows before they are combined; their predictions are buffered.
 ROWS_AT_ONCE = 1024
-# So many rows are worth starting threads for.
+# From this number of rows on, members run in threads.
 WORTH_THREADS = 512
 
 
 class EnsembleLearner(Counted):
-    """Several learners in one pass over the rows; has the methods of a `Learner` of single classes.
+    """Several learners over the same rows, with the methods of a `Learner` of single classes.
 
-    Members know nothing of each other, nor of how they are combined: each learns some rows in its
-    turn, and what they said of these is then combined row by row.
+    Members are independent of each other and of their combination: each learns a block of rows,
+    and then the predictions of all for this block are combined row by row.
 
     Parameters
     ----------
-    members : learners of single classes, which have seen no class.
+    members : learners of single classes, which have not seen a class yet.
     estimators : the name of the estimator of each.
     combine, discount, demotion : as in :class:`~kesler.Ensemble`.
 
     Raises
     ------
     KeslerError
-        If there is no member, or a parameter is out of its range.
+        If a parameter is out of its range.
 
     Notes
     -----
-    Members of a larger block of rows run in threads, one a core; which of them is done first
-    changes no bit.
+    For larger blocks of rows, members run in threads, one per core. The results are equal bit for
+    bit, in whatever order the members finish.
     """
 
     answer = "class"
@@ -90,11 +90,11 @@ class EnsembleLearner(Counted):
         self.seconds_in_threads = 0.0
         self.lock = RLock()
 
-    # ---- what has been seen -----------------------------------------------------------------
+    # ---- properties -------------------------------------------------------------------------
 
     @property
     def classes(self) -> ClassTable:
-        """The classes seen, which all members number alike."""
+        """The classes seen, which have the same numbers in all members."""
         return self.members[0].classes
 
     @property
@@ -104,27 +104,27 @@ class EnsembleLearner(Counted):
 
     @property
     def takes_ratings(self) -> bool:
-        """Whether a member looks at what sub-experts say."""
+        """Whether a member reads ratings by sub-experts."""
         return any(member.takes_ratings for member in self.members)
 
     @property
     def n_named_features(self) -> int:
-        """Features seen, but constant ones."""
+        """Number of features seen, without constant ones."""
         return max(member.n_named_features for member in self.members)
 
     @property
     def n_sub_experts(self) -> int:
-        """Sub-experts seen."""
+        """Number of sub-experts seen."""
         return max(member.n_sub_experts for member in self.members)
 
     @property
     def mistakes_of_members(self) -> list[int]:
-        """The mistakes that each member made."""
+        """Number of mistakes of each member."""
         return [member.n_mistakes for member in self.members]
 
     @property
     def mistake_bound(self) -> float | None:
-        """The most mistakes that weighted majority can have made; None of other combinations."""
+        """Upper bound on the mistakes of weighted majority; None for other combinations."""
         if self.combine != "majority":
             return None
         most = min(self.mistakes_of_members) * -math.log(self.demotion)
@@ -146,27 +146,27 @@ class EnsembleLearner(Counted):
         scores: npt.NDArray[np.float32] = NO_SCORES,
         probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Run one trial a row, as :meth:`~kesler.learner.learner.Learner.learn` does.
+        """Run one trial per row, as :meth:`~kesler.learner.learner.Learner.learn` does.
 
-        Either every member learns every row or, if a row or a label is refused, none any.
+        If a row or a label is refused, no member learns any row.
         """
         with self.lock:
-            seen = [member._prepare(self._seen_by(member, rows)) for member in self.members]
+            prepared = [member._prepare(self._rows_for(member, rows)) for member in self.members]
             self.require_admissible(labels)
             for member in self.members:
                 member._require_weighable(weights)
             predictions = np.empty(len(rows), dtype=np.int32)
-            with self._going_through(len(rows)) as each:
+            with self._map_for(len(rows)) as map_members:
                 for start in range(0, len(rows), ROWS_AT_ONCE):
-                    some = slice(start, start + ROWS_AT_ONCE)
-                    self._learn_some(
-                        [part if isinstance(part, RowBuffer) else part[some] for part in seen],
-                        labels[some],
-                        None if weights is None else weights[some],
-                        each,
-                        predictions[some],
-                        scores[some],
-                        probabilities[some],
+                    block = slice(start, start + ROWS_AT_ONCE)
+                    self._learn_block(
+                        [each if isinstance(each, RowBuffer) else each[block] for each in prepared],
+                        labels[block],
+                        None if weights is None else weights[block],
+                        map_members,
+                        predictions[block],
+                        scores[block],
+                        probabilities[block],
                     )
             for member in self.members:
                 member._require_finite_steps()
@@ -174,12 +174,12 @@ class EnsembleLearner(Counted):
         return predictions, codes
 
     def learn_event(self, label: Label) -> int | None:
-        """Return None: of many members' scores there is no short way."""
+        """Return None: an ensemble has no faster way to learn one event."""
         return None
 
     @contextmanager
-    def _going_through(self, n_rows: int) -> Iterator[Callable[..., Any]]:
-        """Yield what calls a function for every member: in threads if there are many rows."""
+    def _map_for(self, n_rows: int) -> Iterator[Callable[..., Any]]:
+        """Yield a `map` over the members, which uses threads if there are many rows."""
         n_threads = min(len(self.members), os.cpu_count() or 1)
         if n_threads == 1 or n_rows < WORTH_THREADS:
             yield map
@@ -187,41 +187,43 @@ class EnsembleLearner(Counted):
         with ThreadPoolExecutor(n_threads) as pool:
             yield pool.map
 
-    def _learn_some(
+    def _learn_block(
         self,
-        seen: list[Rows | RowBuffer],
+        prepared: list[Rows | RowBuffer],
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
-        each: Callable[..., Any],
+        map_members: Callable[..., Any],
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
         probabilities: npt.NDArray[np.float64],
     ) -> None:
-        """Let every member learn some rows, then combine what they said of them."""
+        """Learn a block of rows with every member, then combine their predictions."""
         from kesler.compiled.trial.ensemble import combine
 
         n_classes = self.classes.count_with(labels)
-        said = np.empty((len(self.members), len(labels), 2 + n_classes))
+        by_member = np.empty((len(self.members), len(labels), 2 + n_classes))
 
         def learn(i: int) -> Any:
             member, answers, start = self.members[i], Answers.of_classes, time.thread_time()
-            found = member._learn(seen[i], labels, weights, answers, NO_SCORES, said[i])
+            found = member._learn(prepared[i], labels, weights, answers, NO_SCORES, by_member[i])
             return found, time.thread_time() - start
 
-        learnt, seconds = zip(*each(learn, range(len(self.members))), strict=True)
-        if each is not map:
+        learnt, seconds = zip(*map_members(learn, range(len(self.members))), strict=True)
+        if map_members is not map:
             self.seconds_in_threads += sum(seconds)
         winners = np.array([predicted for predicted, _ in learnt], dtype=np.int64)
-        combine(self._ensemble(), winners, said, learnt[0][1], predictions, scores, probabilities)
+        combine(
+            self._ensemble(), winners, by_member, learnt[0][1], predictions, scores, probabilities
+        )
 
     def _ensemble(self) -> Any:
-        """Return what the kernels move."""
+        """Return the record that compiled code takes."""
         rule = get_args(Combination).index(self.combine)
         settings = {"rule": rule, "discount": self.discount, "demotion": self.demotion}
         return bind(EnsembleRecord, self.stored | converted(EnsembleRecord, settings))
 
-    def _seen_by(self, member: Learner, rows: Rows | Event) -> Rows | Event:
-        """Return rows with ratings if, and only if, a member looks at them."""
+    def _rows_for(self, member: Learner, rows: Rows | Event) -> Rows | Event:
+        """Return the rows for a member, without ratings if only other members read them."""
         if (
             isinstance(rows, Event)
             or rows.ratings is None
@@ -232,23 +234,23 @@ class EnsembleLearner(Counted):
         return replace(rows, ratings=None)
 
     def _of_members(self, rows: Rows | Event, ask: Callable[..., Any]) -> list[Any]:
-        return [ask(member, self._seen_by(member, rows)) for member in self.members]
+        return [ask(member, self._rows_for(member, rows)) for member in self.members]
 
     def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
-        """Return the class number that the ensemble predicts for each row, changing nothing."""
+        """Return the class number that the ensemble predicts for each row."""
         with self.lock:
             if self.combine == "best":
-                return self._followed.predict(self._seen_by(self._followed, rows))
+                return self._followed.predict(self._rows_for(self._followed, rows))
             winners: npt.NDArray[np.int32] = self._blended(rows).argmax(axis=1).astype(np.int32)
             return winners
 
     def scores(self, rows: Rows | Event) -> npt.NDArray[np.float32]:
-        """Return votes or probabilities of each known class, by number."""
+        """Return the votes or probabilities of the known classes, shape (n_rows, n_classes)."""
         with self.lock:
             return self._blended(rows).astype(np.float32)
 
     def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
-        """Return the probability of each known class, by number."""
+        """Return the probabilities of the known classes, shape (n_rows, n_classes)."""
         with self.lock:
             blended = self._blended(rows)
             if self.combine != "majority":
@@ -256,13 +258,13 @@ class EnsembleLearner(Counted):
             return probabilities(blended.astype(np.float32), self.stored["calibration"])
 
     def _blended(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
-        """Return what `kesler.compiled.trial.ensemble.blend` makes of rows, bit for bit."""
+        """Return what `kesler.compiled.trial.ensemble.blend` computes, bit for bit."""
         if self.combine == "best":
-            return self._followed.probabilities(self._seen_by(self._followed, rows))
+            return self._followed.probabilities(self._rows_for(self._followed, rows))
         total = np.zeros((len(rows), self.n_known))
         if self.combine == "mixture":
-            targets = self._of_members(rows, Learner.probabilities)
-            for weight, probabilities in zip(self.stored["weights"], targets, strict=True):
+            by_member = self._of_members(rows, Learner.probabilities)
+            for weight, probabilities in zip(self.stored["weights"], by_member, strict=True):
                 total += weight * probabilities
         else:
             winners = self._of_members(rows, Learner.predict)
@@ -270,20 +272,20 @@ class EnsembleLearner(Counted):
                 total[np.arange(len(rows)), winner] += weight
         return total
 
-    # ---- room and groups --------------------------------------------------------------------
+    # ---- capacity and groups ----------------------------------------------------------------
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
-        """Raise what learning these labels would raise."""
+        """Raise the errors that learning these labels would raise."""
         for member in self.members:
             member.require_admissible(labels)
 
     def reserve(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
-        """Make room in every member."""
+        """Provide capacity in every member."""
         for member in self.members:
             member.reserve(n_classes, n_features, n_sub_experts)
 
     def join_group(self, label: Label, group: Hashable) -> None:
-        """Let a class take part in one more group of every member that has groups."""
+        """Add a class to one more group of every member that has groups."""
         grouped = [m for m in self.members if any(isinstance(p, Grouped) for p in m.parts)]
         for member in grouped or self.members:
             member.join_group(label, group)
@@ -291,7 +293,7 @@ class EnsembleLearner(Counted):
     # ---- saving -----------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays of all members, each after its number, and those of the ensemble."""
+        """Return the arrays of the ensemble, and of each member, prefixed with its number."""
         stored = {
             f"{i}.{name}": array
             for i, member in enumerate(self.members)
@@ -300,41 +302,41 @@ class EnsembleLearner(Counted):
         return stored | {f"ensemble.{name}": array_of(array) for name, array in self.stored.items()}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take over what `arrays` returned of the ensemble, whose members are restored already.
+        """Restore what `arrays` returned of the ensemble; its members must be restored already.
 
         Raises
         ------
         KeslerError
-            If an array is missing, of another type or shape, or holds what it must not.
+            If an array is missing, has another dtype or shape, or holds invalid values.
         """
         fields, lengths = fields_of(EnsembleRecord), {"member": len(self.members)}
         for name, array in checked(fields, self, lengths, arrays, "ensemble.").items():
             put(array, self.stored[name])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which holds only in this process."""
+        """Return the attributes without those that are valid in this process only."""
         return {name: value for name, value in vars(self).items() if name not in ("lock", "event")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the arrays as our own: they may come as a read-only memory map."""
+        """Copy the arrays, which may be a read-only memory map."""
         vars(self).update(state, lock=RLock())
         self.stored = {name: array.copy() for name, array in self.stored.items()}
 
 
 def require_combination(combine: Any, discount: Any, demotion: Any) -> None:
-    """Raise unless members can be combined this way."""
+    """Raise unless the parameters of a combination are valid."""
     if combine not in get_args(Combination):
         ways = ", ".join(map(repr, get_args(Combination)))
-        raise KeslerError(f"combine={combine!r} is no way to combine learners: choose {ways}")
+        raise KeslerError(f"combine={combine!r} is unknown: choose {ways}")
     if discount is not None and not (isinstance(discount, Real) and 0 < float(discount) <= 1):
         raise KeslerError(
-            f"discount={discount!r} must be above 0 and at most 1, or None: it is what the past "
-            "counts after each row"
+            f"discount={discount!r} must be above 0 and at most 1, or None: past losses are "
+            "multiplied by it at each row"
         )
     if not (isinstance(demotion, Real) and 0 < float(demotion) < 1):
         raise KeslerError(
-            f"demotion={demotion!r} must be between 0 and 1: it is what the vote of a learner that "
-            "is wrong is multiplied by"
+            f"demotion={demotion!r} must be between 0 and 1: the vote of a learner is multiplied "
+            "by it at each mistake"
         )
 
 

@@ -1,4 +1,4 @@
-"""Events: single rows on their way to a trial, and the counts of trials, mistakes and classes."""
+"""Events: buffers for single rows, and the counts of trials, mistakes and classes."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from kesler.state.records import TARGET_SHAPE
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 NO_PROBABILITIES = np.empty((0, 2))
 
-# Mappings whose entries stand where Python's C functions look for them.
+# Mappings whose entries Python's C functions can read.
 DICTIONARIES = (dict, Counter, defaultdict)
-# What a value may be for them to read it: the types of numbers that float32 rounds as `Rows` do.
+# The types of values that are read: numbers that are rounded to float32 as in `Rows`.
 _NUMBERS = (float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_)
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_FIRST_ROOM, _FEWEST_NAMES = 64, 512
+_INITIAL_CAPACITY, _FEWEST_NAMES = 64, 512
 
 
 class Event:
-    """One row as it was given, in room that the next one will have.
+    """One row as it was given, in a buffer that the next row will overwrite.
 
     Attributes
     ----------
     n_entries : int
-        How many features it lists.
+        Number of features that it lists.
     n_features : int
-        Number of features known; every index is below it, but those of names never seen.
+        Number of known features; every index is below it, except those of unknown names.
     dense : bool
         Whether it lists every feature.
     address : int
-        Where its arrays are lent from.
+        Address of its arrays for compiled code.
 
     Examples
     --------
@@ -60,19 +60,19 @@ class Event:
         self._names: Vocabulary | None = None
         self._n_forgettings = self._most_names = 0
         self._recent = events.no_names(0)
-        self._reserve(_FIRST_ROOM)
+        self._reserve(_INITIAL_CAPACITY)
 
     def __len__(self) -> int:
         return 1
 
     def read_mapping(self, entry: dict[Any, Any], names: Vocabulary, *, joins: bool) -> bool:
-        """Read a mapping {name: value}; return whether it was one of text to finite numbers.
+        """Read a mapping {name: value}; return whether it maps text to finite numbers.
 
         Parameters
         ----------
-        entry : of a type of `DICTIONARIES`.
-        names : whose numbers the features have; new ones join if `joins`, even if the rest cannot
-            be read.
+        entry : mapping of one of the types in `DICTIONARIES`.
+        names : the numbers of the features.
+        joins : whether new names are added to `names`, even if the rest cannot be read.
         """
         if not self._kernels.READS_MAPPINGS:
             return False
@@ -85,7 +85,7 @@ class Event:
         return self._has_read(n, len(numbers), dense=False)
 
     def read_array(self, x: npt.NDArray[Any]) -> bool:
-        """Read an array of every feature; return whether it was one of finite floats in a row."""
+        """Read an array of all features; return whether it is contiguous, of finite floats."""
         if x.dtype not in _FLOATS or x.ndim != 1 or not x.flags.carray:
             return False
         if len(x) > self._capacity:
@@ -95,7 +95,7 @@ class Event:
     def read_pair(
         self, indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int | None
     ) -> bool:
-        """Read indices and values; return whether these are finite, and those rise below width."""
+        """Read a row; return whether values are finite and indices increase below `width`."""
         if values.dtype not in _FLOATS or indices.dtype.kind not in "iu" or indices.ndim != 1:
             return False
         if len(indices) > self._capacity:
@@ -114,11 +114,11 @@ class Event:
         return n_entries >= 0
 
     def _is_of(self, names: Vocabulary) -> bool:
-        """Whether the names seen of late have their numbers here."""
+        """Return whether the table of recent names holds numbers of this vocabulary."""
         return names is self._names and names.n_forgettings == self._n_forgettings
 
     def _reserve_for(self, names: Vocabulary) -> None:
-        """Make room for names seen of late, four times as many as these; keep those that are."""
+        """Provide capacity for four times as many recent names; copy those of this vocabulary."""
         no_names = self._recent_names.no_names
         former = self._recent if self._is_of(names) else no_names(0)
         self._names, self._n_forgettings = names, names.n_forgettings
@@ -147,14 +147,14 @@ class Event:
 
 
 class RowBuffer:
-    """Where an event and its answer lie for the trials of one machine.
+    """A buffer for an event and its target, as the trials of one learner read them.
 
-    It is in place of the rows of a block: see :class:`~kesler.data.rows.Rows`.
+    It takes the place of a block of rows: see :class:`~kesler.data.rows.Rows`.
 
     Parameters
     ----------
-    constant : the value of a feature that every row is given before its own, 0 for none.
-    keeps_zeros : whether the learner looks at features of value 0.
+    constant : the value of a constant feature that precedes the features of every row, 0 for none.
+    keeps_zeros : whether the learner reads features of value 0.
     """
 
     ratings = None
@@ -167,13 +167,13 @@ class RowBuffer:
         self._constant, self._keeps_zeros = constant, keeps_zeros
         self.n_features = self._capacity = self._class_capacity = 0
         self._task: Any = None
-        self._reserve(_FIRST_ROOM)
+        self._reserve(_INITIAL_CAPACITY)
 
     def __len__(self) -> int:
         return 1
 
     def put(self, event: Event, unseen: int) -> None:
-        """Lay an event out as trials read it; features from number `unseen` on become that one."""
+        """Write an event as trials read it; feature `unseen` replaces those from it on."""
         if event.n_entries >= self._capacity:
             self._reserve(event.n_entries + 1)
         self.n_features = event.n_features + bool(self._constant)
@@ -188,11 +188,11 @@ class RowBuffer:
 
     @property
     def rows(self) -> Any:
-        """The event as kernels take rows."""
+        """The event as compiled code takes rows."""
         return self._task.arrays.rows
 
     def trial(self, code: int, class_capacity: int) -> Any:
-        """Return the task of learning that the answer is the class of this number."""
+        """Return the task of learning the event, with the class of this number as target."""
         encoded = self._task.arrays.encoded
         encoded.codes[0] = code
         if class_capacity != self._class_capacity:
@@ -202,7 +202,7 @@ class RowBuffer:
         return self._task
 
     def scoring(self, scores: npt.NDArray[np.float32]) -> Any:
-        """Return the task of scoring."""
+        """Return the task of scoring the event."""
         return task_of(self.rows, no_targets(), 1, scores) if scores.size else self._task
 
     def _reserve(self, n_entries: int) -> None:
@@ -217,7 +217,7 @@ class RowBuffer:
 
 
 def no_ratings() -> Any:
-    """Return the ratings of rows that bring none, as kernels take them."""
+    """Return the ratings of rows without ratings, as compiled code takes them."""
     from kesler.compiled.trial.records import Ratings
 
     none = np.empty(0, dtype=np.int64)
@@ -226,19 +226,19 @@ def no_ratings() -> Any:
 
 
 def encoded_targets_of(
-    answers: Answers, weights: npt.NDArray[np.float64] | None, class_capacity: int
+    targets: Answers, weights: npt.NDArray[np.float64] | None, class_capacity: int
 ) -> Any:
-    """Return answers, and weights of rows, as kernels take them for so many classes."""
+    """Return targets and sample weights as compiled code takes them, for this capacity."""
     from kesler.compiled.trial.records import EncodedTargets
 
-    shape = answers.rest, answers.most_pairs(class_capacity), answers.n_levels
+    shape = targets.rest, targets.most_pairs(class_capacity), targets.n_levels
     shape = np.array([shape], dtype=TARGET_SHAPE)[0]
     weights = np.empty(0) if weights is None else weights
-    return EncodedTargets(answers.indptr, answers.codes, answers.levels, shape, weights)
+    return EncodedTargets(targets.indptr, targets.codes, targets.levels, shape, weights)
 
 
 def no_targets() -> Any:
-    """Return the answers of rows that are only scored."""
+    """Return the targets of rows that are only scored, of which there are none."""
     return encoded_targets_of(Answers.of_classes(np.empty(0, dtype=np.int32)), None, 1)
 
 
@@ -249,13 +249,13 @@ def task_of(
     scores: npt.NDArray[np.float32] = NO_SCORES,
     probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
 ) -> Any:
-    """Lend rows and answers, and room for what is found, to the kernels."""
+    """Return a task for compiled code: rows, targets, and arrays that receive the results."""
     predictions = np.empty(n_rows, dtype=np.int32)
     return task_arguments(rows, encoded, predictions, scores, probabilities)
 
 
 def task_arguments(*arrays: Any) -> Any:
-    """Lend all that a task is made of to the kernels."""
+    """Return a task of these arrays, with its address for compiled code."""
     from kesler.compiled.jit.pointers import KernelArguments
     from kesler.compiled.trial import tasks
 
@@ -263,38 +263,38 @@ def task_arguments(*arrays: Any) -> Any:
 
 
 def task_of_rows(task: Any, rows: slice) -> Any:
-    """Lend some of the rows of a task, and what is told and found of them, to the kernels."""
-    blocks, encoded, *found = task.arrays
+    """Return a task of some rows of another, with their targets and results."""
+    blocks, encoded, *results = task.arrays
     ends = slice(rows.start, None if rows.stop is None else rows.stop + 1)
     return task_arguments(
         blocks._replace(indptr=blocks.indptr[ends]),
         encoded._replace(indptr=encoded.indptr[ends], row_weights=encoded.row_weights[rows]),
-        *(each[rows] for each in found),
+        *(array[rows] for array in results),
     )
 
 
 class Counted:
-    """What counts its trials, in the record "counts" of what it stores."""
+    """Base class of learners, which count their trials in the stored record "counts"."""
 
     stored: Arrays
     lock: Any
 
     @cached_property
     def event(self) -> Event:
-        """Room for one row, for who holds `lock` until its trial is over."""
+        """The buffer for one row; a caller must hold `lock` until its trial is complete."""
         return Event()
 
     @property
     def n_trials(self) -> int:
-        """Rows learnt from."""
+        """Number of rows learnt."""
         return int(self.stored["counts"]["n_trials"][0])
 
     @property
     def n_mistakes(self) -> int:
-        """Trials in which a class already known was not predicted."""
+        """Number of trials in which a class already known was not predicted."""
         return int(self.stored["counts"]["n_mistakes"][0])
 
     @property
     def n_known(self) -> int:
-        """Classes seen so far."""
+        """Number of classes seen so far."""
         return int(self.stored["counts"]["n_classes"][0])

@@ -29,22 +29,22 @@ ROWS_AHEAD = 64
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KernelLearner(Learner):
-    """One learner over a Mercer kernel, in all else as :class:`~kesler.learner.learner.Learner`.
+    """A learner over a Mercer kernel; otherwise as :class:`~kesler.learner.learner.Learner`.
 
     Parameters
     ----------
     parts, rule, classes, constant, answer, costs, preprocessing, half_life : as in `Learner`.
-    link, averaged, preconditioner, on_new_class : refused unless linear, False, Euclidean and
-        other than "inherit", since there are no weights.
+    link, averaged, preconditioner, on_new_class : must be linear, False, Euclidean and other than
+        "inherit", since there are no weights.
     kernel : the inner product of views.
     dense : whether rows list every feature.
-    budget : the most support vectors that a part keeps, None for any number.
+    budget : the maximum number of support vectors of a part, None for no limit.
 
     Notes
     -----
-    A trial that moves adds its row to each part without a map, and to each part with one the view
-    of every class that moves: 4 bytes a feature if rows are dense, else 12 a non-zero, and 12 for
-    each hypothesis that moves.
+    A trial with an update adds its row to each part without a map, and the view of every updated
+    class to each part with one: 4 bytes per feature if rows are dense, else 12 per non-zero, and 12
+    per updated hypothesis.
     """
 
     has_weights = False
@@ -60,59 +60,56 @@ class KernelLearner(Learner):
         super().__post_init__()
 
     def _require_no_weights(self) -> None:
-        """Raise if something is asked for that only weights have."""
+        """Raise if a parameter requires weights."""
         rule, link, preconditioner = self.rule, self.link, self.preconditioner
         if self.averaged or link != LINEAR or rule.update is not None:
             asked = f"link={link!r}" if link != LINEAR else "averaged=True"
             raise KeslerError(
-                f"{asked if rule.update is None else repr(rule)} is of weights, and over a kernel "
-                "there are none: leave it out, or the kernel"
+                f"{asked if rule.update is None else repr(rule)} requires weights, and over a "
+                "kernel there are none: leave it or the kernel out"
             )
         if not preconditioner.is_euclidean or rule.preconditioner is not None:
             raise KeslerError(
                 f"{rule.preconditioner or preconditioner!r} gives each weight a step size, and "
-                "over a kernel there "
-                'are no weights: choose preconditioner="euclidean" and a rule that goes with it, '
-                "or leave "
-                "the kernel out"
+                'over a kernel there are no weights: choose preconditioner="euclidean" and a rule '
+                "compatible with it, or leave the kernel out"
             )
         if self.on_new_class == "inherit":
             raise KeslerError(
-                'on_new_class="inherit" gives a class the weights of a virtual one, and over a '
-                "kernel "
+                'on_new_class="inherit" copies the weights of a virtual class, and over a kernel '
                 'there are none: choose on_new_class="learn" or "register"'
             )
         if takes_ratings(self.parts):
             raise KeslerError(
-                "ratings by sub-experts are combined by weights, and with a kernel there are none: "
-                "leave the kernel out, or the sub-experts"
+                "ratings by sub-experts are combined by weights, and over a kernel there are none: "
+                "leave the kernel or the sub-experts out"
             )
         if any(isinstance(part, Shared) and part.begins_at for part in self.parts):
             raise KeslerError(
-                "begins_at is of weights, and over a kernel there are none: leave it out, or the "
-                "kernel"
+                "begins_at sets initial weights, and over a kernel there are none: leave it or the "
+                "kernel out"
             )
         by_distance = goes_by_distance(self.kernel, self.parts)
         if isinstance(self.preprocessing, Ranges) and not by_distance:
             raise KeslerError(
-                f"{self.preprocessing!r} changes the units of rows that were learnt from, and "
-                "neither a kernel that is given whole vectors nor a feature map can follow: choose "
-                'preprocessing="z-scores", or the kernel "rbf" and hypotheses without a map, '
-                '"multi" for instance'
+                f"{self.preprocessing!r} changes the units of rows after they were learnt, which "
+                "neither a kernel of whole vectors nor a feature map supports: choose "
+                'preprocessing="z-scores", or the kernel "rbf" and hypotheses without a map, for '
+                'example "multi"'
             )
 
     @property
     def sigma(self) -> float | None:
-        """The sigma that distances have led to, None if they have none to lead to."""
+        """The sigma estimated from distances between rows; None if fixed, or without distances."""
         return self.kernel.share * self.supports.median or None
 
     @property
     def n_support_vectors(self) -> list[int]:
-        """How many support vectors each part has."""
+        """Number of support vectors of each part."""
         return self.supports.in_use()
 
     def _run(self, task: Any) -> None:
-        """Run the trials, some rows at a time, after making room for all that they may add."""
+        """Run trials in blocks of rows, each after providing capacity for its support vectors."""
         indptr = task.arrays.rows.indptr
         n_rows, start = len(indptr) - 1, 0
         while start < n_rows:
@@ -122,7 +119,7 @@ class KernelLearner(Learner):
             start = stop
 
     def _reserve_ahead(self, indptr: npt.NDArray[np.int64], start: int) -> int:
-        """Make room for the support vectors of some rows from `start` on; return how many rows."""
+        """Provide capacity for the support vectors of rows from `start` on; return their number."""
         n_moved, n_groups = self._most_moved(), self._most_groups()
         per_trial = n_moved if self._maps else 1
         n_ahead = max(ROWS_AHEAD, max(self.supports.in_use()) // (4 * per_trial))
@@ -135,17 +132,17 @@ class KernelLearner(Learner):
         return len(lengths)
 
     def _most_moved(self) -> int:
-        """Return how many classes a trial may move: those of one constraint, or all."""
+        """Return the maximum number of classes that a trial updates: of one constraint, or all."""
         one_constraint = self.rule.constraints in ("predicted", "worst")
         return 2 if one_constraint else len(self.classes)
 
     def _most_groups(self) -> int:
-        """Return how many hypotheses of one part a class may have."""
+        """Return the maximum number of hypotheses of one part that a class has."""
         counts = [len(groups) for classes in self.memberships for groups in classes]
         return max(1, max(counts, default=1))
 
     def _why_dense(self) -> tuple[str, str] | None:
-        """Return what looks at zeros, and what would not; None if nothing does."""
+        """Return what reads zeros, and an alternative that does not; None if nothing does."""
         if self.kernel.of == "vectors":
             return (
                 f"the kernel {self.kernel!r} is given whole vectors",
@@ -153,10 +150,10 @@ class KernelLearner(Learner):
             )
         return super()._why_dense()
 
-    # ---- room, binding and saving -----------------------------------------------------------
+    # ---- capacity, binding and saving -------------------------------------------------------
 
     def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
-        """Begin without support vectors, then make room for their features."""
+        """Create the support vectors, of which there are none yet, or enlarge their capacity."""
         if "supports" in vars(self):
             self.supports.reserve_features(feature_capacity)
         else:
@@ -166,7 +163,7 @@ class KernelLearner(Learner):
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the arrays as our own, those of support vectors too."""
+        """Copy the arrays, those of support vectors included."""
         super().__setstate__(state)
         self.supports.own()
 
@@ -198,21 +195,21 @@ class KernelLearner(Learner):
 
 
 def goes_by_distance(kernel: MercerKernel | None, parts: Sequence[Part]) -> bool:
-    """Whether rows are only compared with rows, so that units of features may change at any time.
+    """Return whether rows are only compared with rows, so that units of features may change.
 
-    What "auto" stands for in the preprocessing of dense rows hangs on it.
+    The meaning of preprocessing="auto" for dense rows depends on it.
     """
     mapped = any(part.feature_map is not None for part in parts)
     return kernel is not None and kernel.of == "products" and not mapped
 
 
 def require_budget(budget: Any) -> int | None:
-    """Return a budget; raises KeslerError unless it is None or a whole number above 0."""
+    """Return a budget; raise KeslerError unless it is None or an integer above 0."""
     if budget is None:
         return None
     if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
         raise KeslerError(
-            f"budget={budget!r} must be a whole number from 1 on, or None: it is the most support "
-            "vectors that are kept"
+            f"budget={budget!r} must be an integer of 1 or more, or None: it is the maximum number "
+            "of support vectors of a part"
         )
     return int(budget)

@@ -1,4 +1,4 @@
-"""Targets: what is given after a prediction, as users write it and encoded as levels of classes."""
+"""Targets, given after each prediction: as users write them, and encoded as levels of classes."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 
 NOTHING_SAID = -1
-"""The level of classes that an answer does not compare with any other."""
+"""The level of classes that a target does not compare with any other."""
 
 Kind = Literal["class", "levels", "rank"]
-"""What an answer is, and which pairs of classes it compares.
+"""The kind of a target, and the pairs of classes that it compares.
 
-class : one right class, with every other.
-levels : any levels, each class with those of another level.
-rank : one right rank. Of known ranks in order, each is compared with its neighbours only: the one
+class : one right class, compared with every other.
+levels : any levels; each class is compared with those of other levels.
+rank : one right rank. Each known rank is compared with its neighbours in the order only: the one
     nearer to the right rank must outscore the other (Amit et al. 2006, Section 3).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """For each row, the classes that it names and the level of each: lower must outscore higher.
+    """Encoded targets: the classes named in each row, and their levels; lower must outscore higher.
 
-    One class at level 0 and the rest at level 1 is the multiclass answer; the relevant labels at 0
-    and the rest at 1 the multilabel one; the places of a ranking are levels themselves.
+    A multiclass target has one class at level 0 and the rest at 1; a multilabel target, the
+    relevant labels at 0 and the rest at 1; in a ranking, the places are the levels.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_rows + 1,)
         Where the classes of each row begin and end.
     codes : int32 array of shape (n_named,)
-        The numbers of the classes named; a new class has the next number.
+        The numbers of the named classes; a new class has the next number.
     levels : int32 array of shape (n_named,)
-        Their levels, 0 or more; NOTHING_SAID for classes that are only seen.
+        Their levels, 0 or more; NOTHING_SAID for classes that only become known.
     rest : int
-        The level of known classes that an answer leaves out; it may be NOTHING_SAID.
+        The level of known classes that a target does not name; it may be NOTHING_SAID.
 
     Examples
     --------
@@ -57,17 +57,17 @@ class Answers:
 
     @staticmethod
     def of_classes(codes: npt.NDArray[np.int32]) -> Answers:
-        """One right class a row."""
+        """Return targets of one right class per row."""
         indptr = np.arange(len(codes) + 1, dtype=np.int64)
         return Answers(indptr, codes, np.zeros(len(codes), dtype=np.int32), rest=1)
 
     @property
     def n_levels(self) -> int:
-        """One more than the highest level."""
+        """The highest level plus 1."""
         return int(max(self.levels.max(initial=0), self.rest)) + 1
 
     def most_pairs(self, n_classes: int) -> int:
-        """Return a bound on the pairs that one answer can demand among so many classes."""
+        """Return an upper bound on the pairs that one target compares among n classes."""
         if self.n_levels == 2 and self.rest == 1:
             named = int(np.diff(self.indptr).max(initial=1))
             return max(1, min(named * n_classes, n_classes * n_classes // 4 + 1))
@@ -76,7 +76,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """For each row, the labels that were named and their levels: lower must outscore higher.
+    """Targets as users write them: the labels of each row and their levels, as in `Answers`.
 
     Parameters
     ----------
@@ -85,17 +85,17 @@ class Targets:
     labels : list of n_named labels
     levels : int32 array of shape (n_named,)
     rest : int
-        The level of known labels that a row leaves out; it may be `NOTHING_SAID`.
+        The level of known labels that a row does not name; it may be NOTHING_SAID.
     columns : tuple of labels
-        Labels that are there whatever the rows say: the columns of a table.
+        Labels that are known whether or not rows name them: the columns of a table.
     threshold : int or None
         The level of the virtual class number 0 in every row; None if there is none.
 
     Examples
     --------
     >>> targets = Targets.of_lists([["b"], ["a", "b"]], [[0], [0, 0]], rest=2, threshold=1)
-    >>> answers = targets.answers(np.array([1, 2, 1], dtype=np.int32))
-    >>> answers.codes.tolist(), answers.levels.tolist()
+    >>> encoded = targets.answers(np.array([1, 2, 1], dtype=np.int32))
+    >>> encoded.codes.tolist(), encoded.levels.tolist()
     ([0, 1, 0, 2, 1], [1, 0, 1, 0, 0])
     """
 
@@ -108,25 +108,25 @@ class Targets:
 
     @staticmethod
     def of_classes(labels: list[Label]) -> Targets:
-        """One right class a row."""
-        answers = Answers.of_classes(np.empty(len(labels), dtype=np.int32))
-        return Targets(answers.indptr, labels, answers.levels, answers.rest)
+        """Return targets of one right class per row."""
+        encoded = Answers.of_classes(np.empty(len(labels), dtype=np.int32))
+        return Targets(encoded.indptr, labels, encoded.levels, encoded.rest)
 
     @staticmethod
     def of_lists(
         labels: list[list[Label]], levels: list[list[int]], rest: int, threshold: int | None = None
     ) -> Targets:
-        """Return a list of labels a row, and one of their levels."""
+        """Return targets from a list of labels per row, and the list of their levels."""
         indptr = np.cumsum([0, *map(len, labels)], dtype=np.int64)
-        flat = [label for row in labels for label in row]
-        places = np.array([level for row in levels for level in row], dtype=np.int32)
-        return Targets(indptr, flat, places, rest, threshold=threshold)
+        named = [label for row in labels for label in row]
+        flat = np.array([level for row in levels for level in row], dtype=np.int32)
+        return Targets(indptr, named, flat, rest, threshold=threshold)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
     def __getitem__(self, rows: slice) -> Targets:
-        """Return a run of consecutive rows."""
+        """Return a slice of consecutive rows."""
         start, stop, _ = rows.indices(len(self))
         indptr = self.indptr[start : max(start, stop) + 1]
         named = slice(int(indptr[0]), int(indptr[-1]))
@@ -137,37 +137,37 @@ class Targets:
         """Return the rows of these numbers, in this order."""
         lengths = np.diff(self.indptr)[numbers]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        stored = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        labels = [self.labels[i] for i in stored.tolist()]
-        return replace(self, indptr=indptr, labels=labels, levels=self.levels[stored])
+        taken = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        labels = [self.labels[i] for i in taken.tolist()]
+        return replace(self, indptr=indptr, labels=labels, levels=self.levels[taken])
 
     @property
     def names(self) -> list[Any]:
-        """Every label named, those of the columns first."""
+        """All labels named, those of the columns first."""
         return [*self.columns, *self.labels]
 
     @property
     def distinct(self) -> list[Any]:
-        """The same, each once; all of them if one cannot be hashed, for others to say so."""
+        """The distinct labels in `names`; all of `names` if one is not hashable (refused later)."""
         try:
             return list(dict.fromkeys(self.names))
         except TypeError:
             return self.names
 
     def table(self, labels: list[Any]) -> npt.NDArray[np.int32]:
-        """Return the level of each of these labels in each row, (n_rows, n_labels)."""
+        """Return the level of each of these labels in each row, shape (n_rows, n_labels)."""
         table = np.full((len(self), len(labels)), self.rest, dtype=np.int32)
-        places = {label: column for column, label in enumerate(labels)}
-        columns = np.array([places.get(label, -1) for label in self.labels], dtype=np.int64)
+        column_of = {label: column for column, label in enumerate(labels)}
+        columns = np.array([column_of.get(label, -1) for label in self.labels], dtype=np.int64)
         rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         known = columns >= 0
         table[rows[known], columns[known]] = self.levels[known]
         return table
 
     def answers(self, codes: npt.NDArray[np.int32]) -> Answers:
-        """Return the answers, given the numbers of `names`.
+        """Return the encoded targets, given the numbers of `names`.
 
-        The first row also names every column, at the level of what is left out: so they are seen.
+        The first row also names every column, at the level `rest`, so that all become known.
         """
         n = len(self.columns)
         first = np.zeros(n, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Where the hypotheses of each part stand in the table of weights, and sparse rows of weights."""
+"""The columns of each part in the table of weights, and weights in sparse rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def n_columns(part: Part, n_classes: int, n_groups: int) -> int:
-    """Return how many hypotheses a part has for so many classes and groups."""
+    """Return the number of hypotheses of a part for this many classes and groups."""
     if isinstance(part, PerClass):
         return n_classes
     if isinstance(part, Ordered):
@@ -27,10 +27,10 @@ def n_columns(part: Part, n_classes: int, n_groups: int) -> int:
 
 
 def n_beside(parts: Sequence[Part]) -> int:
-    """Return how many columns stand at the end of the room that there is for classes.
+    """Return the number of columns at the end of the capacity for classes.
 
-    Those of hypotheses that all classes share: in cache lines of their own they would make a row
-    of 20 classes half as long again.
+    They hold the hypotheses that all classes share, which in cache lines of their own would make a
+    row of 20 classes 50% longer.
     """
     has_classes = any(isinstance(part, PerClass) for part in parts)
     return sum(isinstance(part, Shared) for part in parts) if has_classes else 0
@@ -39,10 +39,10 @@ def n_beside(parts: Sequence[Part]) -> int:
 def columns_of(
     parts: Sequence[Part], class_capacity: int, group_capacity: Sequence[int]
 ) -> tuple[list[int], int]:
-    """Return the first column of each part, and how many there are of all.
+    """Return the first column of each part, and the total number of columns.
 
-    The first part with a hypothesis a class has whole cache lines, but for the single columns at
-    their end; the others follow.
+    The first part with a hypothesis per class has whole cache lines, except for the columns of
+    shared hypotheses at their end; the other parts follow.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def columns_of(
         n_columns(part, class_capacity, n) for part, n in zip(parts, group_capacity, strict=True)
     ]
     of_classes = [i for i, part in enumerate(parts) if isinstance(part, PerClass)][:1]
-    single = [i for i, part in enumerate(parts) if isinstance(part, Shared)]
+    shared = [i for i, part in enumerate(parts) if isinstance(part, Shared)]
     for i in of_classes:
-        capacities[i] -= len(single)
-    first = [*of_classes, *single]
+        capacities[i] -= len(shared)
+    first = [*of_classes, *shared]
     offsets, width = [0] * len(parts), 0
     for i in [*first, *(i for i in range(len(parts)) if i not in first)]:
         offsets[i], width = width, width + capacities[i]
@@ -69,32 +69,32 @@ SIMD_WIDTH = 16
 SHARE = 8
 IN_TABLE = -1
 
-ROWS_AT_ONCE = 16  # of the table, when what stands there is listed
-GROWTH = 4  # room grows by a quarter
-# Arrays that grow begin with room for so many bytes, which take no memory before they are written:
-# smaller ones would lie among others, and leave holes there when they move.
-FIRST_ROOM = 33 << 20
-PREFIX = "sparse."  # of names in a model file
+ROWS_AT_ONCE = 16  # rows of the table that are converted together
+GROWTH = 4  # capacity grows by a quarter
+# The initial size in bytes of arrays that grow; it takes no memory before it is written. Smaller
+# arrays would be allocated among others, and leave holes there when they are moved.
+INITIAL_BYTES = 33 << 20
+PREFIX = "sparse."  # of the names in a model file
 STARTS, WEIGHTS = PREFIX + "starts", PREFIX + "weights"
 
 
 class SparseWeights:
-    """One weight for each feature and class that has one, in arrays that grow.
+    """One entry for each pair of feature and class that has a weight, in arrays that grow.
 
     The arrays are those of :class:`kesler.state.records.SparseWeights`.
 
     Parameters
     ----------
-    n_features, n_classes : how many of them there is room for.
+    n_features, n_classes : the capacity for features and classes.
 
     Notes
     -----
-    8 to 16 bytes for each weight, or 4 for each class where a feature has weights for a quarter of
-    the classes or more; beside these 8 bytes for each feature and 42 for each class.
+    Memory: 8 to 16 bytes for each weight, or 4 for each class if a feature has weights for a
+    quarter of the classes or more; in addition 8 bytes for each feature and 42 for each class.
     """
 
     def __init__(self, n_features: int, n_classes: int) -> None:
-        n_units = FIRST_ROOM // (4 * SIMD_WIDTH)
+        n_units = INITIAL_BYTES // (4 * SIMD_WIDTH)
         lengths = {
             "feature": n_features,
             "class": n_classes,
@@ -107,24 +107,24 @@ class SparseWeights:
         self._make_scratch()
 
     def _make_scratch(self) -> None:
-        """Make room for what a trial needs for each class."""
+        """Allocate the arrays that a trial requires for each class."""
         n_classes = self.stored["table"].shape[1]
         lengths = {"class": n_classes, "class in words": -(-n_classes // 8) * 8}
         self._scratch = allocated(fields_of(Reached), self, lengths)
 
     def bound(self) -> Any:
-        """Return the weights as the kernels take them."""
+        """Return the record that compiled code takes."""
         given = {"mark_words": self._scratch["marks"].view(np.uint64)}
         return Record(self._rows(), bind(Reached, self._scratch | given))
 
     def _rows(self) -> Any:
         return bind(SparseRows, self.stored)
 
-    # ---- room -------------------------------------------------------------------------------
+    # ---- capacity ---------------------------------------------------------------------------
 
     @property
     def most_entries(self) -> int:
-        """How many entries a feature has at most before it moves to the table."""
+        """Maximum number of entries of a feature; with more it moves to the table."""
         most = SIMD_WIDTH
         while 2 * most * SHARE <= self.stored["table"].shape[1]:
             most *= 2
@@ -132,21 +132,21 @@ class SparseWeights:
 
     @property
     def n_done(self) -> int:
-        """How many rows of the last task there was room for."""
+        """Number of rows of the last task that the capacity sufficed for."""
         return int(self._scratch["reach"]["n_done"][0])
 
     def reserve_as_asked(self) -> None:
-        """Make the room that the last trial did not find, and a quarter more."""
+        """Provide the capacity that the last trial required, and a quarter more."""
         pool = self.stored["pool"][0]
         self._reserve(int(pool["more_units"]), int(pool["more_rows"]))
 
     def _reserve(self, more_units: int, more_rows: int) -> None:
-        """Make room for so many more units of entries, and rows of the table."""
+        """Provide capacity for this many more units of entries, and rows of the table."""
         stored, pool = self.stored, self.stored["pool"][0]
         n_units, n_rows = len(stored["links"]), len(stored["table"])
         if (units := int(pool["n_units"]) + more_units) > n_units:
             capacity = max(units, n_units + n_units // GROWTH)
-            # In place where the learner can, which halves what it takes at the most.
+            # In place if the system can, which halves the peak memory.
             stored["links"].resize(capacity, refcheck=False)
             stored["owners"].resize(capacity * SIMD_WIDTH, refcheck=False)
             stored["values"].resize(capacity * SIMD_WIDTH, refcheck=False)
@@ -155,14 +155,14 @@ class SparseWeights:
             stored["table"].resize((capacity, stored["table"].shape[1]), refcheck=False)
 
     def reserve(self, n_features: int, n_classes: int) -> None:
-        """Make room for so many features and classes."""
+        """Provide capacity for this many features and classes."""
         for name in ("heads", "counts"):
             self.stored[name] = _with_rows(self.stored[name], n_features)
         if n_classes > self.stored["table"].shape[1]:
             self._widen(n_classes)
 
     def _widen(self, n_classes: int) -> None:
-        """Make a wider table, for the features that have weights for most classes even then."""
+        """Make a wider table; features with too few weights for it move to entries."""
         from scipy import sparse
 
         features = np.flatnonzero(self.stored["counts"] == IN_TABLE).astype(np.int32)
@@ -172,19 +172,22 @@ class SparseWeights:
         self.stored["pool"]["n_rows"] = 1
         self._make_scratch()
         for start in range(0, len(features), ROWS_AT_ONCE):
-            some = slice(start, start + ROWS_AT_ONCE)
-            self._put(features[some], sparse.csr_array(old[rows[some]]))
+            block = slice(start, start + ROWS_AT_ONCE)
+            self._put(features[block], sparse.csr_array(old[rows[block]]))
 
-    # ---- in and out -------------------------------------------------------------------------
+    # ---- conversion -------------------------------------------------------------------------
 
     def put(self, weights: npt.NDArray[np.float32] | sparse.csr_array) -> None:
-        """Take weights (n_features, n_classes), having none yet, but room for the features."""
+        """Store weights of shape (n_features, n_classes).
+
+        There must be no weights yet, but capacity for the features.
+        """
         from scipy import sparse
 
         self._put(np.arange(weights.shape[0], dtype=np.int32), sparse.csr_array(weights))
 
     def _put(self, features: npt.NDArray[np.int32], weights: sparse.csr_array) -> None:
-        """Take the weights of features that have none, one row each."""
+        """Store the weights of features that have none yet, one row per feature."""
         from kesler.compiled.weights import sparse_trial
 
         lengths = np.diff(weights.indptr)
@@ -201,7 +204,7 @@ class SparseWeights:
         )
 
     def matrix(self, n_features: int, n_classes: int) -> sparse.csr_array:
-        """Return the weights of the first features and classes, a row a feature, without zeros."""
+        """Return the weights (n_features, n_classes) of the first features and classes, sparse."""
         from scipy import sparse
 
         from kesler.compiled.weights import sparse_trial
@@ -220,7 +223,7 @@ class SparseWeights:
     # ---- saving -----------------------------------------------------------------------------
 
     def arrays(self, n_features: int, n_classes: int) -> Arrays:
-        """Return all weights, cut to what is in use, as a model file keeps them."""
+        """Return the weights of the features and classes in use, as a model file stores them."""
         matrix = self.matrix(n_features, n_classes)
         return {
             STARTS: matrix.indptr.astype(np.int64),
@@ -229,12 +232,12 @@ class SparseWeights:
         }
 
     def restore(self, arrays: Arrays, n_features: int, n_classes: int) -> None:
-        """Take over what `arrays` returned, or a whole table, if there is anything to take.
+        """Restore what `arrays` returned, or a dense table, if a model file has either.
 
         Raises
         ------
         KeslerError
-            If the rows are not those of so many features and classes.
+            If the rows do not fit this many features and classes.
         """
         from scipy import sparse
 
@@ -256,7 +259,7 @@ class SparseWeights:
         self._make_scratch()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out room that is not in use, and what holds nothing between trials."""
+        """Return the part of the arrays that is in use, without the scratch arrays."""
         pool, stored = self.stored["pool"][0], self.stored
         units, rows = int(pool["n_units"]), int(pool["n_rows"])
         ends = {
@@ -269,12 +272,12 @@ class SparseWeights:
 
 
 def is_sparse(arrays: Arrays) -> bool:
-    """Whether weights were kept in sparse rows."""
+    """Return whether the weights of a model file are in sparse rows."""
     return STARTS in arrays
 
 
 def _first_rows(n_classes: int) -> int:
-    return 1 + FIRST_ROOM // (4 * n_classes)
+    return 1 + INITIAL_BYTES // (4 * n_classes)
 
 
 def _empty_table(n_classes: int) -> npt.NDArray[np.float32]:
@@ -282,7 +285,7 @@ def _empty_table(n_classes: int) -> npt.NDArray[np.float32]:
 
 
 def _with_rows(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
-    """Return the array with zeros behind it, itself if it has so many rows."""
+    """Return the array enlarged to n rows by zeros, or itself if it has as many."""
     if len(array) >= n:
         return array
     enlarged = np.zeros((n, *array.shape[1:]), dtype=array.dtype)

@@ -134,6 +134,6 @@ def unchanged_on_error(method: Any) -> Any:
     return guarded
 
 
-def unfitted(learner: Self) -> Self:
+def unfitted(estimator: Self) -> Self:
     """Return an unfitted estimator with the same parameters, which are shared, not copied."""
-    return type(learner)(**learner.get_params(deep=False))
+    return type(estimator)(**estimator.get_params(deep=False))

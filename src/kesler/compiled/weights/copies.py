@@ -1,4 +1,4 @@
-"""Copies of tables to where there is more room."""
+"""Copies of tables into larger ones."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numba import types
 from kesler.compiled.jit.decorators import INT, inlined, kernel
 from kesler.compiled.jit.pointers import copy_bytes
 
-SPAN = 1 << 16  # bytes that are touched together, or not
+SPAN = 1 << 16  # bytes that are either copied together or not touched
 
 
 def _signature(number: types.Integer) -> Any:
@@ -22,7 +22,7 @@ def _signature(number: types.Integer) -> Any:
 
 @inlined
 def holds_any(source, source_step, first, last, n_columns):
-    """Whether a run of rows holds a number that is not 0."""
+    """Return whether a range of rows holds a number that is not 0."""
     for i in range(first, last):
         for j in range(i * source_step, i * source_step + n_columns):
             if source[j]:
@@ -32,27 +32,30 @@ def holds_any(source, source_step, first, last, n_columns):
 
 @kernel([_signature(types.int32), _signature(types.int64)])
 def copy_rows(source, source_step, target, target_step, n_rows, n_columns):
-    """Copy rows to where all is 0, but for spans of memory to which they bring nothing else.
+    """Copy rows to a target of zeros, except spans of memory that would receive only zeros.
 
-    Rows begin every so many numbers, and are compared and copied as whole numbers of their size.
+    The steps are the distances of rows, in numbers; these are compared and copied as integers.
     """
     size = source.itemsize
-    begin, to = source.ctypes.data, target.ctypes.data
+    source_address, target_address = source.ctypes.data, target.ctypes.data
     together = max(1, SPAN // (size * target_step))
     for first in range(0, n_rows, together):
         last = min(n_rows, first + together)
         if holds_any(source, source_step, first, last, n_columns):
             for i in range(first, last):
-                start, end = begin + size * i * source_step, to + size * i * target_step
-                copy_bytes(end, start, size * n_columns)
+                source_row, target_row = (
+                    source_address + size * i * source_step,
+                    target_address + size * i * target_step,
+                )
+                copy_bytes(target_row, source_row, size * n_columns)
 
 
 def copy_filled(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
-    """Copy the rows of a table to the first ones of another, which are all 0.
+    """Copy the rows of a table to the first rows of another, which must be 0.
 
-    Both may be columns of larger tables; numbers are rounded to the other's type. Memory that only
-    rows of zeros would fill stays untouched, and takes none of the machine's: a table most of whose
-    features are yet to be seen grows in half the time.
+    Both may be columns of larger tables; numbers are converted to the type of the target. Memory
+    that would receive only rows of zeros is not touched, so that it takes no physical memory: a
+    table grows in half the time if most of its features are yet to be seen.
 
     Examples
     --------
@@ -67,7 +70,7 @@ def copy_filled(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
 
 
 def _bits(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return the bits of a table from its first number to its last, and how far rows are apart."""
+    """Return a table as integers, from its first number to its last, and the distance of rows."""
     step = table.strides[0] // table.itemsize
     length = (len(table) - 1) * step + table.shape[1]
     flat = np.lib.stride_tricks.as_strided(table, (length,), (table.itemsize,))
