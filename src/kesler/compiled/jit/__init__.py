@@ -1,1 +1,1 @@
-"""How plain Python functions become machine code that the next process finds again."""
+"""Compilation of plain Python functions to machine code that later processes load from a cache."""

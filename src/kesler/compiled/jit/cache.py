@@ -1,8 +1,8 @@
-"""Where kernels come from: this machine's cache, the package, or, last, the compiler.
+"""The sources of kernels: the cache of this machine, the package or, last, the compiler.
 
-Compiling a kernel from Python takes half a minute, nearly all of it in Numba, which types and
-lowers some two hundred helpers. So a package may carry kernels as bitcode, optimised by LLVM but
-not yet machine code: to translate it for the processor at hand takes seconds, once.
+Compiling a kernel from Python takes half a minute, mostly in Numba, which types and lowers about
+two hundred helpers. Therefore a package may contain kernels as bitcode, optimised by LLVM but not
+yet machine code: translating it for the processor takes seconds, once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numba
 
 from kesler.compiled.jit.numba_internals import BitcodeCache, NullCache, dumps
 
-# Bitcode is good for the versions that it was made with: others compile from Python.
+# Bitcode is valid only for the versions that it was made with: others compile from Python.
 VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}-llvmlite{llvmlite.__version__}"
 SHIPPED = Path(__file__).parents[1] / "shipped" / f"{VERSIONS}-{sys.platform}-{platform.machine()}"
 
@@ -30,22 +30,22 @@ _destinations: list[Path] = []
 
 
 class KernelCache(BitcodeCache):
-    """A cache that is filled from what the package carries, for functions whose names tell all.
+    """A cache that also reads the bitcode in the package.
 
-    That is, their qualified names end with digests of all that they are compiled from.
+    The qualified names of its functions must end with digests of all that they are compiled from.
     """
 
     def writes_bitcode(self) -> bool:
-        """Whether what is compiled now is to be shipped."""
+        """Return whether compiled functions are written as bitcode, by `shipping`."""
         return bool(_destinations)
 
     def write_bitcode(self, function: Callable[..., Any], signature: Any, shipped: Any) -> None:
-        """Write a file of bitcode for each who ships."""
+        """Write a file of bitcode to each directory of `shipping`."""
         for directory in _destinations:
             _path(directory, function, signature).write_bytes(zlib.compress(dumps(shipped), 9))
 
     def read_bitcode(self, function: Callable[..., Any], signature: Any) -> Any:
-        """Return what the package carries of a function, None if it carries nothing."""
+        """Return the bitcode of a function in the package, None if there is none."""
         path = _path(SHIPPED, function, signature)
         return pickle.loads(zlib.decompress(path.read_bytes())) if path.exists() else None
 
@@ -56,10 +56,10 @@ def _path(directory: Path, function: Callable[..., Any], signature: Any) -> Path
 
 
 def cache_of(function: Callable[..., Any]) -> Any:
-    """Return where the machine code of a function is kept.
+    """Return the cache of the machine code of a function.
 
-    A package on a read-only disk, a user without a home directory and a function typed at a prompt
-    leave no place for it: Numba refuses, and we go on without.
+    Numba raises an error if there is no directory for the cache: for a package on a read-only disk
+    and a user without a home directory, or a function typed at a prompt. These are not cached.
     """
     try:
         return KernelCache(function)
@@ -71,7 +71,7 @@ def cache_of(function: Callable[..., Any]) -> Any:
 
 @contextmanager
 def shipping(directory: Path = SHIPPED) -> Iterator[None]:
-    """Compile all that is asked for within, and write it to a directory instead of the cache."""
+    """Write functions compiled in this context to a directory instead of the cache."""
     directory.mkdir(parents=True, exist_ok=True)
     _destinations.append(directory)
     try:

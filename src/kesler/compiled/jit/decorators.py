@@ -1,4 +1,4 @@
-"""How plain Python functions become machine code that the next process finds again."""
+"""Decorators that compile plain Python functions to machine code, cached across processes."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ DOUBLE_STACK = types.Array(types.float64, 3, "C")
 BOOLS = types.Array(types.boolean, 1, "C")
 BOOL_TABLE = types.Array(types.boolean, 2, "C")
 
-# What a function called by its address runs as when Numba is switched off (NUMBA_DISABLE_JIT=1).
+# The functions by address when Numba is disabled (NUMBA_DISABLE_JIT=1).
 _python_functions: dict[int, Function] = {}
 
 
 def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Function]:
-    """Compile a loop for its signature, or a list of them, kept in the cache where one can be.
+    """Compile a loop for its signature, or a list of signatures, and cache it where possible.
 
     It runs without the GIL if `nogil`.
 
-    Numba looks at a function's own file alone when it asks whether its cache still holds, not at
-    the files of what it calls. So the name of a kernel ends with a digest of this whole package.
+    Numba checks only the file of the function itself when it validates its cache, not the files of
+    the functions that it calls. Therefore the name of a kernel ends with a digest of this package.
     """
 
     def decorate(function: Function) -> Function:
@@ -65,30 +65,31 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
 def inlined(function: Function, *, allocates: bool = False, always: bool = False) -> Function:
     """Compile a helper that kernels call.
 
-    It has no cache of its own, since it becomes part of the kernel that calls it, and no wrapper
-    for calls from Python, which would take longer to compile than the helper. Unless it allocates,
-    it does not count references to its arrays either: that took a third of a short trial's time.
+    It has no cache, since it becomes part of the kernel that calls it, and no wrapper for calls
+    from Python, which would take longer to compile than the helper. Unless it allocates, it does
+    not count references to its arrays, which took a third of the time of a short trial.
     """
     return njit(function, **helper_options(allocates=allocates, always=always))
 
 
 def always_inlined(function: Function) -> Function:
-    """Compile a helper as `inlined` does, one that a trial goes through so often that calls tell.
+    """Compile a helper as `inlined` does, and force LLVM to inline it.
 
-    LLVM, left to itself, called some of these: a trial of PA-I took a third longer.
+    This is for helpers that a trial runs so often that calls are slow: where LLVM decided for
+    itself, a trial of PA-I took a third longer.
     """
     return inlined(function, always=True)
 
 
 def allocating(function: Function) -> Function:
-    """Compile a helper as `inlined` does, one that makes arrays."""
+    """Compile a helper that allocates arrays, as `inlined` does."""
     return inlined(function, allocates=True)
 
 
 def chosen_by(choose: Callable[[Any], Function]) -> Any:
-    """Return a helper that calls what `choose` returns for its first argument.
+    """Return a helper that calls the function that `choose` returns for its first argument.
 
-    While a kernel is compiled, `choose` is given the argument's type.
+    When a kernel is compiled, `choose` receives the type of the argument.
     """
 
     def chosen(first: Any, *arguments: Any) -> Any:
@@ -106,17 +107,17 @@ def chosen_by(choose: Callable[[Any], Function]) -> Any:
 
 
 def by_class(versions: dict[type, Function]) -> Any:
-    """Return a helper that calls the version for the class of its first argument, a tuple."""
+    """Return a helper that calls the version for the class of its first argument, a named tuple."""
     return chosen_by(lambda first: versions[class_of(first)])
 
 
 def class_of(argument: Any) -> type:
-    """Return the class of a tuple, or of the tuples of a type in compiled code."""
+    """Return the class of a named tuple, given the tuple or its type in compiled code."""
     return getattr(argument, "instance_class", None) or type(argument)
 
 
 def field_of(argument: Any, name: str) -> Any:
-    """Return a field of a tuple, or the type of this field in compiled code; itself without one."""
+    """Return a field of a named tuple, or its type in compiled code; the argument without one."""
     names = getattr(argument, "fields", ())
     if isinstance(names, tuple) and name in names:
         return argument.types[names.index(name)]
@@ -126,8 +127,8 @@ def field_of(argument: Any, name: str) -> Any:
 def callback_address(function: Function, signature: Any, *, allocates: bool = True) -> int:
     """Return the address of `function`, compiled for `signature` and cached in its own file.
 
-    Unless it allocates, it counts no references to its arrays: with many, that took most of its
-    time.
+    Unless it allocates, it does not count references to its arrays: with many arrays, that took
+    most of the time.
     """
     if config.DISABLE_JIT:
         _python_functions[id(function)] = function
@@ -143,16 +144,16 @@ def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
         reason = str(error).strip().splitlines()[0]
         raise KeslerError(
             f"{function.__module__}.{function.__qualname__} cannot be compiled ({reason}): use "
-            "arithmetic, comparisons and indexing only, with the arguments that its kind of part "
-            "is given"
+            "only arithmetic, comparisons and indexing, and the arguments documented for this kind "
+            "of function"
         ) from error
 
 
 def by_address(signature: Any) -> Function:
     """Return a function ``call(address, *arguments)`` for use inside kernels.
 
-    Numba's own first-class functions cost 8 us each time one is handed to a kernel; an integer
-    costs nothing.
+    Passing one of Numba's first-class functions to a kernel costs 8 us each time; passing an
+    integer costs nothing.
     """
     if config.DISABLE_JIT:
         return lambda address, *arguments: _python_functions[address](*arguments)
@@ -177,9 +178,9 @@ def instantiate(
 ) -> Function:
     """Return a copy of `template` in which the global `name` is `function`, inlined.
 
-    The copy carries the file, the line and the name of `function`, so that Numba caches it beside
-    `function` and compiles it again when that file changes. (Closures over compiled functions
-    would compile again in every process.)
+    The copy has the file, the line and the name of `function`, so that Numba caches it next to
+    `function` and recompiles it when that file changes. (Closures over compiled functions would be
+    recompiled in every process.)
     """
     code = template.__code__.replace(
         co_filename=function.__code__.co_filename,
@@ -198,8 +199,8 @@ def instantiate(
 def _named_by_contents(function: Function) -> Function:
     """Return the function under a name that ends with a digest of what it computes.
 
-    Numba's cache tells functions apart by file, name and line: not enough for two lambdas on a
-    line, or for two closures that one function made.
+    Numba's cache distinguishes functions by file, name and line only, which does not distinguish
+    two lambdas on one line, or two closures made by one function.
     """
     copy = FunctionType(
         function.__code__,
@@ -240,7 +241,7 @@ def _package_digest() -> int:
 
 
 def _digest(function: Function) -> int:
-    """Return a checksum of what a function computes with: code, defaults, closure and globals."""
+    """Return a checksum of the code, defaults, closure and globals of a function."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     named = [function.__globals__.get(name) for name in _names_in(function.__code__)]
     values = [*cells, *named, *(function.__defaults__ or ())]
@@ -249,7 +250,7 @@ def _digest(function: Function) -> int:
 
 
 def _of_value(value: Any, function: Function) -> str:
-    """Return what tells a value that a function refers to from others, in every process alike."""
+    """Return a text that identifies a value that a function refers to, equal in every process."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {zlib.crc32(np.ascontiguousarray(value).data)}"
     inner = getattr(value, "py_func", value)

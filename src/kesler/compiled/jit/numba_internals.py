@@ -1,12 +1,13 @@
-"""All that we use of Numba and llvmlite without a promise that their next version has it.
+"""The internals of Numba and llvmlite that we use, which later versions may change.
 
-Elsewhere there are Numba's documented functions alone: `njit`, `types`, `config`, `intrinsic`,
+Other modules use Numba's documented functions only: `njit`, `types`, `config`, `intrinsic`,
 `overload`, and llvmlite's `ir`. `PRIVATE` lists what may change; tests/test_numba_internals.py
-walks it, and names the first that has. The bound in pyproject.toml is the last version it held for.
+checks the list and names the first change. The upper bound in pyproject.toml is the last version
+that passed.
 
-How helpers are compiled: to the form that kernels take in, and no further. Numba makes machine code
-of every function, and optimises each together with all that it calls. Ours are called by kernels
-alone, which do both for all that they call: once is enough.
+Helpers are compiled only to the form that is linked into kernels. Numba would optimise every
+function together with all that it calls, and translate it to machine code. Our helpers are called
+by kernels only, where both is done once.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ OPTION = "an option of njit"
 PRESENT = "there"
 
 PRIVATE: dict[str, tuple[str, ...] | str] = {
-    # Functions and methods, with the names of their parameters.
+    # Functions and methods, with their parameter names.
     "numba.core.caching.FunctionCache": ("py_func",),
     "numba.core.caching.FunctionCache.load_overload": ("self", "sig", "target_context"),
     "numba.core.caching.FunctionCache.save_overload": ("self", "sig", "data"),
@@ -107,7 +108,7 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.np.arrayobj.populate_array": (
         *("array", "data", "shape", "strides", "itemsize", "meminfo", "parent"),
     ),
-    # What intrinsics ask of the target that they generate code for, and of a tuple of arrays.
+    # What intrinsics use of the target that they generate code for, and of a tuple of arrays.
     "numba.core.base.BaseContext.cast": ("self", "builder", "val", "fromty", "toty"),
     "numba.core.base.BaseContext.get_dummy_value": ("self",),
     "numba.core.base.BaseContext.get_value_type": ("self", "ty"),
@@ -132,12 +133,12 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.core.compiler.CompilerBase.library": ASSIGNED,
     "numba.core.compiler.CompilerBase.targetctx": ASSIGNED,
     "numba.core.dispatcher.Dispatcher._cache": ASSIGNED,
-    # Options of njit that its documentation does not name.
+    # Undocumented options of njit.
     "numba.core.cpu.CPUTargetOptions._nrt": OPTION,
     "numba.core.cpu.CPUTargetOptions.forceinline": OPTION,
     "numba.core.cpu.CPUTargetOptions.no_cfunc_wrapper": OPTION,
     "numba.core.cpu.CPUTargetOptions.no_cpython_wrapper": OPTION,
-    # The extension interface, which is documented as one that may change.
+    # The extension interface, which is documented as subject to change.
     "numba.extending.infer_getattr": PRESENT,
     "numba.extending.lower_builtin": PRESENT,
     "numba.extending.lower_getattr_generic": PRESENT,
@@ -150,14 +151,14 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "llvmlite.binding.parse_assembly": ("llvmir", "context"),
     "llvmlite.binding.parse_bitcode": ("bitcode", "context"),
 }
-"""What we use that may change, by where it is, and what it must look like."""
+"""The qualified name of everything that we use and that may change, with its expected form."""
 
 
 class HelperLibrary(JITCodeLibrary):
-    """The code of one helper, to be linked into that of a kernel."""
+    """The code of one helper, to be linked into the code of a kernel."""
 
     def finalize(self) -> None:
-        """Make the code ready to be linked, without that of what it calls."""
+        """Prepare the code for linking, without the code of the functions that it calls."""
         self._raise_if_finalized()
         for library in self._linking_libraries:
             self._reload_init.update(library._reload_init)
@@ -165,27 +166,27 @@ class HelperLibrary(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return the address of machine code: there is none."""
+        """Return 0, since there is no machine code."""
         return 0
 
     @property
     def codegen(self) -> Any:
-        """What made the code, and would make machine code of it."""
+        """The code generator, without the part for machine code."""
         return _WithoutMachineCode(self._codegen)
 
 
 class KernelLibrary(JITCodeLibrary):
-    """The code of a kernel, of the helpers that it calls, and of those that they call.
+    """The code of a kernel and of all helpers that it calls, directly or indirectly.
 
     Attributes
     ----------
-    bitcode : the code as LLVM has optimised it, before it became machine code.
+    bitcode : the code as optimised by LLVM, before translation to machine code.
     """
 
     bitcode: bytes
 
     def serialize_using_object_code(self) -> Any:
-        """Return what a cache keeps: machine code, and no bitcode, since nothing calls a kernel."""
+        """Return what a cache stores: machine code without bitcode, as nothing calls a kernel."""
         self._ensure_finalized()
         return self.name, "object", (self._get_compiled_object(), _outline(self._final_module))
 
@@ -194,7 +195,7 @@ class KernelLibrary(JITCodeLibrary):
         super()._finalize_final_module()
 
     def add_linking_library(self, library: CodeLibrary) -> None:
-        """Take in the code of what is called."""
+        """Link a library and all libraries that it calls."""
         for each in _with_all_that_it_calls(library, set()):
             super().add_linking_library(each)
 
@@ -207,14 +208,14 @@ class _WithoutMachineCode:
         return getattr(self._codegen, name)
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Set where machine code finds its constants: it has none."""
+        """Do nothing, since there is no machine code that reads the environment."""
 
 
 class HelperCompiler(Compiler):
     """Numba's compiler, for helpers."""
 
     def define_pipelines(self) -> Any:
-        """Return what is done to a function, after choosing where its code goes."""
+        """Return the pipelines, after choosing the library for the code."""
         return _in_library(self.state, HelperLibrary, super().define_pipelines())
 
 
@@ -222,21 +223,21 @@ class KernelCompiler(Compiler):
     """Numba's compiler, for kernels and callbacks."""
 
     def define_pipelines(self) -> Any:
-        """Return what is done to a function, after choosing where its code goes."""
+        """Return the pipelines, after choosing the library for the code."""
         return _in_library(self.state, KernelLibrary, super().define_pipelines())
 
 
 class BitcodeCache(FunctionCache):
-    """Numba's cache, which also asks its owner for bitcode, and can be told to keep that instead.
+    """Numba's cache, extended by methods that read bitcode, or write it instead of machine code.
 
-    Bitcode is what LLVM has optimised, but not yet translated for one processor.
+    Bitcode is optimised by LLVM, but not yet translated for one processor.
     """
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return a function found in the cache or as bitcode, None if it is in neither.
+        """Return a function found in the cache or as bitcode, None if there is neither.
 
-        Numba would first load all that it knows for compiling, SciPy's linear algebra with it:
-        twice the time of everything else here. Machine code needs its runtime alone.
+        Numba would first load all that compilation needs, SciPy's linear algebra included, which
+        takes twice the time of everything else here. Machine code needs only the runtime.
         """
         if self.writes_bitcode():
             return None
@@ -246,7 +247,7 @@ class BitcodeCache(FunctionCache):
             return self._translated(signature, target_context) if found is None else found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep a function in the cache, or its bitcode where that is written."""
+        """Save a function in the cache, or its bitcode if that is written instead."""
         if not self.writes_bitcode():
             super().save_overload(signature, result)
             return
@@ -260,22 +261,22 @@ class BitcodeCache(FunctionCache):
         name, bitcode, rest = shipped
         codegen = target_context.codegen()
         module = llvm.parse_bitcode(bitcode)
-        outline = _outline(module)  # first: becoming machine code changes a module
+        outline = _outline(module)  # first: translation to machine code changes the module
         found = (name, "object", (codegen._tm.emit_object(module), outline)), *rest
         self._impl.locator.ensure_cache_path()
         self._cache_file.save(self._index_key(signature, codegen), found)
         return self._impl.rebuild(target_context, found)
 
     def writes_bitcode(self) -> bool:
-        """Whether bitcode is written, and the cache left alone."""
+        """Return whether bitcode is written instead of the cache."""
         raise NotImplementedError
 
     def write_bitcode(self, function: Function, signature: Any, shipped: Any) -> None:
-        """Keep what `read_bitcode` is to return."""
+        """Write what `read_bitcode` returns."""
         raise NotImplementedError
 
     def read_bitcode(self, function: Function, signature: Any) -> Any:
-        """Return what was written for a function and a signature, None if nothing was."""
+        """Return what was written for a function and a signature, None if there is nothing."""
         raise NotImplementedError
 
 
@@ -283,12 +284,12 @@ class BitcodeCache(FunctionCache):
 
 
 def part_options(*, allocates: bool, always: bool) -> dict[str, Any]:
-    """Return options of njit: whether references are counted, and calls always inlined."""
+    """Return options of njit: whether to count references, and whether to force inlining."""
     return {"error_model": "numpy", "_nrt": allocates, "forceinline": always}
 
 
 def helper_options(*, allocates: bool, always: bool) -> dict[str, Any]:
-    """Return options of njit for a function that kernels alone call: it has no wrappers either."""
+    """Return options of njit for a function that only kernels call, without wrappers."""
     return {
         **part_options(allocates=allocates, always=always),
         "nogil": True,
@@ -299,7 +300,7 @@ def helper_options(*, allocates: bool, always: bool) -> dict[str, Any]:
 
 
 def compiled_kernel(function: Function, cache: Any, signatures: list[Any], *, nogil: bool) -> Any:
-    """Return a loop compiled for signatures, and for no others."""
+    """Return a loop compiled for these signatures only."""
     compiled = njit(nogil=nogil, error_model="numpy", pipeline_class=KernelCompiler)(function)
     compiled._cache = cache
     for signature in signatures:
@@ -309,7 +310,7 @@ def compiled_kernel(function: Function, cache: Any, signatures: list[Any], *, no
 
 
 def compiled_callback(function: Function, signature: Any, cache: Any, *, allocates: bool) -> Any:
-    """Return a function for C, compiled; its `address` is what is called."""
+    """Return a compiled C callback, which is called by its `address`."""
     typed, options = normalize_signature(signature), {"error_model": "numpy", "_nrt": allocates}
     compiled: Any = CFunc(function, typed, {}, options, pipeline_class=KernelCompiler)
     compiled._cache = cache
@@ -318,12 +319,12 @@ def compiled_callback(function: Function, signature: Any, cache: Any, *, allocat
 
 
 def value_of(struct: Any) -> Any:
-    """Return the value of a struct whose members were set one by one, as LLVM has it."""
+    """Return the LLVM value of a struct whose members were set one by one."""
     return struct._getvalue()
 
 
 def _outline(module: Any) -> bytes:
-    """Return the bitcode of a module that defines the same names, and nothing behind them."""
+    """Return the bitcode of a module that defines the same names, without their contents."""
     functions = (f.name for f in module.functions if not f.is_declaration)
     variables = (v.name for v in module.global_variables if not v.is_declaration)
     lines = [
@@ -343,6 +344,6 @@ def _in_library(state: Any, kind: type[CodeLibrary], pipelines: Any) -> Any:
 def _with_all_that_it_calls(library: CodeLibrary, seen: set[CodeLibrary]) -> Iterator[CodeLibrary]:
     if library not in seen:
         seen.add(library)
-        yield library  # first: LLVM leaves out what nothing has called so far
+        yield library  # first: LLVM omits what nothing has called so far
         for each in getattr(library, "_linking_libraries", ()):
             yield from _with_all_that_it_calls(each, seen)

@@ -1,11 +1,11 @@
-"""Tuples of arrays that are handed over by their address, and prefetching from addresses.
+"""Tuples of arrays that are passed by address, and prefetching from addresses.
 
-Numba hands a tuple on as its parts: a learner would be some four hundred numbers, copied at every
-call that LLVM does not inline, and read by its passes at every call that it might. Its address is
-one number, and what is read through it looks the same: ``learner.weights``.
+Numba passes a tuple as its elements: a learner would be about four hundred numbers, copied at every
+call that LLVM does not inline, and read by its passes at every call that it might inline. Its
+address is one number, and the syntax to read a field is the same: ``learner.weights``.
 
-Python, too, may hand a kernel an address: to take a learner apart and to check each of its arrays
-takes longer than a trial. Such a tuple is lent once, and borrowed by many calls.
+Python may pass an address to a kernel as well: unpacking a learner and checking each of its arrays
+takes longer than a trial. Such a tuple is written once, and read by many calls.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from kesler.compiled.jit.numba_internals import (
 
 
 class Pointed(types.Type):
-    """The address of a named tuple, good for as long as the tuple is held."""
+    """The type of the address of a named tuple, valid as long as the tuple is alive."""
 
     def __init__(self, arguments: types.NamedTuple) -> None:
         self.arguments = arguments
-        # Not its fields: the name becomes part of that of every helper.
+        # Without the fields: the name becomes part of the name of every helper.
         super().__init__(name=f"Borrowed[{arguments.instance_class.__qualname__}]")
 
     @property
     def key(self) -> types.NamedTuple:
-        """What makes two of these types the same."""
+        """The key by which two of these types are equal."""
         return self.arguments
 
     @property
     def instance_class(self) -> type:
-        """The class of the tuple, by which `jit.class_of` tells learners apart."""
+        """The class of the tuple, by which `decorators.class_of` distinguishes learners."""
         return self.arguments.instance_class
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of what the tuple holds."""
+        """The names of the fields of the tuple."""
         return self.arguments.fields
 
     @property
     def types(self) -> Any:
-        """The types of what the tuple holds."""
+        """The types of the fields of the tuple."""
         return self.arguments.types
 
 
@@ -86,38 +86,38 @@ def _field(context: Any, builder: ir.IRBuilder, pointed: Pointed, address: Any, 
     if isinstance(field_type, types.BaseNamedTuple):
         return field
     array = builder.load(field)
-    # Nothing writes to a tuple: without a word LLVM would read it again after each write to memory.
+    # Nothing writes to a tuple. Without this hint LLVM would reload it after each write to memory.
     array.set_metadata("invariant.load", builder.module.add_metadata([]))
     return impl_ret_borrowed(context, builder, field_type, array)
 
 
 def dereference(arguments: Any) -> Any:
-    """Return the address of a tuple, which must be held as long as it is used."""
+    """Return the address of a tuple, which must be kept alive with `hold` while it is used."""
     return arguments
 
 
 def hold(*arguments: Any) -> None:
-    """Keep tuples alive until here: Numba frees arrays after the last mention of a variable."""
+    """Keep tuples alive until here: Numba frees arrays after the last use of a variable."""
 
 
 def stay_apart() -> None:
-    """Keep the function that calls this one from becoming part of another.
+    """Prevent the function that calls this one from being inlined.
 
-    That nothing writes to a tuple holds for those only who have not seen it being made.
+    The hint that nothing writes to a tuple is valid only in functions that do not create it.
     """
 
 
 class KernelArguments:
-    """A tuple of arrays, kept here, and written where kernels can borrow it from.
+    """A tuple of arrays, kept alive here and written to an address from which kernels read it.
 
     Parameters
     ----------
-    lend : the kernel that writes such a tuple to an address.
-    arrays : the tuple, which may hold tuples.
+    write_arguments : the kernel that writes such a tuple to an address.
+    arrays : the tuple, which may contain tuples.
 
     Attributes
     ----------
-    address : good for as long as this object is.
+    address : the address, valid as long as this object is alive.
     """
 
     __slots__ = ("_place", "address", "arrays")
@@ -137,7 +137,7 @@ _N_WORDS: dict[Any, int] = {}  # of the one type of record that each kernel writ
 
 
 def _n_words(arrays: Any) -> int:
-    """Return how many words Numba takes: for arrays five and two for each dimension."""
+    """Return the number of words in Numba's representation: 5 + 2 * ndim for an array."""
     if isinstance(arrays, np.ndarray):
         return 5 + 2 * arrays.ndim
     if isinstance(arrays, np.generic):
@@ -146,7 +146,7 @@ def _n_words(arrays: Any) -> int:
 
 
 def pointer_reader(arguments: types.NamedTuple) -> Any:
-    """Return what makes a borrowed tuple of an address, inside of kernels."""
+    """Return a function for use inside kernels that converts an address to a `Pointed` tuple."""
     if config.DISABLE_JIT:
         return lambda address: address
 
@@ -161,22 +161,22 @@ def pointer_reader(arguments: types.NamedTuple) -> Any:
 
 
 def word_at(address: int) -> int:
-    """Return the word, a number of type int64, that lies at an address."""
+    """Return the int64 number at an address."""
     return ctypes.c_int64.from_address(address).value
 
 
 def byte_at(address: int) -> int:
-    """Return the byte that lies at an address."""
+    """Return the byte at an address."""
     return ctypes.c_uint8.from_address(address).value
 
 
 def copy_bytes(target: int, source: int, n: int) -> None:
-    """Copy n bytes from one address to another; the two stretches must not overlap."""
+    """Copy n bytes from one address to another; the two regions must not overlap."""
     ctypes.memmove(target, source, n)
 
 
 def put(arrays: Any, address: Any) -> None:
-    """Write a tuple to an address, without a claim to its arrays."""
+    """Write a tuple to an address, without references to its arrays."""
 
 
 if not config.DISABLE_JIT:
@@ -191,7 +191,7 @@ if not config.DISABLE_JIT:
         return types.void(arguments, address), generate
 
     def _unclaimed(context: Any, builder: ir.IRBuilder, arguments: Any, value: Any) -> Any:
-        """Return a tuple whose arrays have no owner that references would be counted of."""
+        """Return the tuple with arrays that have no owner, so that no references are counted."""
         if isinstance(arguments, (types.Number, types.Record)):
             return value
         if not isinstance(arguments, types.BaseNamedTuple):
@@ -244,12 +244,12 @@ if not config.DISABLE_JIT:
         "memcpy", types.int64(types.int64, types.int64, types.int64)
     )
 
-# Into which of a core's caches, as LLVM numbers them.
+# The caches of a core, as LLVM numbers them.
 FIRST, SECOND = 3, 2
 
 
 def _ask(builder: ir.IRBuilder, address: Any, cache: int) -> None:
-    """Ask for the cache line of an address, to be read, as data."""
+    """Prefetch the cache line of an address, for reading, as data."""
     number = ir.IntType(32)
     takes = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
     prefetch = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], takes)
@@ -257,10 +257,10 @@ def _ask(builder: ir.IRBuilder, address: Any, cache: int) -> None:
 
 
 def _fetcher(cache: int) -> Callable[[Any, int], None]:
-    """Return a function that asks for a cache line, to be read soon."""
+    """Return a function that prefetches a cache line of an array."""
 
     def fetch(array: Any, position: int) -> None:
-        """Ask for the cache line of a number of an array, counted row by row; do not wait."""
+        """Prefetch the cache line of an element of an array, given by its flat index."""
 
     def _fetch(_: Any, array: Any, position: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
@@ -275,10 +275,10 @@ def _fetcher(cache: int) -> Callable[[Any, int], None]:
 
 
 def _address_fetcher() -> Callable[[int], None]:
-    """Return a function that asks for what lies at an address."""
+    """Return a function that prefetches the cache line of an address."""
 
     def fetch_at(address: int) -> None:
-        """Ask for the cache line of an address; do not wait."""
+        """Prefetch the cache line of an address."""
 
     def _fetch_at(_: Any, address: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:

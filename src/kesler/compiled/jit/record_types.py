@@ -12,12 +12,12 @@ from kesler.state.records import LearnerRecord, SparseWeights, SupportVectors, T
 
 
 def record_type(dtype: np.dtype[Any]) -> Any:
-    """Return the type of a record of named numbers."""
+    """Return the Numba type of a record of named numbers."""
     return from_dtype(dtype)
 
 
 def tuple_type(group: type, weights: type | None = None) -> Any:
-    """Return the type of a record, with one of the three kinds of weights."""
+    """Return the Numba type of a named tuple, with one of the three records of weights."""
     kinds = {**declared_in(group), **({} if weights is None else {"weights": weights})}
     return types.BaseTuple.from_types([_type_of(kind) for kind in kinds.values()], group)
 

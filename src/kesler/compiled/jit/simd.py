@@ -1,13 +1,12 @@
-"""SIMD: sixteen float32 numbers at a time, sums of squares over them.
+"""SIMD: lines of sixteen numbers, sums of squares, and scratch arrays of whole lines.
 
-And scratch arrays that fit them.
+LLVM vectorises plain loops too, but tests before each whether the arrays overlap, adds a second
+loop for the numbers that do not fill a vector, and may not change the order of a sum. Here lanes
+are combined only in reductions, two halves at a time, so that a sum has the same order on every
+machine.
 
-LLVM makes vectors of plain loops too, but asks before each whether what it writes might be what it
-reads, has a second loop for the numbers that fill no vector, and may not change the order of a sum.
-Here lanes never meet but where they are put together, two halves at a time, so that a sum has one
-order on every machine.
-
-A trial of one row took less time than to ask for forty arrays, and to count who refers to them.
+Scratch arrays are cut from one allocation: a trial of one row took less time than allocating forty
+arrays and counting their references.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -39,12 +38,12 @@ SIMD_WIDTH = 16
 
 @always_inlined
 def whole_lines(n: int) -> int:
-    """Return n rounded up to whole lines: arrays over classes have room for them."""
+    """Return n rounded up to whole lines, the length of arrays over classes."""
     return (n + SIMD_WIDTH - 1) // SIMD_WIDTH * SIMD_WIDTH
 
 
 class Line(types.Type):
-    """Sixteen numbers of one type."""
+    """The type of a line: sixteen numbers of one type."""
 
     def __init__(self, dtype: types.Float) -> None:
         self.dtype = dtype
@@ -62,7 +61,7 @@ class _Vector(models.PrimitiveModel):
 
 
 def _place(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    """Return the address of a line in an array, which need not begin a cache line."""
+    """Return the address of a line in an array, which need not be aligned to a cache line."""
     array = signature.args[0]
     data = context.make_array(array)(context, builder, values[0]).data
     vector = context.get_value_type(Line(array.dtype))
@@ -100,15 +99,15 @@ def _sum(_: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
     return builder.fadd(*values)
 
 
-def _folded(meet: Callable[..., Any]) -> Callable[..., Any]:
-    """Return code that puts the lanes together, two halves at a time."""
+def _folded(combine: Callable[..., Any]) -> Callable[..., Any]:
+    """Return code that combines the lanes, two halves at a time."""
 
     def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         vector, n = values[0], SIMD_WIDTH
         while n > 1:
             n //= 2
             halves = [_shuffled(builder, vector, list(range(s, s + n))) for s in (0, n)]
-            vector = meet(context, builder, signature, halves)
+            vector = combine(context, builder, signature, halves)
         return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
     return code
@@ -144,9 +143,9 @@ def _converted(context: Any, builder: ir.IRBuilder, signature: Any, values: Any)
 
 
 def _compiled(result: Callable[..., Any], code: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Give a function on arrays of 16 numbers, for Python, a twin on lines.
+    """Give a Python function on arrays of 16 numbers a compiled version on lines.
 
-    `result` tells the type of what it returns from those of its arguments.
+    `result` returns the type of the result, given those of the arguments.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -165,19 +164,19 @@ def _compiled(result: Callable[..., Any], code: Callable[..., Any]) -> Callable[
 
 @_compiled(lambda array, _: Line(array.dtype), _load)
 def load(array: Any, position: int) -> Any:
-    """Return the line of an array that begins at a number, counted row by row."""
+    """Return the line of an array that begins at a flat index."""
     return array.reshape(-1)[position : position + SIMD_WIDTH].copy()
 
 
 @_compiled(lambda *_: types.void, _store)
 def store(array: Any, position: int, line: Any) -> None:
-    """Write a line to where `load` would read it."""
+    """Write a line to the position that `load` reads."""
     array.reshape(-1)[position : position + SIMD_WIDTH] = line
 
 
 @_compiled(Line, _spread)
 def spread(number: Any) -> Any:
-    """Return a line of one number."""
+    """Return a line with a number in all lanes."""
     return np.full(SIMD_WIDTH, number)
 
 
@@ -195,7 +194,7 @@ def narrow(line: Any) -> Any:
 
 @_compiled(lambda line, _: line, _larger)
 def larger(line: Any, other: Any) -> Any:
-    """Return the larger number of each lane, the other's where neither is."""
+    """Return the larger number of each lane, that of `other` if neither is larger."""
     return np.where(line > other, line, other)
 
 
@@ -209,7 +208,7 @@ def total_of(line: Any) -> Any:
 
 @_compiled(lambda line: line.dtype, _folded(_larger))
 def highest_of(line: Any) -> Any:
-    """Return the largest number of the lanes."""
+    """Return the largest number in the lanes."""
     while len(line) > 1:
         half, other = line[: len(line) // 2], line[len(line) // 2 :]
         line = np.where(half > other, half, other)
@@ -218,24 +217,24 @@ def highest_of(line: Any) -> Any:
 
 @_compiled(lambda *_: types.boolean, _holds)
 def holds(line: Any, number: Any) -> bool:
-    """Whether a lane equals a number."""
+    """Return whether a lane equals a number."""
     return bool((line == number).any())
 
 
 @_compiled(lambda number, *_: number, _beyond)
 def beyond(number: Any, bound: Any, value: Any) -> Any:
-    """Return a value where the size of a number is beyond a bound, else 0; of one number or 16."""
+    """Return `value` where |number| exceeds a bound, else 0, for one number or sixteen."""
     return np.where(np.abs(number) > bound, value, np.zeros_like(value))[()]
 
 
 @_compiled(lambda line, _: line, _first_of)
 def first_of(line: Any, n: int) -> Any:
-    """Return the first n lanes, 0 behind them."""
+    """Return the line with all but the first n lanes set to 0."""
     return np.where(np.arange(SIMD_WIDTH) < n, line, np.zeros_like(line))
 
 
 def _operate(operation: Any, code: str) -> None:
-    """Let lines be added, or whatever it is, to each other and to numbers of their type."""
+    """Define a binary operation of lines with each other and with numbers of their type."""
 
     @type_callable(operation)
     def _typer(context: Any) -> Any:
@@ -266,7 +265,7 @@ if not config.DISABLE_JIT:
 
 @inlined
 def squared_length(values):
-    """Return ||x||^2, as double."""
+    """Return ||x||^2 in float64."""
     total = 0.0
     for j in range(values.shape[0]):
         total += np.float64(values[j]) * np.float64(values[j])
@@ -275,9 +274,9 @@ def squared_length(values):
 
 @inlined
 def squared_length_from(numbers, first, n):
-    """Return the sum of the squares of numbers of type double from one to before the n-th.
+    """Return the sum of the squares of float64 numbers from index `first` to n - 1.
 
-    By lines, so that no square waits for the sum of those before.
+    Lines shorten the chain of dependent additions.
     """
     line, in_lines, total = spread(0.0), first + (n - first) // SIMD_WIDTH * SIMD_WIDTH, 0.0
     for j in range(first, in_lines, SIMD_WIDTH):
@@ -292,8 +291,8 @@ def squared_length_from(numbers, first, n):
 def largest(phi):
     """Return the largest |phi_j|, NaN if one is NaN.
 
-    Without their signs the bits of numbers, read as integers, are in the order of the numbers, and
-    those of NaN come last: of integers LLVM finds the largest a vector at a time.
+    The bits of absolute values, read as integers, have the order of the values, with NaN last, and
+    LLVM vectorises the maximum of integers.
     """
     bits, most = phi.view(np.int32), np.int32(0)
     for j in range(bits.shape[0]):
@@ -303,7 +302,7 @@ def largest(phi):
 
 @inlined
 def with_power(total, value, times, exponent):
-    """Add a number, so many times, to the sum of powers of a norm, or to the largest."""
+    """Add a number, `times` times, to the sum of powers of a norm, or to the maximum."""
     if times == 0:
         return total
     if exponent == np.inf:
@@ -313,17 +312,17 @@ def with_power(total, value, times, exponent):
 
 @inlined
 def squared_norm(total, exponent, factor):
-    """Return factor ||d||^2, given the sum of powers of d."""
+    """Return factor ||d||^2, given the sum of powers of d, or the maximum."""
     if exponent == np.inf:
         return factor * total * total
     return factor * total ** (2.0 / exponent)
 
 
-# Pieces begin at multiples of SIMD_WIDTH, so that no two of float32 share a cache line.
+# Pieces begin at multiples of SIMD_WIDTH, so that no two pieces of float32 share a cache line.
 
 
 def length_of(shapes: Any) -> int:
-    """Return how long an array must be that pieces of these shapes are cut out of.
+    """Return the length of an array from which pieces of these shapes can be cut.
 
     A shape is a length, or a tuple of lengths.
     """
@@ -333,7 +332,7 @@ def length_of(shapes: Any) -> int:
 def cut(array: Any, shapes: Any) -> Any:
     """Return pieces of an array, of these shapes.
 
-    They have no claim to it: the array must be held as long as they are used.
+    The pieces hold no reference to the array, which must be kept alive while they are used.
     """
     ends = np.cumsum([length_of((shape,)) for shape in shapes])
     return tuple(
@@ -350,7 +349,7 @@ if not config.DISABLE_JIT:
     _WORD = ir.IntType(64)
 
     def _shapes_in(builder: ir.IRBuilder, kinds: Any, shapes: Any) -> list[list[Any]]:
-        """Return the lengths of each shape, as LLVM's numbers."""
+        """Return the lengths of each shape as LLVM values."""
         found = []
         for i, kind in enumerate(kinds):
             shape = builder.extract_value(shapes, i)

@@ -1,4 +1,4 @@
-"""The trial of `trial.py`, for learners whose hypotheses are support vectors."""
+"""Trials of learners whose hypotheses are sums over support vectors."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kesler.compiled.weights.scores import clear, compute_phi
 
 @inlined
 def similarity(learner, one, other, scratch):
-    """Return K(one, other), in double: what counts are differences, which cancel."""
+    """Return K(one, other) in float64, since callers take differences, which cancel."""
     n = one.shape[0]
     inner, distance = 0.0, 0.0
     for j in range(n):
@@ -61,7 +61,7 @@ def similarity(learner, one, other, scratch):
 
 @inlined
 def view_of(learner, part, indices, values, r, scratch, out):
-    """Return the view that class r has of x, written to `out` if it is not x itself."""
+    """Return phi(x, r), written to `out` unless it is x itself."""
     if learner.parts.map[part] == 0:
         return values
     compute_phi(learner, part, indices, values, r, scratch, out)
@@ -77,7 +77,7 @@ def own_similarity(learner, part, indices, values, r, scratch):
 
 @always_inlined
 def kernel_gram_column(learner, indices, values, s, k, scratch, out):
-    """out[r] = <Phi(x, r), Phi(x, s)> over the hypotheses that classes r and s share, r < k."""
+    """Compute out[r] = <Phi(x, r), Phi(x, s)> over the hypotheses that r and s share, for r < k."""
     clear(out, k)
     n = indices.shape[0]
     for part in range(learner.parts.kind.shape[0]):
@@ -93,7 +93,7 @@ def kernel_gram_column(learner, indices, values, s, k, scratch, out):
 
 @always_inlined
 def kernel_gram_diagonal(learner, indices, values, k, scratch, out):
-    """out[r] = ||Phi(x, r)||^2 over the hypotheses of class r, r < k."""
+    """Compute out[r] = ||Phi(x, r)||^2 over the hypotheses of class r, for r < k."""
     clear(out, k)
     for part in range(learner.parts.kind.shape[0]):
         for r in range(k):
@@ -104,7 +104,7 @@ def kernel_gram_diagonal(learner, indices, values, k, scratch, out):
 
 @always_inlined
 def kernel_pair_norm(learner, indices, values, y, s, scratch):
-    """||Phi(x, y) - Phi(x, s)||^2 over all hypotheses, for one pair."""
+    """Return ||Phi(x, y) - Phi(x, s)||^2 over all hypotheses, for one pair."""
     total, n = 0.0, indices.shape[0]
     for part in range(learner.parts.kind.shape[0]):
         of_y = view_of(learner, part, indices, values, y, scratch, scratch.phi[:n])
@@ -117,7 +117,7 @@ def kernel_pair_norm(learner, indices, values, y, s, scratch):
 
 @always_inlined
 def kernel_is_movable(learner, indices, values, n_moved, scratch, solver):
-    """Whether no score of x itself would move by more than float32 bears; NaN is more."""
+    """Return whether no score of x itself changes by more than LARGEST; False for NaN."""
     phi = scratch.phi[: indices.shape[0]]
     for part in range(learner.parts.kind.shape[0]):
         for i in range(n_moved):
@@ -133,7 +133,7 @@ def kernel_is_movable(learner, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def kernel_move(learner, indices, values, n_moved, scratch, solver):
-    """Add coefficient Phi(x, r) to the hypotheses of each class r that moves."""
+    """Add coefficient Phi(x, r) to the hypotheses of each class r to be updated."""
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.map[part] == 0:
             add_plain(learner, part, indices, values, n_moved, scratch, solver)
@@ -144,9 +144,10 @@ def kernel_move(learner, indices, values, n_moved, scratch, solver):
 
 @inlined
 def add_plain(learner, part, indices, values, n_moved, scratch, solver):
-    """Add x once, with an entry for each hypothesis that moves.
+    """Add x as one support vector, with an entry for each hypothesis to be updated.
 
-    Summed first: what classes that share one take from each other cancels to nothing.
+    The coefficients of a hypothesis are summed first, since those of classes that share it may
+    cancel.
     """
     column = scratch.column
     set_plain_view(learner, indices, values, scratch)
@@ -173,7 +174,7 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
 
 @inlined
 def add_views(learner, part, indices, values, n_moved, scratch, solver):
-    """Add the view of each class that moves, with an entry for each of its hypotheses."""
+    """Add the view of each class to be updated, with an entry for each of its hypotheses."""
     for i in range(n_moved):
         r = solver.moved[i]
         coefficient, times = solver.coefficients[r], n_hypotheses(learner, part, r)
@@ -189,13 +190,11 @@ def add_views(learner, part, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def kernel_shrink_weights(learner):
-    """Divide the coefficients of support vectors."""
+    """Divide the coefficients of support vectors by MOST."""
     for part in range(learner.weights.coefficients.shape[0]):
         for e in range(learner.weights.coefficients.shape[1]):
             learner.weights.coefficients[part, e] /= MOST
 
-
-# Imported for the versions that they register.
 
 __all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "learn", "predict", "write_arguments"]
 
@@ -204,13 +203,13 @@ learner_at = pointer_reader(KERNEL_LEARNER_RECORD)
 
 @kernel(types.void(KERNEL_LEARNER_RECORD, INT))
 def write_arguments(learner, address):
-    """Write a learner to an address, where the other kernels borrow it."""
+    """Write a learner to an address, from which the other kernels read it."""
     put(learner, address)
 
 
 @kernel(types.void(INT, INT))
 def learn(learner, task):
-    """Run a trial a row, for which there must be room.
+    """Run one trial per row; the arrays must have capacity for all rows.
 
     See `kesler.compiled.trial.weight_trial.learn`.
     """
@@ -226,7 +225,7 @@ def learn(learner, task):
 
 @kernel(types.void(INT, INT))
 def predict(learner, task):
-    """Score rows, changing nothing, as in `learn` but for answers."""
+    """Score rows as `learn` does, without targets and without changing the learner."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_kernel_scratch(learner_, task_.rows.indptr)
     score_all(learner_, task_.rows, task_.predictions, task_.scores, dereference(scratch))

@@ -1,9 +1,9 @@
-"""Scores of one instance where hypotheses are support vectors, and the units that follow the rows.
+"""Scores of one instance where hypotheses are sums over support vectors, and units of features.
 
-Support vectors stand as they came, from the first value of each feature on, and are never written
-again. In units a, 1 over the ranges, <x, u> is the plain inner product of the view x a^2 with u:
-only squared norms are computed anew where a range grows, and for a row that is not learnt from they
-can be, panel by panel, in scratch.
+Support vectors are stored without scaling, relative to the first value of each feature, and are
+never rewritten. In units a, 1 over the ranges, <x, u> is the plain inner product of x a^2 and u:
+when a range grows, only squared norms are recomputed; for a row that is not learnt from, they are
+recomputed panel by panel in scratch arrays.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -27,10 +27,10 @@ from kesler.compiled.trial.records import GROUPED, PER_CLASS, SHARED, n_hypothes
 from kesler.compiled.trial.variants import prepare
 from kesler.compiled.weights.scores import clear, compute_phi
 
-# Of `bandwidth`: sigma is this share, 0 if it is fixed, of the median squared distance; of how many
-# distances that is the median, and how many rows there were.
+# Fields of `bandwidth`: sigma as a multiple of the median squared distance (0 if sigma is fixed),
+# that median, the number of distances that it is the median of, and the number of rows.
 SHARE, MEDIAN, N_DISTANCES, N_ROWS = range(4)
-# Sigma is a number that float32 bears, whatever the distances.
+# Bounds of sigma: float32 can represent it, whatever the distances are.
 LEAST, GREATEST = 1e-30, 1e30
 
 
@@ -39,7 +39,7 @@ LEAST, GREATEST = 1e-30, 1e30
 
 @always_inlined
 def kernel_condition_ranges(learner, indices, values, first, scratch):
-    """Measure a row in the ranges that it leaves; tell whether they are wider than before."""
+    """Scale a row by the ranges that include it; set `widened` to whether one has grown."""
     scratch.widened[0] = 0
     for j in range(first):
         scratch.stored[j], scratch.units[j] = values[j], 1
@@ -56,7 +56,7 @@ def kernel_condition_ranges(learner, indices, values, first, scratch):
 
 @inlined
 def set_plain_view(learner, indices, values, scratch):
-    """views[0] = x, or what stands for it beside rows as they came, which kept becomes."""
+    """Set views[0] to x, or to x a^2 with ranges, `stored` to the row and sizes[0] to <x, x>."""
     n, size, ranged = indices.shape[0], np.float32(0), learner.preprocessing.method == RANGES
     view = scratch.views[0, 1 : n + 1]
     for j in range(n):
@@ -71,7 +71,10 @@ def set_plain_view(learner, indices, values, scratch):
 
 @inlined
 def measure_panel(indices, units, panel, out):
-    """out[s] = ||u_s||^2 in these units, summed as inner products are: ||x - x||^2 is then 0."""
+    """Compute out[s] = ||u_s||^2 in these units, summed in the order of inner products.
+
+    ||x - x||^2 is then exactly 0.
+    """
     clear(out, PANEL)
     for j in range(indices.shape[0]):
         unit, i = units[j], np.uintp(indices[j])
@@ -81,7 +84,7 @@ def measure_panel(indices, units, panel, out):
 
 @inlined
 def measure_supports(learner, indices, scratch):
-    """Let the squared norms of all that is kept be those in the units of a row."""
+    """Recompute the squared norms of support vectors and recent rows in the units of a row."""
     for part in range(learner.weights.oldest.shape[0]):
         oldest, following = learner.weights.oldest[part], learner.weights.following[part]
         for panel in range(oldest // PANEL, (following + PANEL - 1) // PANEL):
@@ -96,16 +99,16 @@ def measure_supports(learner, indices, scratch):
         )
 
 
-# ---- the unit of distances -----------------------------------------------------------------------
+# ---- the bandwidth -------------------------------------------------------------------------------
 
 
 @always_inlined
 def set_sigma(learner, indices, values, scratch):
-    """Let sigma be a share of the median squared distance between this row and those before it.
+    """Set sigma to a multiple of the median squared distance between this row and earlier ones.
 
-    The median of all distances between a row and the PANEL rows before it is followed by steps up
-    and down that become smaller as 1 / sqrt(n) (Robbins and Monro 1951), in ratios, so that it is
-    as fast in all units.
+    The median of all distances between a row and the PANEL rows before it is estimated by steps up
+    and down that decrease as 1 / sqrt(n) (Robbins and Monro 1951). The steps are ratios, so that
+    convergence is equally fast in all units.
     """
     if learner.weights.recent.bandwidth.share == 0:
         return
@@ -129,7 +132,7 @@ def set_sigma(learner, indices, values, scratch):
 
 @inlined
 def next_median(median, distance, n):
-    """Return the estimate of a median after the n-th value."""
+    """Return the estimate of a median after value n."""
     if n == 1:
         return distance
     ratio = 1 + min(0.5, 1 / math.sqrt(n))
@@ -138,7 +141,7 @@ def next_median(median, distance, n):
 
 @inlined
 def compare_with_recent(learner, indices, scratch):
-    """distances[s] = ||x - u_s||^2 for the recent rows."""
+    """Compute distances[s] = ||x - u_s||^2 for the recent rows."""
     view, norms = scratch.views[0, : indices.shape[0] + 1], scratch.norms
     if not learner.weights.in_panels:
         multiply_recent_lists(learner, indices, view, scratch.inner)
@@ -154,7 +157,7 @@ def compare_with_recent(learner, indices, scratch):
 
 @inlined
 def multiply_recent_lists(learner, indices, view, out):
-    """out[s] = <view, u_s> for the recent rows, which are lists; see `multiply_lists`."""
+    """Compute out[s] = <view, u_s> for recent rows stored as lists; see `multiply_lists`."""
     for j in range(indices.shape[0]):
         learner.weights.places[indices[j]] = j + 1
     for s in range(PANEL):
@@ -172,7 +175,7 @@ def multiply_recent_lists(learner, indices, view, out):
 
 @always_inlined
 def kernel_keep_up(learner, indices, values, scratch):
-    """Let units follow a row that is about to be scored and learnt from, and keep it."""
+    """Update units and sigma for a row that is to be scored and learnt from, and store the row."""
     if scratch.widened[0]:
         measure_supports(learner, indices, scratch)
         scratch.widened[0] = 0
@@ -185,7 +188,7 @@ def kernel_keep_up(learner, indices, values, scratch):
 
 @inlined
 def keep_recent(learner, indices, vector, size):
-    """Put a row in the place of the oldest of the recent ones."""
+    """Replace the oldest of the recent rows."""
     n_rows = int(learner.weights.recent.bandwidth.n_rows)
     s, n = n_rows % PANEL, indices.shape[0]
     if learner.weights.in_panels:
@@ -206,9 +209,9 @@ def keep_recent(learner, indices, vector, size):
 
 @inlined
 def multiply_lists(learner, part, first, view, m, out):
-    """out[s] = <view, u_s> for m support vectors that are lists, from `first` on.
+    """Compute out[s] = <view, u_s> for m support vectors stored as lists, from `first` on.
 
-    `view` has 0 in its first place, which is that of features that the row does not list.
+    The first entry of `view` is 0, for the features that the row does not list.
     """
     for s in range(m):
         total = np.float32(0)
@@ -222,7 +225,7 @@ def multiply_lists(learner, part, first, view, m, out):
 
 @inlined
 def compare(learner, part, panel, indices, r, m, scratch):
-    """similarities[s] = K(view r, u_s) for m support vectors of a panel."""
+    """Compute similarities[s] = K(view r, u_s) for m support vectors of a panel."""
     first, view = panel * PANEL, scratch.views[r, : indices.shape[0] + 1]
     inner, distances, size = scratch.inner, scratch.distances, scratch.sizes[r]
     table = learner.weights.panels[part, panel if learner.weights.in_panels else 0]
@@ -249,20 +252,20 @@ def compare(learner, part, panel, indices, r, m, scratch):
 
 @inlined
 def add_weighted(factors, similarities, m, lanes):
-    """lanes[s] += factor[s] similarity[s] for m support vectors of a panel."""
+    """Add factors[s] similarities[s] to lanes[s] for m support vectors of a panel."""
     for s in range(np.uintp(m)):
         lanes[s] += factors[s] * similarities[s]
 
 
 @inlined
 def n_in_panel(learner, part, panel):
-    """Return how many places of a panel are taken."""
+    """Return the number of support vectors in a panel."""
     return min(PANEL, learner.weights.following[part] - panel * PANEL)
 
 
 @inlined
 def set_view(learner, part, indices, values, r, scratch):
-    """views[r] = phi(x, r)."""
+    """Set views[r] to phi(x, r), and sizes[r] to its squared norm."""
     view = scratch.views[r, 1 : indices.shape[0] + 1]
     compute_phi(learner, part, indices, values, r, scratch, view)
     scratch.sizes[r] = squared_norm(view)
@@ -270,7 +273,7 @@ def set_view(learner, part, indices, values, r, scratch):
 
 @inlined
 def add_plain_scores(learner, part, indices, values, k, scratch, scores):
-    """Scores of a part whose view of x is x itself: one comparison for all classes."""
+    """Add the scores of a part whose view of x is x itself: one comparison for all classes."""
     width = learner.parts.width[part] if learner.parts.kind[part] == GROUPED else k
     clear(scratch.column, width)
     set_plain_view(learner, indices, values, scratch)
@@ -292,7 +295,10 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
 
 @inlined
 def set_factors(learner, part, panel, r, m, scratch):
-    """factors[s] = what K(phi(x, r), u_s) counts in the score of class r, 0 for the forgotten."""
+    """Set factors[s] to the coefficient of K(phi(x, r), u_s) in the score of class r.
+
+    The coefficient of a support vector that is no longer in use is 0.
+    """
     first, kind = panel * PANEL, learner.parts.kind[part]
     for s in range(m):
         factor = np.float32(0)
@@ -309,7 +315,7 @@ def set_factors(learner, part, panel, r, m, scratch):
 
 @inlined
 def is_owner(learner, part, r, owner):
-    """Whether a hypothesis is one of class r."""
+    """Return whether a hypothesis belongs to class r."""
     if learner.parts.kind[part] == PER_CLASS:
         return r == owner
     for i in range(n_hypotheses(learner, part, r)):
@@ -320,7 +326,7 @@ def is_owner(learner, part, r, owner):
 
 @inlined
 def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
-    """Scores of a part whose view of x is phi(x, r): each panel is compared with all views."""
+    """Add the scores of a part whose view of x is phi(x, r): compare each panel with all views."""
     for r in range(k):
         set_view(learner, part, indices, values, r, scratch)
         clear(scratch.lanes[r], PANEL)
@@ -341,7 +347,7 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
 
 @always_inlined
 def kernel_score(learner, indices, values, k, scratch, scores):
-    """Fink (2006) Sec. 4: scores[r] = sum_j coefficient_j K(phi(x, r), u_j)."""
+    """Compute scores[r] = sum_j coefficient_j K(phi(x, r), u_j) (Fink 2006, Sec. 4)."""
     clear(scores, k)
     if not learner.weights.in_panels:
         for j in range(indices.shape[0]):

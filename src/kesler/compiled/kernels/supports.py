@@ -33,19 +33,19 @@ call_double = by_address(DOUBLE_SIGNATURE)
 
 
 def k(*arguments: Any) -> Any:
-    """Stand for the function; `instantiate` puts the real one in its place."""
+    """Stand for the kernel function, which `instantiate` inserts."""
     raise NotImplementedError
 
 
 def of_products(view, panel, inner, distances, parameters, out):
-    """out[s] = K(view, u_s), told from <view, u_s> and ||view - u_s||^2."""
+    """Compute out[s] = K(view, u_s) from <view, u_s> and ||view - u_s||^2."""
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
     for s in range(out.shape[0]):
         out[s] = k(inner[s], distances[s], q)
 
 
 def of_vectors(view, panel, inner, distances, parameters, out):
-    """out[s] = K(view, u_s), u_s the s-th column of the panel."""
+    """Compute out[s] = K(view, u_s), where u_s is column s of the panel."""
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
     for s in range(out.shape[0]):
         out[s] = k(view, panel[: view.shape[0], s], q)
@@ -61,34 +61,34 @@ LOOPS = {"products": of_products, "vectors": of_vectors}
 
 @cache
 def kernel_addresses(function: Callable[..., Any], of: str) -> tuple[int, int]:
-    """Return the addresses of the loops around k, for scores and, in double, for norms."""
+    """Return the addresses of the loops around k: in float32 for scores, in float64 for norms."""
     if function.__code__.co_argcount == 2:
         function = instantiate(without_parameters, "k", function)
     loop = instantiate(LOOPS[of], "k", function)
     return callback_address(loop, SINGLE_SIGNATURE), callback_address(loop, DOUBLE_SIGNATURE)
 
 
-# Support vectors come in panels of so many, feature by feature: the inner loops run over them.
+# The number of support vectors in a panel, which is feature-major: the inner loops run over them.
 PANEL = 64
-# Columns of `counts`: the oldest support vector in use and the place of the next one.
+# Columns of `counts`: the index of the oldest support vector in use and that of the next one.
 OLDEST, NEXT = range(2)
-# Of `kernel`: addresses for scores and for norms, the most support vectors of a part (0 for any
-# number), whether they stand in panels.
+# Fields of `kernel`: addresses for scores and for norms, the maximum number of support vectors of a
+# part (0 for unlimited), whether they are stored in panels.
 SINGLE, DOUBLE, BUDGET, IN_PANELS = range(4)
 
 
 class KernelScratch(NamedTuple):
-    """Room for one trial, made once a call.
+    """Scratch arrays of a trial, allocated once per call.
 
-    views : (classes, longest row + 1), phi(x, r) from the second place on, the first being 0;
+    views : (classes, longest row + 1), a 0 followed by phi(x, r);
     sizes : (classes,), their squared norms; inner, distances, similarities, factors : (PANEL,), of
-    the support vectors of a panel; lanes : (classes, PANEL), scores before they are summed;
+    the support vectors of a panel; lanes : (classes, PANEL), partial sums of scores;
     column : (hypotheses,); phi, vectors, products, out : for the loops of maps;
-    pair : (longest row, 1), one : (3, 1), for single products in double; conditioned, exact : as
-    in `Scratch`; kept, units : (longest row,), the row as it may be stored, and 1 over the ranges
-    of its features; widened : (1,), whether these are no longer the learner's; norms :
+    pair : (longest row, 1), one : (3, 1), for single products in float64; conditioned, exact : as
+    in `Scratch`; stored, units : (longest row,), the row as it may be stored, and 1 over the ranges
+    of its features; widened : (1,), whether these differ from the learner's; norms :
     (PANEL,), squared norms in them; singles, doubles : (4,), the kernel's parameters;
-    bandwidth : (4,), what the learner's becomes if it learns the row.
+    bandwidth : (4,), the learner's bandwidth if it learns the row.
     """
 
     scores: npt.NDArray[np.float32]
@@ -119,7 +119,7 @@ class KernelScratch(NamedTuple):
 
 @allocating
 def make_kernel_scratch(learner, indptr):
-    """Room for the longest row and all classes."""
+    """Allocate scratch arrays for the longest row and all classes."""
     longest = 0
     for i in range(indptr.shape[0] - 1):
         longest = max(longest, indptr[i + 1] - indptr[i])
@@ -160,10 +160,10 @@ def make_kernel_scratch(learner, indptr):
 
 @inlined
 def multiply_panel(indices, view, panel, out):
-    """out[s] = <view, u_s> for the support vectors of a panel, each summed feature by feature.
+    """Compute out[s] = <view, u_s> for the support vectors of a panel, each feature by feature.
 
-    Four features a sweep spare stores; the order of the sums is that of `multiply_lists`. Places
-    that are not taken yet hold zeros: a loop of a known length takes half the time.
+    Four features per pass save stores; the order of the sums is that of `multiply_lists`. Unused
+    columns hold zeros, since a loop of constant length takes half the time.
     """
     n, stop = indices.shape[0], np.uintp(PANEL)
     clear(out, PANEL)
@@ -187,7 +187,7 @@ def multiply_panel(indices, view, panel, out):
 
 @inlined
 def set_distances(size, squared_norms, inner, distances):
-    """distances[s] = ||view - u_s||^2 for the support vectors of a panel."""
+    """Compute distances[s] = ||view - u_s||^2 for the support vectors of a panel."""
     for s in range(PANEL):
         distance = (size + squared_norms[s]) - np.float32(2) * inner[s]
         distances[s] = np.float32(0) if distance < 0 else distance
@@ -195,7 +195,7 @@ def set_distances(size, squared_norms, inner, distances):
 
 @inlined
 def squared_norm(vector):
-    """Return ||u||^2, summed in the order in which products are: ||x - x||^2 is then 0."""
+    """Return ||u||^2, summed in the order of inner products: ||x - x||^2 is then exactly 0."""
     total = np.float32(0)
     for j in range(vector.shape[0]):
         total += vector[j] * vector[j]
@@ -204,7 +204,7 @@ def squared_norm(vector):
 
 @inlined
 def hypothesis(learner, part, r, i):
-    """Return the number of the i-th hypothesis of class r within a part."""
+    """Return the index of hypothesis i of class r within a part."""
     kind = learner.parts.kind[part]
     if kind == GROUPED:
         return learner.parts.members[learner.parts.member_starts[part, r] + i]
@@ -213,7 +213,7 @@ def hypothesis(learner, part, r, i):
 
 @inlined
 def store(learner, part, indices, vector, size):
-    """Add a support vector and its squared norm, without an entry yet."""
+    """Append a support vector and its squared norm, without entries."""
     s = learner.weights.following[part]
     if learner.weights.in_panels:
         panel = learner.weights.panels[part, s // PANEL]
@@ -234,7 +234,7 @@ def store(learner, part, indices, vector, size):
 
 @inlined
 def enter(learner, part, owner, coefficient):
-    """Let a hypothesis have the last support vector, with a factor."""
+    """Append an entry: the coefficient of the last support vector in a hypothesis."""
     s = learner.weights.following[part]
     end = learner.weights.entry_starts[part, s]
     learner.weights.owners[part, end] = owner
@@ -244,7 +244,7 @@ def enter(learner, part, owner, coefficient):
 
 @inlined
 def keep_budget(learner):
-    """Forget the oldest support vectors beyond the budget (Cavallanti et al. 2007)."""
+    """Drop the oldest support vectors beyond the budget (Cavallanti et al. 2007)."""
     budget = learner.weights.budget
     if budget:
         for part in range(learner.parts.kind.shape[0]):

@@ -1,1 +1,1 @@
-"""One trial, and what all kinds of learner share of it."""
+"""The trial, and its parts that all kinds of learner share."""

@@ -1,6 +1,6 @@
-"""Calibration: how far scores are to be trusted, learnt from each answer before it moves anything.
+"""Calibration: probabilities of classes, learnt from each target before it updates the weights.
 
-See `kesler.learner.calibration` for what is learnt.
+See `kesler.learner.calibration` for the model.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -24,9 +24,9 @@ from kesler.compiled.trial.variants import moments, soften
 from kesler.state.records import CALIBRATION
 
 DISCOUNT = 0.99
-# What a row counts at least, so that scores whose scale has jumped are not taken for lapses.
+# The minimum weight of a row, so that scores whose scale has jumped are not taken for lapses.
 LEAST = 0.01
-# Scores further below the highest one than this count as being there: e^-80 is as good as 0.
+# The lower bound of beta (score - highest score): e^-80 is practically 0.
 FURTHEST = -80.0
 NOTHING_LEFT = 1e-30
 COLDEST, HOTTEST = 1e60, 1e-60
@@ -34,9 +34,9 @@ COLDEST, HOTTEST = 1e60, 1e-60
 
 @inlined
 def exponential(t):
-    """Return e^t of -80 <= t <= 0 to 1e-7 of itself, in float32 alone: eight lanes wide.
+    """Return e^t for -80 <= t <= 0 with relative error 1e-7, in float32 only: eight lanes wide.
 
-    The polynomial of Moshier's Cephes library (1989), as in `kesler.parts.kernels.rbf`.
+    The polynomial is that of Moshier's Cephes library (1989), as in `kesler.parts.kernels.rbf`.
     """
     n = np.floor(t * np.float32(1.44269504) + np.float32(0.5))
     f = t - n * np.float32(0.693359375)
@@ -53,14 +53,14 @@ def exponential(t):
 
 @inlined
 def below(inverse, score, top):
-    """Return beta (score - top), as far below 0 as counts."""
+    """Return beta (score - top), but at least FURTHEST."""
     z = inverse * (np.float64(score) - top)
     return np.float32(z if z >= FURTHEST else FURTHEST)
 
 
 @inlined
 def temper(calibration, scores, k, top):
-    """Return the inverse temperature: before it begins, the one that puts classes 2 apart."""
+    """Return the inverse temperature, initially the one that puts the extreme scores 2 apart."""
     if calibration.information > 0:
         return calibration.inverse
     lowest = top
@@ -72,7 +72,7 @@ def temper(calibration, scores, k, top):
 
 @inlined
 def far_below(inverse, score, top):
-    """Return beta (score - top) as `below` does, in double precision."""
+    """Return beta (score - top) as `below` does, in float64."""
     z = inverse * (np.float64(score) - top)
     return z if z > FURTHEST else FURTHEST
 
@@ -83,16 +83,16 @@ def of_score(inverse, score, top):
     return exponential(below(inverse, score, top))
 
 
-# Sums over classes go in sixteen lanes, by the number of the class; there is room for whole lines,
-# and behind the last class e^z is 0. Classes of score 0 are counted, not summed: where hardly a
-# class has a weight on the row, that spares all the others.
+# Sums over classes have sixteen lanes, by the index of the class; arrays have whole lines; after
+# the last class e^z is 0. Classes of score 0 are counted, not summed: where few classes have a
+# weight for a feature of the row, that skips all the others.
 
 
 @always_inlined
 def dense_soften(learner, inverse, scores, k, top, exponentials):
-    """exponentials[r] = e^z, z = beta (score of r - top), 0 for a score of 0.
+    """Compute exponentials[r] = e^z, z = beta (score of r - top), 0 for a score of 0.
 
-    Return the sum of e^z over all classes, and what those of score 0 have in it.
+    Return the sum of e^z over all classes, and the share of those of score 0 in it.
     """
     n_zeros = 0
     for r in range(k):
@@ -112,7 +112,7 @@ def dense_soften(learner, inverse, scores, k, top, exponentials):
 def shared_by_zeros(inverse, n_zeros, top):
     """Return the sum of e^(beta (score - top)) over classes of score 0.
 
-    Where there is none, the highest score may be below 0: e^z would then have no bound.
+    Without such classes, the highest score may be negative, and e^z would have no bound.
     """
     return n_zeros * np.float64(of_score(inverse, np.float32(0), max(top, 0.0)))
 
@@ -138,10 +138,10 @@ def chance(share, total, lapse, k):
 
 @always_inlined
 def calibrate(learner, scores, k, winner, y, exponentials, probabilities, t):
-    """Learn from the answer y; probabilities[t] becomes what was said before it, if kept.
+    """Learn from the target y; write the earlier probabilities to probabilities[t], if requested.
 
-    These are the probabilities of the winner, of y, NaN if it is new, and of each class where there
-    is room. An answer teaches nothing if its class is new, or if all classes have one score.
+    These are the probabilities of the winner and of y, both NaN if y is new, and of each class that
+    has a column. A target has no effect if it is new, or if all classes have the same score.
     """
     calibration = learner.calibration
     if probabilities.shape[0]:
@@ -172,7 +172,7 @@ def calibrate(learner, scores, k, winner, y, exponentials, probabilities, t):
 
 @inlined
 def learn(calibration, slope, variance, lapsed):
-    """Take a Newton step of log beta, of one at most, and count the lapse."""
+    """Take a Newton step in log beta, of at most 1, and update the lapses."""
     counts = max(LEAST, 1.0 - lapsed)
     information = DISCOUNT * calibration.information + counts * max(0.0, variance)
     calibration.information = max(NOTHING_LEFT, information)
@@ -185,7 +185,7 @@ def learn(calibration, slope, variance, lapsed):
 
 @kernel(types.void(record_type(CALIBRATION), FLOAT_TABLE, DOUBLE_TABLE))
 def tell(calibration, scores, probabilities):
-    """Write the probability of each class, of which there is one at least."""
+    """Write the probability of each class; there must be at least one class."""
     k = scores.shape[1]
     exponentials = np.empty(whole_lines(k), np.float32)
     lapse = calibration.lapses / calibration.n_targets

@@ -1,4 +1,4 @@
-"""Which pairs of classes (r, s), r to outscore s, a rule is handed."""
+"""Choice of the pairs of classes (r, s), where r should outscore s, that a rule receives."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from kesler.compiled.trial.records import (
 
 @always_inlined
 def dense_set_levels(learner, codes, levels, rest, k, solver):
-    """Write the level of each known class: that of the answer, or `rest` for classes it leaves out.
+    """Write the level of each known class: that of the target, or `rest` for classes it omits.
 
-    Classes of a lower level must outscore those of a higher one; NOT_COMPARED takes no part, nor
-    does a class that this answer is the first to name. Return the highest level.
+    Classes of a lower level must outscore those of a higher one. Classes of level NOT_COMPARED and
+    classes that this target is the first to name take no part. Return the highest level.
     """
     if solver.ranks.order.shape[0]:
         return set_distances(codes[0], k, solver)
@@ -42,7 +42,7 @@ def dense_set_levels(learner, codes, levels, rest, k, solver):
 
 @inlined
 def set_distances(y, k, solver):
-    """Write how many ranks each known one is away from y; none is compared if y is new."""
+    """Set the level of each known rank to its distance from y; none is compared if y is new."""
     for r in range(k):
         solver.levels[r] = NOT_COMPARED
         if y < k:
@@ -52,10 +52,11 @@ def set_distances(y, k, solver):
 
 @always_inlined
 def worst_pair(scores, k, solver, highest):
-    """Return the pair whose scores differ most the wrong way, or (-1, -1) if there is no pair.
+    """Return the pair with the largest score difference in the wrong order, (-1, -1) if none.
 
-    Among equals the one that the order of meeting puts the wrong way: of the better classes the one
-    seen last, of the worse ones the one seen first. Costs O(k + levels^2); of ranks O(k).
+    Ties go to the pair that the order of first instances puts in the wrong order: of the better
+    classes the one seen last, of the worse ones the one seen first. The cost is O(k + levels^2),
+    O(k) for ranks.
     """
     if solver.ranks.order.shape[0]:
         return worst_neighbours(scores, k, solver)
@@ -85,20 +86,20 @@ def worst_pair(scores, k, solver, highest):
 
 @inlined
 def names_one(codes, levels, rest, solver):
-    """Whether an answer names one class, and says of all others that they are to be below."""
+    """Return whether a target names one class, and all other classes are to be below it."""
     is_best = codes.shape[0] == 1 and levels[0] == 0
     return is_best and rest == 1 and solver.ranks.order.shape[0] == 0
 
 
 @inlined
 def names_the_best(y, k, highest, solver):
-    """Whether an answer that names one class says of the others that they are all to be below."""
+    """Return whether all other classes are to be below y, the only class that a target names."""
     return highest == 1 and y < k and solver.levels[y] == 0 and solver.ranks.order.shape[0] == 0
 
 
 @inlined
 def most_violated(margins, scores, k, solver, highest):
-    """Return the pair of the largest loss: the worst one, unless margins differ. Then O(k^2)."""
+    """Return the pair of the largest loss: the worst pair, unless margins differ (then O(k^2))."""
     if margins.shape[0] == 1:
         return worst_pair(scores, k, solver, highest)
     better, worse, most = -1, -1, 0.0
@@ -115,7 +116,7 @@ def most_violated(margins, scores, k, solver, highest):
 
 @always_inlined
 def select(selection, margins, scores, k, highest, solver, r, s):
-    """Choose the pairs that a rule is handed, (r, s) being the worst; return how many."""
+    """Choose the pairs that a rule receives, given the worst pair (r, s); return their number."""
     if selection == PREDICTED:
         if not is_ahead(scores, s, r):
             return 0
@@ -133,7 +134,7 @@ def select(selection, margins, scores, k, highest, solver, r, s):
 
 @inlined
 def choose(selection, margins, scores, k, highest, solver):
-    """Choose all pairs of a kind, those of one better class in a row; return how many."""
+    """Choose all pairs of a kind, grouped by their better class; return their number."""
     m = 0
     if is_vs_rest(selection):
         return choose_each(selection, margins, scores, k, highest, solver)
@@ -154,10 +155,10 @@ def choose(selection, margins, scores, k, highest, solver):
 
 @inlined
 def choose_each(selection, margins, scores, k, highest, solver):
-    """Choose a pair with the rest for each class: above it the better half of the levels.
+    """Choose a pair with the rest for each class: the better half of the levels is above it.
 
-    The level in the middle is that of the rest itself. Every pair is written, and the next one over
-    it unless it was chosen: a jump that is taken for some classes only would be guessed wrong.
+    The level in the middle is that of the rest itself. Every pair is written, and overwritten by
+    the next one unless it was chosen, since a branch would often be mispredicted.
     """
     m, margin, takes_all = 0, margins[0, 0], selection == ONE_VS_REST
     for r in range(k):
@@ -174,7 +175,7 @@ def choose_each(selection, margins, scores, k, highest, solver):
 
 @inlined
 def choose_pair(selection, margins, scores, r, s, m, solver):
-    """Add a pair to the m chosen ones if it is of the kind; return how many there are by now."""
+    """Add a pair to the m chosen ones if it is of the kind; return the new number of pairs."""
     loss = loss_of(margins, scores, r, s)
     if (
         selection == ALL
@@ -188,14 +189,14 @@ def choose_pair(selection, margins, scores, r, s, m, solver):
 
 @inlined
 def neighbours(i, solver):
-    """Return the i-th and the next rank, the one nearer to the answer first."""
+    """Return rank i and the next rank, the one nearer to the target first."""
     r, s = solver.ranks.order[i], solver.ranks.order[i + 1]
     return (r, s) if solver.levels[r] < solver.levels[s] else (s, r)
 
 
 @inlined
 def worst_neighbours(scores, k, solver):
-    """Return the worst pair of neighbouring ranks; among equals as in `worst_pair`."""
+    """Return the worst pair of neighbouring ranks, with ties as in `worst_pair`."""
     better, worse, worst = -1, -1, 0.0
     for i in range(k - 1):
         r, s = neighbours(i, solver)
@@ -210,18 +211,18 @@ def worst_neighbours(scores, k, solver):
 
 @inlined
 def is_ahead(scores, s, r):
-    """Return whether s would be predicted before r: among equals, the class seen first."""
+    """Return whether s would be predicted before r; ties go to the class seen first."""
     return scores[s] > scores[r] or (scores[s] == scores[r] and s < r)
 
 
 @inlined
 def lead_of(scores, r, s):
-    """Return by how much r outscores s, as double."""
+    """Return score(r) - score(s) in float64."""
     return np.float64(scores[r]) - np.float64(scores[s])
 
 
 @inlined
 def loss_of(margins, scores, r, s):
-    """Return margin(r, s) - (score of r - score of s); `margins` holds one for all, or a table."""
+    """Return margin(r, s) - (score(r) - score(s)); `margins` has one for all pairs, or a table."""
     margin = margins[0, 0] if margins.shape[0] == 1 else margins[r, s]
     return margin - lead_of(scores, r, s)

@@ -1,4 +1,4 @@
-"""An ensemble: what several learners predicted, combined row by row."""
+"""Ensembles: the predictions of several learners, combined row by row."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kesler.state.records import EnsembleRecord
 
 # How members are combined.
 MAJORITY, BEST, MIXTURE = range(3)
-# The least probability that a member is taken to have given an answer.
+# The minimum probability that a member is assumed to give a target.
 LEAST = 1e-30
 
 
@@ -35,7 +35,7 @@ ENSEMBLE = tuple_type(EnsembleRecord)
 
 @inlined
 def followed(losses):
-    """Return the member of the smallest loss, the first among equals."""
+    """Return the member with the smallest loss, the first if tied."""
     member = 0
     for i in range(1, losses.shape[0]):
         if losses[i] < losses[member]:
@@ -45,7 +45,7 @@ def followed(losses):
 
 @always_inlined
 def blend(ensemble, winners, member_probabilities, t, k, scores):
-    """Score the k classes of row t: by votes, by the member followed, or by probabilities."""
+    """Score the k classes of row t by votes, by the best member, or by probabilities."""
     rule, n_members = ensemble.rule, ensemble.losses.shape[0]
     if k == 0:
         return
@@ -66,7 +66,7 @@ def blend(ensemble, winners, member_probabilities, t, k, scores):
 
 @always_inlined
 def judge(ensemble, winners, member_probabilities, t, y):
-    """Let an answer of a known class count for or against each member."""
+    """Update the losses and weights of the members with a target of a known class."""
     rule = ensemble.rule
     for i in range(ensemble.losses.shape[0]):
         wrong = 1.0 if winners[i, t] != y else 0.0
@@ -75,14 +75,14 @@ def judge(ensemble, winners, member_probabilities, t, y):
         elif rule == BEST:
             ensemble.losses[i] = ensemble.discount * ensemble.losses[i] + wrong
         else:
-            surprise = -math.log(max(LEAST, member_probabilities[i, t, 1]))
-            ensemble.losses[i] = ensemble.discount * ensemble.losses[i] + surprise
+            log_loss = -math.log(max(LEAST, member_probabilities[i, t, 1]))
+            ensemble.losses[i] = ensemble.discount * ensemble.losses[i] + log_loss
     weigh(ensemble)
 
 
 @inlined
 def weigh(ensemble):
-    """Set the weights that follow from the losses; they sum to 1."""
+    """Compute the weights from the losses; they sum to 1."""
     lowest = ensemble.losses[followed(ensemble.losses)]
     rate = 1.0
     if ensemble.rule == MAJORITY:
@@ -97,9 +97,9 @@ def weigh(ensemble):
 
 @kernel(types.void(ENSEMBLE, INT_TABLE, DOUBLE_STACK, INDICES, INDICES, FLOAT_TABLE, DOUBLE_TABLE))
 def combine(ensemble, winners, member_probabilities, codes, predictions, scores, probabilities):
-    """Combine what members said of rows before each answer, which then judges them.
+    """Combine the members' predictions of each row, then update the weights with its target.
 
-    winners : (members, rows), the classes that they predicted; member_probabilities :
+    winners : (members, rows), the predicted classes; member_probabilities :
     (members, rows, 2 + classes), as `calibrate` writes them; codes : (rows,), the targets;
     predictions, scores, probabilities : as in `kesler.compiled.trial.weight_trial.learn`.
     """

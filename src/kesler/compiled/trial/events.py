@@ -1,13 +1,13 @@
-"""Events: one row in any of the forms in which programs hold it, read without a step of Python.
+"""Events: single rows in any of the supported formats, read without executing Python code.
 
-A mapping is read through Python's own functions for C, under its lock. What is not as expected (a
-key that is no text, a value that is no plain number, NaN) is left to Python, whose words for it
-are better.
+A mapping is read through Python's C API, with the GIL held. Unexpected input (a key that is not
+text, a value that is not a plain number, NaN) is left to Python code, which has better error
+messages.
 
-Python's dictionary of all names has each in four places of memory, one known only when the one
-before has been read. Here a name has one cache line, which its letters tell, so that those of all
-names of a row can be asked for before the first is looked at. A line has two places: the name that
-comes in takes the first, what stood there moves to the other, and what stood there makes room.
+A look-up in Python's dictionary of all names reads four places of memory, each known only when the
+previous one has been read. Here a name has one cache line, which its letters determine, so that the
+lines of all names of a row can be prefetched before the first is read. A line has two places: a new
+name takes the first, the name from there moves to the second, and the name from there is dropped.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -35,12 +35,12 @@ from kesler.compiled.jit.pointers import byte_at, fetch_at, fetch_near, pointer_
 from kesler.compiled.trial.tasks import task_at
 from kesler.state.capacity import aligned_zeros
 
-# A name as it is noted: its first eight bytes and its last, which overlap if there are fewer than
-# sixteen; one more than how many there are, LONGER if they do not fit, 0 where there is no name;
-# and its number or, of a name to be looked up, its address.
+# The fields of a stored name: its first eight bytes and its last eight, which overlap if there are
+# fewer than sixteen; its length plus 1, LONGER if it does not fit, 0 if there is no name; and its
+# number or, for a name to be looked up, its address.
 FIRST, LAST, LENGTH, NUMBER = range(4)
 WIDTH = 4
-PLACES = 2  # of a name, side by side
+PLACES = 2  # adjacent places for a name
 MOST_PLACES = 20  # as a power of 2: 32 MB
 NOT_SEEN = -1
 LONGEST, WORD = 16, 8
@@ -51,101 +51,101 @@ letters_of = types.ExternalFunction("PyUnicode_AsUTF8AndSize", INT(INT, INT))
 
 
 def no_names(most: int) -> npt.NDArray[np.int64]:
-    """Return a table for so many names, at least as far as it may grow, none of which is seen."""
+    """Return an empty table for at least `most` names, up to the maximum size."""
     n_places = PLACES << min(MOST_PLACES - 1, most.bit_length())
-    return aligned_zeros(n_places, WIDTH, dtype=np.int64)  # no memory before it is written to
+    return aligned_zeros(n_places, WIDTH, dtype=np.int64)  # uses no memory until it is written to
 
 
 @inlined
-def spell(name, cursor, spelt):
-    """Note a text of Python's, given by its address; return whether it has letters in UTF-8.
+def write_fields(name, cursor, name_fields):
+    """Write the fields of a Python text at an address; return whether it can be encoded in UTF-8.
 
-    `cursor` is the address of a word, for the length.
+    `cursor` is the address of a word for the length.
     """
     letters = letters_of(name, cursor)
     if letters == 0:
         return False
     n = word_at(cursor)
-    spelt[LENGTH] = n + 1 if n <= LONGEST else LONGER
+    name_fields[LENGTH] = n + 1 if n <= LONGEST else LONGER
     if WORD <= n <= LONGEST:
-        spelt[FIRST], spelt[LAST] = word_at(letters), word_at(letters + n - WORD)
+        name_fields[FIRST], name_fields[LAST] = word_at(letters), word_at(letters + n - WORD)
     elif n < WORD:
         word = 0
         for i in range(n):
             word |= byte_at(letters + i) << 8 * i
-        spelt[FIRST] = spelt[LAST] = word
+        name_fields[FIRST] = name_fields[LAST] = word
     return True
 
 
 @always_inlined
-def home_of(recent, spelt):
-    """Return the first place of a name, of those in a table; the other one is the next.
+def start_of(recent, name_fields):
+    """Return the first place of a name in a table; its second place is the next one.
 
-    Folded and multiplied once more, since a factor spreads bits upwards only, and names that begin
-    alike differ in those of their last letters, which are the highest.
+    The hash is folded and multiplied again, since a factor propagates bits upwards only, and names
+    with the same beginning differ in the bits of their last letters, which are the highest.
     """
-    mixed = spelt[FIRST] * SPREADS[0] + spelt[LAST] * SPREADS[1] + spelt[LENGTH]
+    mixed = name_fields[FIRST] * SPREADS[0] + name_fields[LAST] * SPREADS[1] + name_fields[LENGTH]
     mixed = (mixed ^ mixed >> 32) * SPREADS[0]
     return mixed >> 40 & (recent.shape[0] - PLACES)
 
 
 @always_inlined
-def number_at(recent, home, spelt):
-    """Return the number of a name whose first place is given, NOT_SEEN if it is not there."""
-    for place in range(home, home + PLACES):
-        if is_name(recent[place], spelt):
+def number_at(recent, start, name_fields):
+    """Return the number of a name, given its first place, NOT_SEEN if it is not stored."""
+    for place in range(start, start + PLACES):
+        if is_name(recent[place], name_fields):
             return recent[place, NUMBER]
     return NOT_SEEN
 
 
 @always_inlined
-def is_name(place, spelt):
-    """Whether the name at a place is this one."""
-    is_same = place[FIRST] == spelt[FIRST] and place[LAST] == spelt[LAST]
-    return is_same and place[LENGTH] == spelt[LENGTH]
+def is_name(place, name_fields):
+    """Return whether a place contains this name."""
+    is_same = place[FIRST] == name_fields[FIRST] and place[LAST] == name_fields[LAST]
+    return is_same and place[LENGTH] == name_fields[LENGTH]
 
 
 @always_inlined
-def note(recent, home, spelt, number):
-    """Put a name that is not too long in its first place; the one there moves to the other."""
-    if spelt[LENGTH] != LONGER:
+def note(recent, start, name_fields, number):
+    """Store a name that is not too long in its first place; the one there moves to the second."""
+    if name_fields[LENGTH] != LONGER:
         for field in range(WIDTH):
-            recent[home + 1, field] = recent[home, field]
-        recent[home, FIRST], recent[home, LAST] = spelt[FIRST], spelt[LAST]
-        recent[home, LENGTH], recent[home, NUMBER] = spelt[LENGTH], number
+            recent[start + 1, field] = recent[start, field]
+        recent[start, FIRST], recent[start, LAST] = name_fields[FIRST], name_fields[LAST]
+        recent[start, LENGTH], recent[start, NUMBER] = name_fields[LENGTH], number
 
 
 @kernel(types.void(INT_TABLE, INT_TABLE))
 def take_over(recent, former):
-    """Put the names of a table in another."""
-    for spelt in former:
-        if spelt[LENGTH] != 0:
-            note(recent, home_of(recent, spelt), spelt, spelt[NUMBER])
+    """Copy the names of a table to another table."""
+    for name_fields in former:
+        if name_fields[LENGTH] != 0:
+            note(recent, start_of(recent, name_fields), name_fields, name_fields[NUMBER])
 
 
-# What is returned instead of a number of entries.
+# Returned instead of the number of entries if a row cannot be read here.
 NOT_READ = -1
-# The first of `kinds`, types of Python by their address: of names, and of most values.
+# The first of `kinds`, addresses of Python types: the type of names, and that of most values.
 TEXT, FLOAT = range(2)
-# Python keeps dictionaries by other rules where it has no lock: there it reads them itself.
+# Without the GIL, dictionaries have other rules of access: there Python code reads them.
 READS_MAPPINGS = not config.DISABLE_JIT and getattr(sys, "_is_gil_enabled", lambda: True)()
-# Every object begins with two words: how many refer to it, and its type.
+# Every object begins with two words: its reference count and its type.
 TYPE = object.__basicsize__ - 8
-# Up to here all whole numbers are numbers of float64, so that float32 is rounded to but once.
+# Up to here float64 represents all integers, so that the conversion to float32 rounds only once.
 EXACT = 2.0**53
 
 
 class Event(NamedTuple):
-    """Room for the entries of one row.
+    """Buffers for the entries of one row.
 
-    indices, values : (room,); spelt : (room, 4), names of a mapping as they are noted, each with
-    its address; objects : (room,), addresses of their values; cursor : (3,), where in a mapping the
-    reader is; kinds : (types,), as named above; recent : (places, 4), names seen of late.
+    indices, values : (capacity,); name_fields : (capacity, 4), names of a mapping, with their
+    addresses; objects : (capacity,), addresses of their values; cursor : (3,), the position of the
+    reader in a mapping; kinds : (types,), as named above; recent : (places, 4), recent names.
     """
 
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
-    spelt: npt.NDArray[np.int64]
+    name_fields: npt.NDArray[np.int64]
     objects: npt.NDArray[np.int64]
     cursor: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
@@ -171,18 +171,18 @@ forget_failure = types.ExternalFunction("PyErr_Clear", _VOID())
 
 @kernel(types.void(EVENT, INT))
 def write_arguments(event, address):
-    """Write an event to an address, where other kernels borrow it."""
+    """Write an event to an address, from which other kernels read it."""
     put(event, address)
 
 
 @inlined
 def list_entries(read, entry):
-    """List the objects of a dictionary; return how many entries it has."""
+    """List the objects of a dictionary; return its number of entries."""
     cursor, n = read.cursor, 0
     place = cursor.ctypes.data
     cursor[0] = 0
     while next_item(entry, place, place + 8, place + 16):
-        read.spelt[n, NUMBER] = cursor[1]
+        read.name_fields[n, NUMBER] = cursor[1]
         read.objects[n] = cursor[2]
         fetch_at(cursor[1])
         fetch_at(cursor[2])
@@ -197,42 +197,42 @@ def type_of(something):
 
 
 @inlined
-def spell_names(read, n):
-    """Spell n names, and ask for the places of all; return whether all are text."""
+def write_all_fields(read, n):
+    """Write the fields of n names, and prefetch their places; return whether all are text."""
     text, cursor = read.kinds[TEXT], read.cursor.ctypes.data
     for i in range(n):
-        spelt = read.spelt[i]
-        if type_of(spelt[NUMBER]) != text:
+        name_fields = read.name_fields[i]
+        if type_of(name_fields[NUMBER]) != text:
             return False
-        if not spell(spelt[NUMBER], cursor, spelt):
+        if not write_fields(name_fields[NUMBER], cursor, name_fields):
             forget_failure()
             return False
-        fetch_near(read.recent, WIDTH * home_of(read.recent, spelt))
+        fetch_near(read.recent, WIDTH * start_of(read.recent, name_fields))
     return True
 
 
 @inlined
 def find_numbers(read, n, numbers, joins):
-    """Find the numbers of n names that are spelt; return whether they could be."""
+    """Find the numbers of n names, given their fields; return whether all were found."""
     for i in range(n):
-        spelt = read.spelt[i]
-        home = home_of(read.recent, spelt)
-        number = number_at(read.recent, home, spelt)
+        name_fields = read.name_fields[i]
+        start = start_of(read.recent, name_fields)
+        number = number_at(read.recent, start, name_fields)
         if number == NOT_SEEN:
-            number = number_of(spelt[NUMBER], numbers, joins)
+            number = number_of(name_fields[NUMBER], numbers, joins)
             if number < 0:
                 return False
             if number < size_of(numbers):
-                note(read.recent, home, spelt, number)
+                note(read.recent, start, name_fields, number)
         read.indices[i] = number
     return True
 
 
 @inlined
 def number_of(name, numbers, joins):
-    """Look a name up in the dictionary; return its number, negative if that failed.
+    """Look up a name in the dictionary; return its number, negative on failure.
 
-    A new one joins if `joins`; else its number is the one that the next to join would have.
+    A new name is added if `joins`; otherwise it gets the number of the next name to be added.
     """
     number = size_of(numbers)
     if not joins:
@@ -245,13 +245,13 @@ def number_of(name, numbers, joins):
         number = np.int64(NOT_READ)
     elif known != found:
         number = as_index(known)
-    release(found)  # the dictionary holds it, unless the name was known
+    release(found)  # the dictionary has a reference of its own, unless the name was known
     return number
 
 
 @inlined
 def take_values(read, n):
-    """Read n values; return whether all are numbers that float32 can hold."""
+    """Read n values; return whether all are numbers that float32 can represent."""
     for i in range(n):
         kind = type_of(read.objects[i])
         place = FLOAT
@@ -272,23 +272,23 @@ def take_values(read, n):
 
 @kernel(INT(INT, INT, INT, INT), nogil=False)
 def read_mapping(event, entry, numbers, joins):
-    """Read a dictionary {name: value}, given by its address; return how many entries it has.
+    """Read a dictionary {name: value}, given by its address; return its number of entries.
 
-    Names not seen of late are looked up in the dictionary of their numbers at an address; new ones
-    join it if `joins`, else they have the number that the next one would have.
+    Names not seen recently are looked up in the dictionary of their numbers, given by its address;
+    new ones are added to it if `joins`, otherwise they get the number of the next name.
     """
     read = event_at(event)
     n = list_entries(read, entry)
-    # Objects lie all over memory: the shorter a loop, the more of them the processor waits for at
-    # the same time. In one loop this took twice as long.
-    if spell_names(read, n) and find_numbers(read, n, numbers, joins) and take_values(read, n):
+    # Objects are scattered over memory: the shorter a loop, the more of them the processor waits
+    # for at the same time. A single loop took twice as long.
+    if write_all_fields(read, n) and find_numbers(read, n, numbers, joins) and take_values(read, n):
         return n
     return NOT_READ
 
 
 @kernel([INT(INT, DOUBLES), INT(INT, FLOATS)])
 def read_array(event, x):
-    """Read a row that lists every feature; return how many there are."""
+    """Read a row that lists every feature; return their number."""
     read = event_at(event)
     for i in range(x.shape[0]):
         short = np.float32(x[i])
@@ -301,7 +301,7 @@ def read_array(event, x):
 
 @kernel(INT(INT, INTS, DOUBLES, INT))
 def read_pair(event, indices, values, limit):
-    """Read a row of indices, which must rise below a limit, and values; return their number."""
+    """Read a row of values and their indices, increasing and below a limit; return their number."""
     read, before = event_at(event), -1
     for i in range(indices.shape[0]):
         index, short = indices[i], np.float32(values[i])
@@ -315,10 +315,10 @@ def read_pair(event, indices, values, limit):
 
 @kernel(types.void(INT, INT, INT, types.float64, INT, INT))
 def lay_out(event, task, n, constant, keeps_zeros, unseen):
-    """Write the n entries of an event into the rows of a task, as trials read them.
+    """Write the n entries of an event to the rows of a task, as trials read them.
 
-    A constant feature, unless it is 0, comes first and moves the others up; zeros are left out
-    unless they are kept; features from number `unseen` on become that one.
+    A constant feature, unless it is 0, comes first, and the numbers of the others increase by one;
+    zeros are omitted unless `keeps_zeros`; features from number `unseen` on get that number.
     """
     read, rows = event_at(event), task_at(task).rows
     n_before = 0

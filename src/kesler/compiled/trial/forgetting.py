@@ -1,8 +1,8 @@
-"""Forgetting: each row counts more than the one before, which is the same as the past fading.
+"""Decay: the weight of each row exceeds that of the previous row, instead of a decay of the past.
 
-What is kept of rows is sums, of which only ratios are read: instead of all that was summed falling
-to gamma of itself, what a row counts grows by 1 / gamma. Before it outgrows float32 all of it is
-divided by a power of two, which leaves the bits of every number but its exponent.
+Rows are stored as sums of which only ratios are read: instead of multiplying all sums by gamma, the
+weight of a row grows by 1 / gamma. Before it overflows float32, everything is divided by a power of
+two, which changes only the exponents of the numbers.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -25,15 +25,15 @@ from kesler.compiled.trial.records import (
 )
 from kesler.compiled.trial.variants import shrink_weights
 
-# When a row counts so much, all is divided by it.
+# When the weight of a row reaches this, everything is divided by it.
 MOST = 2.0**20
-# A class whose rows count less keeps its means, though any row outweighs them: float32 ends there.
+# A class with a smaller total keeps its statistics, lest they underflow: any row outweighs them.
 FAINT = 1e-20
 
 
 @always_inlined
 def age(learner):
-    """Let the next row count more than the rows so far."""
+    """Increase the weight of the next row."""
     if learner.decay.growth == 1:
         return
     row = learner.decay.row
@@ -48,7 +48,7 @@ def age(learner):
 
 @always_inlined
 def dense_shrink_weights(learner):
-    """Divide the weights and what preconditioners have gathered."""
+    """Divide the weights and the evidence of preconditioners by MOST."""
     shrink(learner.weights.values)
     for part in range(learner.parts.kind.shape[0]):
         if learner.weights.initial[part] != 0:
@@ -63,7 +63,7 @@ def dense_shrink_weights(learner):
 
 @inlined
 def shrink_statistics(learner):
-    """Divide what is kept of the rows of each class and of all; means stay."""
+    """Divide the statistics of the rows of each class and of all rows by MOST, except means."""
     last = learner.statistics.kinds.shape[0] - 1
     for i in range(learner.statistics.kinds.shape[0]):
         kind = learner.statistics.kinds[i]
@@ -72,7 +72,7 @@ def shrink_statistics(learner):
                 shrink_class(learner, i, r)
             elif (kind == MEAN or kind == FREQUENCY) and learner.statistics.totals[i, r] > FAINT:
                 shrink_class(learner, i, r)
-                if kind == MEAN:  # and what float32 rounded off it
+                if kind == MEAN:  # and its rounding errors
                     shrink_class(learner, last, r)
     learner.statistics.total.amount /= MOST
     for r in range(learner.statistics.amounts.shape[0]):
@@ -90,7 +90,7 @@ def shrink_statistics(learner):
 
 @inlined
 def shrink_class(learner, layer, r):
-    """Divide one statistic of a class."""
+    """Divide one statistic of a class by MOST."""
     for f in range(learner.statistics.sums.shape[1]):
         learner.statistics.sums[layer, f, r] /= MOST
     learner.statistics.totals[layer, r] /= MOST
@@ -98,7 +98,7 @@ def shrink_class(learner, layer, r):
 
 @inlined
 def weigh_priors(learner):
-    """Compute anew what the amounts of rows add to densities: logarithms of what was divided."""
+    """Recompute the log priors of densities, which depend on the divided amounts of rows."""
     statistics = learner.statistics
     statistics.pooled[0, POOLED_HEIGHT] = statistics.prior * math.log(statistics.total.amount)
     for layer in range(learner.statistics.kinds.shape[0]):
@@ -111,7 +111,7 @@ def weigh_priors(learner):
 
 @inlined
 def shrink_running(learner):
-    """Divide what preprocessing keeps; means stay."""
+    """Divide the running statistics of preprocessing by MOST, except means."""
     first = SQUARES if learner.preprocessing.method == Z_SCORES else 0
     for i in range(learner.preprocessing.statistics.shape[0]):
         for c in range(first, learner.preprocessing.statistics.shape[1]):
@@ -121,7 +121,7 @@ def shrink_running(learner):
 
 @inlined
 def shrink(table):
-    """Divide every number of a table."""
+    """Divide every number of a table by MOST."""
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
             table[i, j] /= MOST

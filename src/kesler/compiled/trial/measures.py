@@ -1,4 +1,4 @@
-"""What the theorems ask of a stream: leads of fixed weights, and how long its views are."""
+"""Quantities of a stream in the theorems: leads of fixed weights, and lengths of views."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from kesler.compiled.trial.trial import meet
 from kesler.compiled.trial.variants import find_views, score, set_levels
 from kesler.compiled.weights.norms import forget_columns, measure_norms, measure_views
 
-# What is measured of the views of a stream.
+# The measured lengths of the views of a stream.
 VIEW, DIFFERENCE = range(2)
 
 
 @inlined
 def longest_view(learner, indices, values, k, scratch):
-    """Return the largest ||phi^t(x, r)||^2 of a class r < k in a hypothesis t that it is in."""
+    """Return the largest ||phi^t(x, r)||^2 over the classes r < k and their hypotheses t."""
     largest, products = 0.0, scratch.products
     for part in range(learner.parts.kind.shape[0]):
         measure_views(learner, part, indices, values, k, scratch)
@@ -42,7 +42,7 @@ def longest_view(learner, indices, values, k, scratch):
 
 @inlined
 def longest_difference(learner, indices, values, k, highest, scratch, solver):
-    """Return the largest ||phi(x, r) - phi(x, s)||^2 of a pair that the answer compares."""
+    """Return the largest ||phi(x, r) - phi(x, s)||^2 over the pairs that the target compares."""
     m = choose(ALL, learner.rule.margins, scratch.scores, k, highest, solver)
     measure_norms(learner, indices, values, k, m, scratch, solver)
     largest = 0.0
@@ -53,7 +53,7 @@ def longest_difference(learner, indices, values, k, highest, scratch, solver):
 
 @inlined
 def measure_all(learner, rows, encoded, leads, squared_lengths, scratch, solver):
-    """Measure a row after the other."""
+    """Measure all rows, one after the other."""
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
@@ -76,16 +76,16 @@ def measure_all(learner, rows, encoded, leads, squared_lengths, scratch, solver)
             forget_columns(solver)
             squared_lengths[VIEW] = max(squared_lengths[VIEW], view)
             squared_lengths[DIFFERENCE] = max(squared_lengths[DIFFERENCE], difference)
-        learner.counts.n_trials += 1  # statistics are brought up to date by it
+        learner.counts.n_trials += 1  # the updates of statistics depend on it
         meet(learner, row, x, codes, levels, 1.0, scratch.out)
         remember(learner, row, values, 1.0)
 
 
 @kernel(types.void(LEARNER_RECORD, BLOCKS, ENCODED_TARGETS, DOUBLES, DOUBLES))
 def measure(learner, rows, encoded, leads, squared_lengths):
-    """Go through the trials without moving.
+    """Run the trials without updates of the weights.
 
-    leads[t] becomes score(r) - score(s) of the worst pair of trial t, infinite if there is no
+    leads[t] is set to score(r) - score(s) of the worst pair of trial t, infinity if there is no
     pair; squared_lengths[VIEW] and [DIFFERENCE] are raised to the largest ||phi^t(x, r)||^2 and
     ||phi(x, r) - phi(x, s)||^2 in a trial with a pair.
     """

@@ -1,4 +1,4 @@
-"""Preprocessing: what is done to a row before the trial, and what is kept of it after."""
+"""Preprocessing of rows before the trial, and its running statistics, updated after the trial."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ NONE, COUNTS, Z_SCORES, RANGES = range(4)
 # Parameters of the methods.
 DAMPED, IDF, UNIT = range(3)
 CLIP = 0
-# Columns of what is kept of each feature.
+# Columns of the running statistics of each feature.
 N_ROWS = 0
 MEAN, SQUARES = range(2)
 ORIGIN, LOWEST, HIGHEST = range(3)
-# A value is taken in at no more than so many deviations from the mean: few enough for a broken
-# value not to hide all later ones, and many enough to follow a stream that changes its scale.
+# Statistics clip values to this many deviations from the mean: few enough that an outlier does not
+# mask all later values, and many enough to follow a stream that changes its scale.
 FURTHEST = 30.0
-# Less than this is none: far below what differences of float32 numbers leave.
+# A smaller variance counts as 0: it is far below that of differences of float32 numbers.
 LEAST_VARIANCE = 1e-200
-# Beyond this size values count as of it, and ranges below its inverse as none: whatever the range
-# was when a value came, float32 holds it, and what it is in later units.
+# Values are clipped to this size, and ranges below its inverse count as 0: float32 can represent a
+# value, in its own units and in later ones, whatever the range was.
 LARGEST_VALUE = 1e36
-# A value counts as no further than so many ranges beyond its range: one broken row must not hide
-# all others, and a stream whose scale jumps is followed within a few rows.
+# Values are clipped to this many ranges beyond their range: an outlier must not mask all other
+# rows, and a stream whose scale jumps is followed within a few rows.
 MOST_WIDTHS = 1000.0
 
 
 @always_inlined
 def is_preprocessed(learner):
-    """Whether anything is done to rows."""
+    """Return whether rows are preprocessed."""
     return learner.preprocessing.method != NONE
 
 
 @inlined
 def preprocess(learner, indices, values, scratch):
-    """Set scratch.conditioned to the values of a row as the trial sees them."""
+    """Write the preprocessed values of a row to scratch.conditioned."""
     first = learner.preprocessing.n_constant
     for j in range(first):
         scratch.conditioned[j] = values[j]
@@ -54,20 +54,20 @@ def preprocess(learner, indices, values, scratch):
 
 @inlined
 def preprocess_counts(learner, indices, values, first, scratch):
-    """Damp counts, raise what few rows had, and scale what comes out to length 1."""
+    """Damp counts, raise those of rare features, and scale the row to length 1."""
     parameters, out = learner.preprocessing.parameters, scratch.exact
     damped, with_idf = parameters[DAMPED] != 0, parameters[IDF] != 0
     n_rows, decay = learner.preprocessing.seen.n_rows, learner.decay.row.weight
-    # Unsigned, so that no loop asks whether it counts from the end.
+    # Unsigned indices spare the loops the test for negative ones.
     start, stop = np.uintp(first), np.uintp(values.shape[0])
-    # Asked of all at once: most rows hold none, and a loop without the question is one of vectors.
-    holds_more = damped and largest(values) > 1
+    # One test per row: most rows have no such value, and a loop without a branch vectorises.
+    exceeds_one = damped and largest(values) > 1
     for j in range(start, stop):
         v = np.float64(values[j])
-        if holds_more and abs(v) > 1:
+        if exceeds_one and abs(v) > 1:
             v = np.float64(math.copysign(1 + math.log(abs(v)), v))
         if with_idf:
-            # No feature was in more rows than there were: the logarithm is above 0.
+            # No feature occurs in more rows than there are: the logarithm is positive.
             n_with = learner.preprocessing.statistics[indices[j], N_ROWS]
             v *= math.sqrt(math.log((n_rows + decay) / (n_with + 0.5 * decay)))
         out[j] = v
@@ -81,7 +81,7 @@ def preprocess_counts(learner, indices, values, first, scratch):
 
 @inlined
 def condition_scores(learner, indices, values, first, scratch):
-    """Measure each feature in deviations from its mean, this row among the others."""
+    """Express each feature in deviations from its mean, with this row included in both."""
     clip, n_rows = learner.preprocessing.parameters[CLIP], learner.preprocessing.seen.n_rows
     decay = learner.decay.row.weight
     for j in range(first, values.shape[0]):
@@ -95,7 +95,7 @@ def condition_scores(learner, indices, values, first, scratch):
 
 @always_inlined
 def dense_condition_ranges(learner, indices, values, first, scratch):
-    """Measure each feature from its first value on, in units of its range with this row."""
+    """Express each feature relative to its first value, in units of its range with this row."""
     for j in range(first, values.shape[0]):
         offset, unit = in_range(learner, indices[j], values[j])
         scratch.conditioned[j] = offset * unit
@@ -103,7 +103,7 @@ def dense_condition_ranges(learner, indices, values, first, scratch):
 
 @inlined
 def in_range(learner, feature, value):
-    """Return how far a value is from the feature's first, and 1 over the range that it leaves."""
+    """Return a value minus the first one of the feature, and 1 over the range with the value."""
     value = within_bounds(learner, feature, value)
     origin, lowest, highest = with_extremes(learner, feature, value)
     width = highest - lowest
@@ -113,7 +113,7 @@ def in_range(learner, feature, value):
 
 @inlined
 def within_bounds(learner, feature, value):
-    """Return a value in double, no larger than ranges bear, nor much beyond that of its feature."""
+    """Return a value in float64, clipped to LARGEST_VALUE and to a multiple of its range."""
     value = min(LARGEST_VALUE, max(-LARGEST_VALUE, np.float64(value)))
     running = learner.preprocessing.statistics
     lowest, highest = running[feature, LOWEST], running[feature, HIGHEST]
@@ -125,9 +125,9 @@ def within_bounds(learner, feature, value):
 
 @inlined
 def with_extremes(learner, feature, value):
-    """Return the first, the least and the greatest value of a feature, one value more counted in.
+    """Return the first, the smallest and the largest value of a feature, including this value.
 
-    A feature that no row has had was 0 in all of them.
+    A feature that has occurred in no row was 0 in all of them.
     """
     if learner.preprocessing.seen.n_rows == 0:
         return value, value, value
@@ -138,7 +138,7 @@ def with_extremes(learner, feature, value):
 
 @always_inlined
 def remember(learner, indices, values, weight):
-    """Take a row in, after its trial, as so many rows."""
+    """Add a row to the running statistics after its trial, with its weight."""
     first, n_before = learner.preprocessing.n_constant, learner.preprocessing.seen.n_rows
     running = learner.preprocessing.statistics
     if learner.preprocessing.method == Z_SCORES:
@@ -161,7 +161,7 @@ def remember(learner, indices, values, weight):
 
 @inlined
 def with_value(learner, feature, value, n_before, weight):
-    """Return the mean and the sum of squares about it, one value more counted in (West 1979)."""
+    """Return the mean and the sum of squared deviations, including this value (West 1979)."""
     running = learner.preprocessing.statistics
     mean, squares = running[feature, MEAN], running[feature, SQUARES]
     gap = value - mean

@@ -1,4 +1,4 @@
-"""What follows from statistics that were put together from those of several learners."""
+"""Recomputation of derived values after the statistics of several learners have been merged."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recompute_moments(learner, layer):
 
 @kernel(types.void(LEARNER_RECORD))
 def recompute(learner):
-    """Bring what maps read up to date: divisors of counts, and Gaussians of means and squares."""
+    """Recompute what maps read: the divisors of counts, and the Gaussians of means and squares."""
     weigh_classes(learner)
     for layer in range(learner.statistics.kinds.shape[0]):
         if learner.statistics.kinds[layer] == CENTRE and learner.statistics.total.amount > 0:

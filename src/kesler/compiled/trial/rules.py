@@ -1,4 +1,4 @@
-"""Update rules and linear-threshold algorithms, as the trial calls them."""
+"""Calls of update rules and linear-threshold algorithms by the trial."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def algorithm_address(function: Callable[..., Any]) -> int:
 
 @always_inlined
 def dense_run_algorithm(learner, indices, values, scratch, solver):
-    """Hand z = V^r - V^s of the one chosen pair to the algorithm."""
+    """Call the algorithm with z = V^r - V^s of the single chosen pair."""
     n = gather(learner, indices, values, solver.better[0], solver.worse[0], scratch)
     positions, z = scratch.positions, scratch.z
     margin = 0.0
@@ -83,7 +83,7 @@ def dense_run_algorithm(learner, indices, values, scratch, solver):
 
 @inlined
 def gather(learner, indices, values, r, s, scratch):
-    """List where V^r - V^s is not 0, and what it is there; return how many places that is."""
+    """List the positions and values of the non-zeros of V^r - V^s; return their number."""
     n, starts = 0, learner.parts.member_starts
     for part in range(learner.parts.kind.shape[0]):
         offset, kind = learner.parts.offset[part], learner.parts.kind[part]
@@ -109,7 +109,7 @@ def gather(learner, indices, values, r, s, scratch):
 
 @inlined
 def view_both(learner, part, indices, values, r, s, scratch):
-    """Write phi(x, r) and phi(x, s) of a part, unless they are given with the row."""
+    """Compute phi(x, r) and phi(x, s) of a part, unless they are given with the row."""
     if learner.parts.map[part] > GIVEN:
         phi_of(learner, part, indices, values, r, scratch, scratch.phi)
         phi_of(learner, part, indices, values, s, scratch, scratch.other)
@@ -120,7 +120,7 @@ def view_both(learner, part, indices, values, r, s, scratch):
 
 @inlined
 def list_places(learner, part, column, indices, r, sign, s, other_sign, scratch, n):
-    """List the places of one hypothesis where sign phi(x, r) + other_sign phi(x, s) is not 0."""
+    """List the non-zeros of sign phi(x, r) + other_sign phi(x, s) in one hypothesis."""
     if learner.parts.map[part] != GIVEN:
         for j in range(indices.shape[0]):
             value = sign * np.float64(scratch.phi[j]) + other_sign * np.float64(scratch.other[j])
@@ -139,7 +139,7 @@ def list_places(learner, part, column, indices, r, sign, s, other_sign, scratch,
 
 @inlined
 def list_place(learner, feature, column, value, scratch, n):
-    """List one place, unless its value is 0."""
+    """List one position and its value, unless the value is 0."""
     if value == 0:
         return n
     scratch.positions[n] = np.int64(feature) * learner.weights.values.shape[1] + column

@@ -1,4 +1,4 @@
-"""Tasks: the rows that a kernel goes through, their targets, and what it finds."""
+"""Tasks: the rows that a kernel processes, their targets, and the results."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from kesler.compiled.trial.records import BLOCKS, ENCODED_TARGETS, Blocks, Encod
 
 
 class Task(NamedTuple):
-    """Rows and answers, and room for what is found.
+    """Rows and targets, and arrays for the results.
 
-    predictions[i] becomes the class of highest score before the answer was given, -1 if none was
-    known; scores[i] the scores of the classes known by then, and probabilities[i] those of the
-    class predicted and of the answer, NaN if it was not known, unless they have no rows.
+    predictions[i] is set to the class of the highest score before the target is learnt, -1 if no
+    class is known; scores[i] to the scores of the classes known then, and probabilities[i] to those
+    of the predicted class and of the target, both NaN if the target is unknown. Scores and
+    probabilities are not written if their arrays have no rows.
     """
 
     rows: Blocks
@@ -36,5 +37,5 @@ task_at = pointer_reader(TASK)
 
 @kernel(types.void(TASK, INT))
 def write_arguments(task, address):
-    """Write a task to an address, where other kernels borrow it."""
+    """Write a task to an address, from which other kernels read it."""
     put(task, address)

@@ -1,4 +1,4 @@
-"""One trial after the other: score, predict, constrain, update, move."""
+"""Trials, one after the other: score, predict, choose constraints, compute steps, update."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from kesler.compiled.weights.scores import clear
 
 @always_inlined
 def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver):
-    """Ask the rule how far to go along each chosen pair; return how many there are."""
+    """Compute the step of the rule along each chosen pair; return the number of pairs."""
     selection, requirement = learner.rule.selection, learner.rule.requires
     clear(solver.steps, m)
     if requirement == NORMS:
@@ -74,8 +74,8 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
     elif requirement == GRAM:
         measure_gram(learner, indices, values, k, NOTHING, m, scratch, solver)
     ask_rule(learner, m, weight, solver)
-    # The optimum over all pairs mostly rests on a few: begin with the worst and add the one that
-    # the step leaves most violated, until none is violated beyond the chosen ones.
+    # The optimum over all pairs mostly depends on a few: start with the worst and add the one that
+    # the step leaves most violated, until none is violated more than the chosen ones.
     while (
         selection == GROWING
         and m < solver.steps.shape[0]
@@ -89,7 +89,7 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
 
 @always_inlined
 def ask_rule(learner, m, weight, solver):
-    """Let the rule fill the first m steps."""
+    """Call the rule, which writes the first m steps."""
     call_rule(
         learner.rule.address,
         learner.rule.parameters,
@@ -105,7 +105,7 @@ def ask_rule(learner, m, weight, solver):
 def add_most_violated(margins, scores, k, m, highest, solver):
     """Add the pair that the steps leave violated more than any chosen one, if there is one.
 
-    Every pair's violation follows from the scores after the steps.
+    The violation of every pair follows from the scores after the steps.
     """
     for r in range(k):
         solver.after[r] = np.float64(scores[r])
@@ -128,9 +128,9 @@ def add_most_violated(margins, scores, k, m, highest, solver):
 
 @always_inlined
 def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solver):
-    """Constrain, update and move for an answer whose levels are set, (r, s) being the worst pair.
+    """Choose constraints, compute steps and update, given the levels and the worst pair (r, s).
 
-    Nothing is done if no pair is compared, r < 0.
+    Nothing is done if no pair is compared (r < 0).
     """
     if r < 0:
         return
@@ -157,7 +157,7 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
 
 @always_inlined
 def dense_judge(learner, codes, k, highest, scratch, solver):
-    """Return the worst pair, (-1, -1) if there is none or scores are no numbers."""
+    """Return the worst pair, (-1, -1) if there is none or a score is not finite."""
     if note_odd(learner, scratch.scores, k):
         return -1, -1
     if codes.shape[0] == 1 and names_the_best(codes[0], k, highest, solver):
@@ -168,7 +168,7 @@ def dense_judge(learner, codes, k, highest, scratch, solver):
 
 @inlined
 def note_odd(learner, scores, k):
-    """Return whether a score is no number, which is counted."""
+    """Return whether a score is not finite, and count that."""
     if finite(learner, scores, k):
         return False
     learner.counts.n_not_finite += 1
@@ -177,7 +177,7 @@ def note_odd(learner, scores, k):
 
 @always_inlined
 def brings_new(learner, codes):
-    """Whether an answer names a class for the first time."""
+    """Return whether a target names a class for the first time."""
     for i in range(codes.shape[0]):
         if codes[i] >= learner.counts.n_classes:
             return True
@@ -186,7 +186,7 @@ def brings_new(learner, codes):
 
 @inlined
 def join_new(learner, codes, out):
-    """Let new classes join."""
+    """Add the new classes of a target to the learner."""
     for i in range(codes.shape[0]):
         y = np.int64(codes[i])
         if y >= learner.counts.n_classes:
@@ -203,7 +203,7 @@ def join_new(learner, codes, out):
 
 @always_inlined
 def meet(learner, indices, values, codes, levels, weight, out):
-    """Let new classes join, and take the row in as an instance of the best ones."""
+    """Add new classes, and add the row to the statistics of the best classes of the target."""
     if brings_new(learner, codes):
         join_new(learner, codes, out)
     for i in range(codes.shape[0]):
@@ -217,7 +217,7 @@ def meet(learner, indices, values, codes, levels, weight, out):
 
 @inlined
 def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratch, solver):
-    """Run a trial a row; return how many there was room for."""
+    """Run one trial per row; return the number of rows for which there was capacity."""
     stay_apart()
     fetch_ahead(learner, rows, NOTHING, learner.counts.n_classes, scratch)
     for t in range(rows.indptr.shape[0] - 1):
@@ -241,8 +241,8 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         list_features(learner, row)
-        # A mistake is a pair of which the worse class would be predicted first: if one class is to
-        # be above all others, any prediction but that class is.
+        # A trial is a mistake if the worse class of a pair would be predicted first: if one class
+        # is to be above all others, any other prediction is a mistake.
         rest, highest, r, s = encoded.shape[REST], NOTHING, NOTHING, NOTHING
         if learner.settings.on_new_class != WAIT and names_one(codes, levels, rest, solver):
             mistaken = codes[0] < k and codes[0] != predictions[t]
@@ -274,13 +274,13 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
 
 @always_inlined
 def dense_has_capacity(learner, indices):
-    """Whether a trial finds room for what it adds: always, where room was made for all rows."""
+    """Return True: capacity for all rows has been allocated before."""
     return True
 
 
 @inlined
 def score_candidates(learner, rows, t, indices, values, scratch):
-    """Score row t for the classes there are by now, a virtual one included."""
+    """Score row t for all classes so far, including a virtual one."""
     k = n_candidates(learner)
     find_views(learner, rows.ratings, t, k, scratch)
     score(learner, indices, values, k, scratch, scratch.scores)
@@ -289,7 +289,7 @@ def score_candidates(learner, rows, t, indices, values, scratch):
 
 @inlined
 def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
-    """Learn what scores are worth, where answers are of one class."""
+    """Update the calibration, where targets are single classes."""
     if learner.settings.is_calibrated:
         calibrate(
             learner,
@@ -305,7 +305,7 @@ def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
 
 @inlined
 def keep(row_scores, k, scores, t):
-    """Copy the scores of one row, if they are asked for."""
+    """Copy the scores of one row, if they are requested."""
     if scores.shape[0]:
         for r in range(k):
             scores[t, r] = row_scores[r]
@@ -313,7 +313,7 @@ def keep(row_scores, k, scores, t):
 
 @inlined
 def score_all(learner, rows, predictions, scores, scratch):
-    """Score and predict a row after the other."""
+    """Score and predict all rows, one after the other."""
     stay_apart()
     k = learner.counts.n_classes
     fetch_ahead(learner, rows, NOTHING, k, scratch)

@@ -1,9 +1,10 @@
-"""Which function a trial calls for which kind of learner.
+"""The functions that a trial calls for each kind of learner.
 
-Learners differ in how they keep their weights: "dense", in a table; "sparse", in rows of those that
-are not 0; "kernel", as support vectors. An operation below has one row, and helpers import it from
-here; what it calls is chosen while a kernel is compiled. Functions are named, not imported, since
-most of them call operations themselves; each is imported when the first learner of its kind runs.
+Learners differ in how they store their weights: "dense", in a table; "sparse", in rows of non-zero
+weights; "kernel", as support vectors. Helpers import the operations below; the function that an
+operation calls is chosen when a kernel is compiled. Functions are given by name, not imported,
+since most of them call operations themselves; each is imported when the first learner of its kind
+runs.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ KINDS = {"TableWeights": "dense", "SparseWeights": "sparse", "SupportVectors": "
 
 
 def kind_of(learner: Any) -> str:
-    """Return how a learner keeps its weights; of a learner, or of its type in compiled code.
+    """Return how a learner stores its weights, given the learner or its type in compiled code.
 
-    An ensemble's are an array, for which the functions of tables do.
+    The weights of an ensemble are an array, for which the functions of "dense" work.
     """
     return KINDS.get(class_of(field_of(learner, "weights")).__name__, "dense")
 
@@ -31,7 +32,7 @@ def kind_of(learner: Any) -> str:
 def by_weights(*, dense: str | Function, sparse: str | Function, kernel: str | Function) -> Any:
     """Return an operation whose first argument is a learner, given its function for each kind.
 
-    A function is named as "package.module.function", below `kesler.compiled`.
+    The name of a function is "package.module.function", below `kesler.compiled`.
     """
     names = {"dense": dense, "sparse": sparse, "kernel": kernel}
 
@@ -51,12 +52,12 @@ def function_named(name: str) -> Function:
 
 @always_inlined
 def nothing(learner: Any, *arguments: Any) -> None:
-    """Do nothing: learners of this kind are refused where it would have to be done."""
+    """Do nothing: learners of this kind do not need the operation, or are refused if they do."""
 
 
 @always_inlined
 def no(learner: Any, *arguments: Any) -> bool:
-    """Learners of this kind have no step sizes of their own, and no units."""
+    """Return False: learners of this kind have no individual step sizes, and no units."""
     return False
 
 
@@ -89,7 +90,7 @@ keep_up = by_weights(
 )
 find_views = by_weights(dense="views.given.dense_find_views", sparse=nothing, kernel=nothing)
 
-# ---- scores, and the class that is predicted -----------------------------------------------------
+# ---- scores and the predicted class --------------------------------------------------------------
 
 score = by_weights(
     dense="weights.scores.dense_score",
@@ -165,7 +166,7 @@ leave_evidence = by_weights(
     dense="weights.norms.dense_leave_evidence", sparse=nothing, kernel=nothing
 )
 
-# ---- moves ---------------------------------------------------------------------------------------
+# ---- updates -------------------------------------------------------------------------------------
 
 run_algorithm = by_weights(dense="trial.rules.dense_run_algorithm", sparse=nothing, kernel=nothing)
 is_movable = by_weights(

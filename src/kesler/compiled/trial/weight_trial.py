@@ -1,4 +1,4 @@
-"""The trial of `trial.py`, for learners whose hypotheses are weights."""
+"""Trials of learners whose hypotheses are rows of a weight table."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ learner_at = pointer_reader(LEARNER_RECORD)
 
 @kernel(types.void(LEARNER_RECORD, INT))
 def write_arguments(learner, address):
-    """Write a learner to an address, where the other kernels borrow it."""
+    """Write a learner to an address, from which the other kernels read it."""
     put(learner, address)
 
 
 @kernel(types.void(INT, INT))
 def learn(learner, task):
-    """Run a trial a row; of the learner and the task, see `Task`, the addresses are given."""
+    """Run one trial per row, given the addresses of a learner and of a task (see `Task`)."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_scratch(learner_, task_.rows)
     solver = make_solver(learner_, scratch.scores.shape[0], task_.encoded)
@@ -38,7 +38,7 @@ def learn(learner, task):
 
 @kernel(types.void(INT, INT))
 def predict(learner, task):
-    """Score rows, changing nothing, as in `learn` but for answers."""
+    """Score rows as `learn` does, without targets and without changing the learner."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_scratch(learner_, task_.rows)
     score_all(learner_, task_.rows, task_.predictions, task_.scores, dereference(scratch))

@@ -1,7 +1,7 @@
-"""Given views: phi(x, r) is what the sub-experts of the row say of class r.
+"""Given views: phi(x, r) is the vector of the ratings of class r by the sub-experts of the row.
 
-Everything here costs as much as the classes concerned have ratings: no list of them is merged with
-another, and no class is spread over all sub-experts but in `sums`, one place for each of them.
+All costs are linear in the number of ratings of the classes involved: no lists of ratings are
+merged, and `sums` is the only array with an entry for each sub-expert.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -18,7 +18,7 @@ from kesler.compiled.weights.links import begin_walk, change
 
 @always_inlined
 def dense_find_views(learner, ratings, t, k, scratch):
-    """Look up what row t says of each of the first k classes: nothing if it does not rate them."""
+    """Find the ratings that row t has for each of the first k classes: none if it is not rated."""
     views = scratch.views
     if ratings.starts.shape[0] == 0:
         return
@@ -35,9 +35,10 @@ def dense_find_views(learner, ratings, t, k, scratch):
 
 @inlined
 def project(indices, values, start, stop, weights, column):
-    """Return the sum of x_j weights[i_j, column], four entries a sweep: sums need not wait.
+    """Return the sum of x_j weights[i_j, column].
 
-    Unsigned numbers, as in `add_products`.
+    Four entries per iteration shorten the chain of dependent additions. Unsigned indices spare the
+    test for negative ones.
     """
     j, end, c = np.uintp(start), np.uintp(stop), np.uintp(column)
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -56,7 +57,7 @@ def project(indices, values, start, stop, weights, column):
 
 @inlined
 def add_given_scores(learner, part, k, views, scores):
-    """Scores of a part whose view of x is given."""
+    """Add the scores of a part whose view of x is given."""
     kind, offset = learner.parts.kind[part], learner.parts.offset[part]
     indices, values, weights = views.indices, views.values, learner.weights.values
     for r in range(k):
@@ -80,14 +81,14 @@ def add_given_scores(learner, part, k, views, scores):
 
 @inlined
 def spread(views, r, coefficient):
-    """Add coefficient phi(x, r) to the sums."""
+    """Add coefficient phi(x, r) to `sums`."""
     for j in range(views.begins[r], views.ends[r]):
         views.sums[views.indices[j]] += coefficient * np.float64(views.values[j])
 
 
 @inlined
 def take_squares(views, r):
-    """Return the squares of the sums where class r is rated, and set these to 0."""
+    """Return the sum of squares of `sums` where class r is rated, and set these entries to 0."""
     total = 0.0
     for j in range(views.begins[r], views.ends[r]):
         i = views.indices[j]
@@ -115,7 +116,7 @@ def given_distance(views, r, s):
 
 @inlined
 def with_given_powers(views, r, times, exponent, total):
-    """Add phi(x, r), so many times, to the sum of powers of a norm."""
+    """Add phi(x, r), `times` times, to the sum of powers of a norm."""
     for j in range(views.begins[r], views.ends[r]):
         total = with_power(total, np.float64(views.values[j]), times, exponent)
     return total
@@ -123,7 +124,7 @@ def with_given_powers(views, r, times, exponent, total):
 
 @inlined
 def with_distance_powers(views, r, s, times, exponent, total):
-    """Add phi(x, r) - phi(x, s), so many times, to the sum of powers of a norm."""
+    """Add phi(x, r) - phi(x, s), `times` times, to the sum of powers of a norm."""
     spread(views, r, 1.0)
     spread(views, s, -1.0)
     for c in (r, s):
@@ -135,7 +136,7 @@ def with_distance_powers(views, r, s, times, exponent, total):
 
 @inlined
 def add_given_products(learner, part, s, k, views, out):
-    """out[r] += <phi(x, r), phi(x, s)> over the hypotheses that r and s share, r < k."""
+    """Add <phi(x, r), phi(x, s)> to out[r] over the hypotheses that r and s share, for r < k."""
     spread(views, s, 1.0)
     for r in range(k):
         product = 0.0
@@ -145,7 +146,7 @@ def add_given_products(learner, part, s, k, views, out):
     take_squares(views, s)
 
 
-# ---- moves ---------------------------------------------------------------------------------------
+# ---- updates -------------------------------------------------------------------------------------
 
 
 @inlined
@@ -159,7 +160,7 @@ def largest_given(views, r):
 
 @inlined
 def add_given_sum(learner, part, column, n_moved, scratch, solver):
-    """Move a hypothesis that classes share, by the sum of what each adds; each weight once."""
+    """Update a hypothesis that classes share by the sum of their updates, each weight once."""
     walk = begin_walk(learner)
     group, views = column - learner.parts.offset[part], scratch.views
     for i in range(n_moved):
@@ -177,7 +178,7 @@ def add_given_sum(learner, part, column, n_moved, scratch, solver):
 
 @inlined
 def add_given_view(learner, column, r, scratch, solver):
-    """Move the hypothesis that class r has for itself."""
+    """Update the hypothesis that belongs to class r alone."""
     walk = begin_walk(learner)
     views, coefficient = scratch.views, np.float32(solver.coefficients[r])
     for j in range(views.begins[r], views.ends[r]):

@@ -1,10 +1,11 @@
-"""The loops around a feature map phi_i(x, r), made once for each function g of it.
+"""The loops around a feature map phi_i(x, r), compiled once for each of its functions g.
 
-    maps/frequency.py: g  ->  here, `map_address`: a template, by what g looks at  ->  `run`
+    maps/frequency.py: g  ->  here, `map_address`: a template, by the statistic of g  ->  `run`
 
-A template is compiled with one global replaced, g. It says what of a class is looked at, as a tuple
-of its own class, and `run` has the loops. What is kept of each class stands in layers of (feature,
-class); a map looks at one of them, or at three that follow each other, and at a level of a feature.
+A template is compiled with one global, g, replaced. It collects the statistics that g reads in a
+named tuple, whose class selects the helpers below; `run` contains the loops. The statistics of the
+classes are stored in layers of shape (features, classes); a map reads one layer, or three
+consecutive ones, and a level of each feature.
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ from kesler.compiled.trial.records import (
     SEEN,
 )
 
-PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = np.arange(5)  # no literals, as in `learner.py`
-LOWEST = -1e30  # of the logarithm of a density
+# The tasks of `run`; not literals, since Numba compiles a helper once more for each literal.
+PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = np.arange(5)
+LOWEST = -1e30  # lower bound of the logarithm of a density
 
 
 class Kept(NamedTuple):
-    """What is kept of classes and features; see `learner.Learner`."""
+    """The statistics of classes and features; see `kesler.state.records.Statistics`."""
 
     statistics: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float32]
@@ -58,7 +60,7 @@ class Kept(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """What views are multiplied by, and where results go; see `run`."""
+    """The factors of the views and the output arrays; see `run`."""
 
     vectors: npt.NDArray[np.float32]
     weights: npt.NDArray[np.float32]
@@ -69,23 +71,23 @@ class Operands(NamedTuple):
 KEPT = types.NamedTuple((FLOAT_STACK, FLOAT_TABLE, FLOAT_TABLE, DOUBLE_TABLE), Kept)
 OPERANDS = types.NamedTuple((FLOAT_TABLE, FLOATS, FLOATS, DOUBLES), Operands)
 
-# task, indices, values, kept, layer, k, parameters, operands
+# task, indices, values, stored, layer, k, parameters, operands
 MAP = types.void(INT, INDICES, FLOATS, KEPT, INT, INT, FLOATS, OPERANDS)
 call_map = by_address(MAP)
 
 
-# ---- what a map looks at -------------------------------------------------------------------------
+# ---- what a map reads ----------------------------------------------------------------------------
 
 
 class Statistics(NamedTuple):
-    """A statistic of each feature and class, and how many rows of the class there were."""
+    """A statistic of each feature and class, and the number of rows of each class."""
 
     sums: npt.NDArray[np.float32]
     totals: npt.NDArray[np.float32]
 
 
 class Shares(NamedTuple):
-    """How many rows of a class have a feature, and of all rows; what both are divided by."""
+    """The numbers of rows of each class, and of all rows, that have a feature; their divisors."""
 
     counts: npt.NDArray[np.float32]
     divisors: npt.NDArray[np.float32]
@@ -93,7 +95,7 @@ class Shares(NamedTuple):
 
 
 class Ratios(NamedTuple):
-    """As `Shares`, of maps that look at the ratio of both alone."""
+    """As `Shares`, for maps that depend on the ratio of both shares only."""
 
     counts: npt.NDArray[np.float32]
     divisors: npt.NDArray[np.float32]
@@ -101,7 +103,7 @@ class Ratios(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What follows from mean and variance of each feature and class, and of each feature."""
+    """The parameters of a Gaussian for each feature and class, and for each feature."""
 
     centres: npt.NDArray[np.float32]
     sharpness: npt.NDArray[np.float32]
@@ -111,35 +113,35 @@ class Moments(NamedTuple):
 
 
 def g(*arguments: Any) -> Any:
-    """Stand for the map's own function; `instantiate` puts the real one in its place."""
+    """Stand for the function of the map, which `instantiate` inserts."""
     raise NotImplementedError
 
 
 def of_statistic(task, indices, values, stored, layer, k, parameters, operands):  # type: ignore[no-untyped-def]
-    """Run the loops of a g(x, p, q), p the statistic of the class."""
-    looks = Statistics(stored.statistics[layer], stored.totals[layer])
-    run(looks, g, task, indices, values, k, parameters, operands)
+    """Run the loops of a g(x, p, q), where p is the statistic of the class."""
+    inputs = Statistics(stored.statistics[layer], stored.totals[layer])
+    run(inputs, g, task, indices, values, k, parameters, operands)
 
 
 def of_contrast(task, indices, values, stored, layer, k, parameters, operands):  # type: ignore[no-untyped-def]
-    """Run the loops of a g(x, p, p', q), the shares of rows of the class and of all others."""
-    looks = Shares(stored.statistics[layer], stored.divisors, stored.pooled)
-    run(looks, g, task, indices, values, k, parameters, operands)
+    """Run the loops of a g(x, p, p', q) of the shares of rows of the class and of all others."""
+    inputs = Shares(stored.statistics[layer], stored.divisors, stored.pooled)
+    run(inputs, g, task, indices, values, k, parameters, operands)
 
 
 def of_ratio(task, indices, values, stored, layer, k, parameters, operands):  # type: ignore[no-untyped-def]
-    """Run the loops of a g(x, p, p', q) that looks at p / p' alone, and takes a line for one."""
-    looks = Ratios(stored.statistics[layer], stored.divisors, stored.pooled)
-    run(looks, g, task, indices, values, k, parameters, operands)
+    """Run the loops of a g(x, p, p', q) that depends on p / p' only and accepts SIMD lines."""
+    inputs = Ratios(stored.statistics[layer], stored.divisors, stored.pooled)
+    run(inputs, g, task, indices, values, k, parameters, operands)
 
 
 def of_moments(task, indices, values, stored, layer, k, parameters, operands):  # type: ignore[no-untyped-def]
     """Run the loops of a g(x, level, centre, sharpness, height, q)."""
     layers = stored.statistics
-    looks = Moments(
+    inputs = Moments(
         layers[layer], layers[layer + 1], layers[layer + 2], stored.divisors, stored.pooled
     )
-    run(looks, g, task, indices, values, k, parameters, operands)
+    run(inputs, g, task, indices, values, k, parameters, operands)
 
 
 def without_parameters(x, p, q):  # type: ignore[no-untyped-def]
@@ -152,7 +154,7 @@ def contrast_without_parameters(x, p, rest, q):  # type: ignore[no-untyped-def]
     return g(x, p, rest)
 
 
-# The template by what a g looks at, and how one without parameters is called.
+# For each statistic, the template, and the function that calls a g without parameters.
 TEMPLATES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "first": (of_statistic, without_parameters),
     "mean": (of_statistic, without_parameters),
@@ -165,7 +167,7 @@ TEMPLATES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 @cache
 def map_address(function: Callable[..., Any], looks_at: str) -> int:
-    """Return the address of the loops around a map's function, given what it looks at."""
+    """Return the address of the loops around a map's function, given the statistic it reads."""
     template, plain = TEMPLATES[looks_at]
     if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
         function = instantiate(plain, "g", function)
@@ -173,117 +175,117 @@ def map_address(function: Callable[..., Any], looks_at: str) -> int:
     return callback_address(loops, MAP, allocates=False)
 
 
-# ---- once a feature: what takes the place of x, and the level ------------------------------------
+# ---- once per feature: the value that g receives as x, and the level -----------------------------
 
 
 @always_inlined
-def as_it_is(looks, x, feature):  # type: ignore[no-untyped-def]
+def without_level(inputs, x, feature):  # type: ignore[no-untyped-def]
     """Return x; the feature has no level."""
     return x, x
 
 
 @always_inlined
-def with_count(looks, x, feature):  # type: ignore[no-untyped-def]
-    """Return x and how often the feature was not zero, in all rows."""
-    return x, np.float32(looks.pooled[feature, COUNT])
+def with_count(inputs, x, feature):  # type: ignore[no-untyped-def]
+    """Return x and the number of all rows in which the feature is not zero."""
+    return x, np.float32(inputs.pooled[feature, COUNT])
 
 
 @always_inlined
-def with_density(looks, x, feature):  # type: ignore[no-untyped-def]
-    """Return x as seen from the origin, and the logarithm of its density among all rows."""
-    pooled, value = looks.pooled, np.float64(x)
+def with_density(inputs, x, feature):  # type: ignore[no-untyped-def]
+    """Return x relative to the origin, and the logarithm of its density among all rows."""
+    pooled, value = inputs.pooled, np.float64(x)
     off = (value - pooled[feature, POOLED_MEAN]) * pooled[feature, POOLED_SHARPNESS]
     level = max(pooled[feature, POOLED_HEIGHT] - off * off, LOWEST)
     return np.float32(value - pooled[feature, ORIGIN]), np.float32(level)
 
 
-ahead = by_class(
-    {Statistics: as_it_is, Shares: with_count, Ratios: with_count, Moments: with_density}
+at_feature = by_class(
+    {Statistics: without_level, Shares: with_count, Ratios: with_count, Moments: with_density}
 )
 
-# ---- once a class --------------------------------------------------------------------------------
+# ---- once per class ------------------------------------------------------------------------------
 
 
 @always_inlined
-def its_total(looks, r):  # type: ignore[no-untyped-def]
-    """Look at how many rows of the class there were."""
-    return looks.totals[r]
+def its_total(inputs, r):  # type: ignore[no-untyped-def]
+    """Return the number of rows of the class."""
+    return inputs.totals[r]
 
 
 @always_inlined
-def its_divisors(looks, r):  # type: ignore[no-untyped-def]
-    """Look at the share of pseudo-rows, and what counts of the class and others are divided by."""
-    divisors = looks.divisors
+def its_divisors(inputs, r):  # type: ignore[no-untyped-def]
+    """Return the share of pseudo-rows and the divisors of the counts of the class and others."""
+    divisors = inputs.divisors
     return divisors[PSEUDO, r], divisors[OWN, r], divisors[OTHERS, r]
 
 
 @always_inlined
-def their_divisors(looks, r):  # type: ignore[no-untyped-def]
-    """Look at the same of the sixteen classes from r on."""
-    divisors = looks.divisors
+def their_divisors(inputs, r):  # type: ignore[no-untyped-def]
+    """Return the same as `its_divisors`, for the sixteen classes from r on."""
+    divisors = inputs.divisors
     return line_at(divisors, PSEUDO, r), line_at(divisors, OWN, r), line_at(divisors, OTHERS, r)
 
 
 @always_inlined
-def whether_seen(looks, r):  # type: ignore[no-untyped-def]
-    """Look at whether there were rows of the class, 0 or 1."""
-    return looks.divisors[SEEN, r]
+def seen_flag(inputs, r):  # type: ignore[no-untyped-def]
+    """Return 1 if the class has rows, else 0."""
+    return inputs.divisors[SEEN, r]
 
 
 @always_inlined
 def line_at(array, row, column):  # type: ignore[no-untyped-def]
-    """Look at the sixteen numbers that begin with one."""
+    """Return the sixteen numbers of a row from a column on."""
     return load(array, np.intp(row) * array.shape[1] + column)
 
 
-beside = by_class(
-    {Statistics: its_total, Shares: its_divisors, Ratios: its_divisors, Moments: whether_seen}
+at_class = by_class(
+    {Statistics: its_total, Shares: its_divisors, Ratios: its_divisors, Moments: seen_flag}
 )
 
 # ---- phi_i(x, r) ---------------------------------------------------------------------------------
 
 
 @always_inlined
-def at_statistic(looks, g, x, level, f, r, total, q):  # type: ignore[no-untyped-def]
-    """Return g(x, p), p the statistic of the class."""
-    return g(x, looks.sums[f, r] / total, q)
+def at_statistic(inputs, g, x, level, f, r, total, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p), where p is the statistic of the class."""
+    return g(x, inputs.sums[f, r] / total, q)
 
 
 @always_inlined
-def at_shares(looks, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
-    """Return g(x, p, p'), the shares of rows of the class and of all others, smoothed."""
-    own, pseudo = looks.counts[f, r], level * divisors[0]
-    nothing, all_of_them = np.float32(0), np.float32(1)
-    # Divisions, since equal shares are then equal in every bit, and cancel to nothing.
-    others = max((level - own + pseudo) / divisors[2], nothing)
+def at_shares(inputs, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p, p') of the smoothed shares of rows of the class and of all others."""
+    own, pseudo = inputs.counts[f, r], level * divisors[0]
+    zero, one = np.float32(0), np.float32(1)
+    # Divisions, not products: equal shares are then equal in every bit, and their difference is 0.
+    others = max((level - own + pseudo) / divisors[2], zero)
     share = (own + pseudo) / divisors[1]
-    return g(x, min(share, all_of_them), min(others, all_of_them), q)
+    return g(x, min(share, one), min(others, one), q)
 
 
 @always_inlined
-def at_ratio(looks, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
-    """Return g(x, p, p') of a g that looks at p / p' alone: both multiplied by their divisors."""
-    return in_ratio(g, x, level, looks.counts[f, r], divisors, q)
+def at_ratio(inputs, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
+    """Return g(x, p, p') of a g that depends on p / p' only: both times the product of divisors."""
+    return in_ratio(g, x, level, inputs.counts[f, r], divisors, q)
 
 
 @always_inlined
-def at_ratios(looks, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
-    """Return the same for the sixteen classes from r on."""
-    return in_ratio(g, x, level, line_at(looks.counts, f, r), divisors, q)
+def at_ratios(inputs, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
+    """Return the same as `at_ratio`, for the sixteen classes from r on."""
+    return in_ratio(g, x, level, line_at(inputs.counts, f, r), divisors, q)
 
 
 @always_inlined
 def in_ratio(g, x, level, own, divisors, q):  # type: ignore[no-untyped-def]
-    """Return g of counts, those of one class or of sixteen."""
+    """Return g of the counts of one class or of sixteen."""
     pseudo = divisors[0] * level
     others = (level - own + pseudo) * divisors[1]
     return g(x, (own + pseudo) * divisors[2], others, q)
 
 
 @always_inlined
-def at_moments(looks, g, x, level, f, r, is_seen, q):  # type: ignore[no-untyped-def]
+def at_moments(inputs, g, x, level, f, r, is_seen, q):  # type: ignore[no-untyped-def]
     """Return g(x, level, centre, sharpness, height), 0 for a class without rows."""
-    centre, sharpness, height = looks.centres[f, r], looks.sharpness[f, r], looks.heights[f, r]
+    centre, sharpness, height = inputs.centres[f, r], inputs.sharpness[f, r], inputs.heights[f, r]
     return is_seen * g(x, level, centre, sharpness, height, q)
 
 
@@ -293,70 +295,71 @@ at = by_class({Statistics: at_statistic, Shares: at_shares, Ratios: at_ratio, Mo
 
 
 @always_inlined
-def run(looks, g, task, indices, values, k, parameters, operands):  # type: ignore[no-untyped-def]
-    """Add to `out` or `products`, for row x.
+def run(inputs, g, task, indices, values, k, parameters, operands):  # type: ignore[no-untyped-def]
+    """Run one of the tasks for row x, with results in `out`, `products` or `vectors`.
 
-    PROJECT: out[r] += <u^r, phi(x, r)> for r < k, u^r = weights, or vectors[:, r] without;
+    PROJECT: out[r] += <u^r, phi(x, r)> for r < k, where u^r is `weights`, or vectors[:, r] if that
+    is empty;
     PRODUCTS: products[r] += <weights, phi(x, r)> for r < k;
     SQUARED_NORMS: products[r] += ||phi(x, r)||^2 for r < k;
-    PHI: out[j] = phi(x, k) at the j-th entry of the row;
-    TABLE: vectors[j, r] = phi(x, r) at the j-th entry of the row, for r < k, and if there are
-    weights out[r] += <weights, phi(x, r)>. Both go by whole lines of classes; behind the last one
-    the table holds 0 as before.
+    PHI: out[j] = phi(x, k) at entry j of the row;
+    TABLE: vectors[j, r] = phi(x, r) at entry j of the row, for r < k, and if `weights` is not empty
+    out[r] += <weights, phi(x, r)>. Both process whole lines of classes; after the last class the
+    table still holds 0.
     """
     q = (parameters[0], parameters[1], parameters[2], parameters[3])
     vectors, weights, out, products = operands
-    # Unsigned indices spare the loops the question whether they count from the end.
+    # Unsigned indices spare the loops the test for negative ones.
     n, stop = indices.shape[0], np.uintp(k)
     if task == PROJECT and weights.shape[0] > 0:
         for j in range(n):
             f = np.uintp(indices[j])
-            x, level = ahead(looks, values[j], f)
+            x, level = at_feature(inputs, values[j], f)
             u = weights[j]
             for r in range(stop):
-                out[r] += u * at(looks, g, x, level, f, r, beside(looks, r), q)
+                out[r] += u * at(inputs, g, x, level, f, r, at_class(inputs, r), q)
     elif task == PROJECT:
         for j in range(n):
             f = np.uintp(indices[j])
-            x, level = ahead(looks, values[j], f)
+            x, level = at_feature(inputs, values[j], f)
             for r in range(stop):
-                out[r] += vectors[j, r] * at(looks, g, x, level, f, r, beside(looks, r), q)
+                out[r] += vectors[j, r] * at(inputs, g, x, level, f, r, at_class(inputs, r), q)
     elif task == PRODUCTS:
-        # In double: what counts are differences of such products, which cancel.
+        # In float64, since callers take differences of such products, which cancel.
         for j in range(n):
             f = np.uintp(indices[j])
-            x, level = ahead(looks, values[j], f)
+            x, level = at_feature(inputs, values[j], f)
             v = np.float64(weights[j])
             for r in range(stop):
                 products[r] += v * np.float64(
-                    np.float32(at(looks, g, x, level, f, r, beside(looks, r), q))
+                    np.float32(at(inputs, g, x, level, f, r, at_class(inputs, r), q))
                 )
     elif task == SQUARED_NORMS:
         for j in range(n):
             f = np.uintp(indices[j])
-            x, level = ahead(looks, values[j], f)
+            x, level = at_feature(inputs, values[j], f)
             for r in range(stop):
-                phi = np.float64(np.float32(at(looks, g, x, level, f, r, beside(looks, r), q)))
+                phi = np.float64(np.float32(at(inputs, g, x, level, f, r, at_class(inputs, r), q)))
                 products[r] += phi * phi
     elif task == TABLE:
-        fill(looks, g, indices, values, k, q, operands)
+        fill(inputs, g, indices, values, k, q, operands)
     else:
         for j in range(n):
             f = np.uintp(indices[j])
-            x, level = ahead(looks, values[j], f)
-            out[j] = at(looks, g, x, level, f, stop, beside(looks, stop), q)
+            x, level = at_feature(inputs, values[j], f)
+            out[j] = at(inputs, g, x, level, f, stop, at_class(inputs, stop), q)
 
 
 @always_inlined
-def fill_each(looks, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
-    """vectors[j, r] = phi_i(x, r) at the j-th entry, r < k; with weights, sum the products."""
+def fill_each(inputs, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
+    """Set vectors[j, r] to phi_i(x, r) at entry j, for r < k; with weights, sum the products."""
     vectors, weights, out = operands.vectors, operands.weights, operands.out
     n = indices.shape[0]
     for j in range(np.uintp(n)):
         f = np.uintp(indices[j])
-        x, level = ahead(looks, values[j], f)
+        x, level = at_feature(inputs, values[j], f)
         for r in range(np.uintp(k)):
-            vectors[j, r] = at(looks, g, x, level, f, r, beside(looks, r), q)
+            vectors[j, r] = at(inputs, g, x, level, f, r, at_class(inputs, r), q)
     for r in range(0, k if weights.shape[0] > 0 else 0, SIMD_WIDTH):
         total = load(out, r)
         for j in range(n):
@@ -365,25 +368,25 @@ def fill_each(looks, g, indices, values, k, q, operands):  # type: ignore[no-unt
 
 
 @always_inlined
-def fill_lines(looks, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
-    """Do the same sixteen classes at a time, and leave zeros behind the last.
+def fill_lines(inputs, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
+    """Do the same for sixteen classes at a time, and leave zeros after the last class.
 
-    Of two lines at most, what is looked at once a class stays in registers, and so do the sums.
-    Where there are more, the lines of a feature come one after the other, as memory has them.
+    For at most two lines, the divisors of the classes and the sums stay in registers. For more, the
+    lines of a feature are processed one after the other, in the order of memory.
     """
     vectors, weights, out = operands.vectors, operands.weights, operands.out
     is_summed = weights.shape[0] > 0
     if k <= 2 * SIMD_WIDTH:
         s = SIMD_WIDTH if SIMD_WIDTH < k else 0
-        of_class, of_other = their_divisors(looks, 0), their_divisors(looks, s)
+        of_class, of_other = their_divisors(inputs, 0), their_divisors(inputs, s)
         total, other_total = spread(np.float32(0)), spread(np.float32(0))
         if is_summed:
             total, other_total = load(out, 0), load(out, s)
         for j in range(indices.shape[0]):
             f, row = np.uintp(indices[j]), j * vectors.shape[1]
-            x, level = ahead(looks, values[j], f)
-            line = first_of(at_ratios(looks, g, x, level, f, 0, of_class, q), k)
-            other = first_of(at_ratios(looks, g, x, level, f, s, of_other, q), k - s)
+            x, level = at_feature(inputs, values[j], f)
+            line = first_of(at_ratios(inputs, g, x, level, f, 0, of_class, q), k)
+            other = first_of(at_ratios(inputs, g, x, level, f, s, of_other, q), k - s)
             store(vectors, row, line)
             store(vectors, row + s, other)
             if is_summed:
@@ -395,9 +398,9 @@ def fill_lines(looks, g, indices, values, k, q, operands):  # type: ignore[no-un
     else:
         for j in range(indices.shape[0]):
             f, row = np.uintp(indices[j]), j * vectors.shape[1]
-            x, level = ahead(looks, values[j], f)
+            x, level = at_feature(inputs, values[j], f)
             for r in range(0, k, SIMD_WIDTH):
-                views = at_ratios(looks, g, x, level, f, r, their_divisors(looks, r), q)
+                views = at_ratios(inputs, g, x, level, f, r, their_divisors(inputs, r), q)
                 line = first_of(views, k - r)
                 store(vectors, row + r, line)
                 if is_summed:

@@ -1,4 +1,4 @@
-"""Statistics of each class's instances, and of all rows, which the maps look at."""
+"""Statistics of the instances of each class and of all rows, which feature maps read."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kesler.compiled.trial.records import (
 
 @inlined
 def join(learner, y):
-    """Let a class begin without an instance: all that is kept of it is 0."""
+    """Initialise the statistics of a class without instances."""
     for i in range(learner.statistics.kinds.shape[0]):
         if learner.statistics.kinds[i] <= FREQUENCY:
             learner.statistics.totals[i, y] = NO_INSTANCE
@@ -43,7 +43,7 @@ def join(learner, y):
 
 @always_inlined
 def dense_inherit(learner, y):
-    """Let class y keep what the virtual class has learnt, and the next virtual one begin there."""
+    """Give class y the weights of the virtual class, and copy them to the next virtual class."""
     evidence = learner.preconditioner.evidence
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] == PER_CLASS:
@@ -59,7 +59,7 @@ def dense_inherit(learner, y):
 
 @always_inlined
 def dense_list_features(learner, indices):
-    """List the features that are new: those alone have weights for a class to inherit."""
+    """List new features: a class inherits the weights of listed features only."""
     if learner.settings.on_new_class == VIRTUAL:
         for j in range(indices.shape[0]):
             i = indices[j]
@@ -71,7 +71,7 @@ def dense_list_features(learner, indices):
 
 @inlined
 def take_in(learner, indices, values, y, weight):
-    """Add the row to what is kept of class y, after the trial: a trial sees the past only."""
+    """Add the row to the statistics of class y, after the trial, which uses earlier rows only."""
     share, full = np.float32(weight), FULL * learner.decay.row.weight
     for i in range(learner.statistics.kinds.shape[0]):
         kind, sums = learner.statistics.kinds[i], learner.statistics.sums[i]
@@ -93,9 +93,9 @@ def take_in(learner, indices, values, y, weight):
 
 @inlined
 def add_to_mean(learner, i, indices, values, y, share):
-    """Add share x to a sum, keeping what float32 rounds off in the last layer (Kahan 1965).
+    """Add share x to a sum, with the rounding errors of float32 in the last layer (Kahan 1965).
 
-    A plain sum of a million rows would be off by a hundredth.
+    The relative error of a plain sum of a million rows would be about 0.01.
     """
     last = learner.statistics.kinds.shape[0] - 1
     sums, rests = learner.statistics.sums[i], learner.statistics.sums[last]
@@ -104,25 +104,25 @@ def add_to_mean(learner, i, indices, values, y, share):
     )
     for j in range(indices.shape[0]):
         f = indices[j]
-        if values[j] != 0:  # whether a row lists its zeros must not matter
+        if values[j] != 0:  # explicit zeros must not change the result
             sums[f, y], rests[f, y] = summed(sums[f, y], share * values[j], rests[f, y])
 
 
 @inlined
 def summed(total, value, rest):
-    """Return total + value, and what was rounded up in it."""
+    """Return total + value, and its rounding error."""
     carried = value - rest
     raised = total + carried
     return raised, (raised - total) - carried
 
 
-# Less than this is none, lest the root of its inverse be more than float32 holds.
+# A smaller variance counts as 0: float32 could not represent the root of its inverse.
 LEAST_VARIANCE = 1e-60
 
 
 @inlined
 def take_in_pooled(learner, indices, values, codes, levels, weight):
-    """Add the row to what is kept of all rows, and to its classes beside them."""
+    """Add the row to the statistics of all rows, and to those of its classes."""
     share, full = np.float64(np.float32(weight)), FULL * learner.decay.row.weight
     for i in range(codes.shape[0]):
         if levels[i] == 0 and learner.statistics.amounts[codes[i]] + share > full:
@@ -141,7 +141,7 @@ def take_in_pooled(learner, indices, values, codes, levels, weight):
 
 @inlined
 def weigh_classes(learner):
-    """Keep what counts are divided by, 1 where there is nothing to count."""
+    """Update the divisors of the counts; a divisor is 1 where there is nothing to count."""
     total = learner.statistics.total.amount
     pseudo = learner.statistics.pseudo_rows * learner.decay.row.weight
     for r in range(learner.counts.n_classes):
@@ -155,7 +155,7 @@ def weigh_classes(learner):
 
 @inlined
 def count(learner, layer, indices, values, codes, levels, share):
-    """Count the features that are not zero, in all rows and in those of the row's classes."""
+    """Count the features that are not zero, over all rows and over those of the row's classes."""
     counts, pooled = learner.statistics.sums[layer], learner.statistics.pooled
     for j in range(indices.shape[0]):
         if values[j] != 0:
@@ -170,7 +170,7 @@ def count(learner, layer, indices, values, codes, levels, share):
 
 @inlined
 def take_in_moments(learner, layer, indices, values, codes, levels, share):
-    """Add the row to means and variances, and bring what maps read of them up to date."""
+    """Add the row to means and variances, and update what maps read of them."""
     k = learner.counts.n_classes
     pool(learner, layer, indices, values, share, k)
     for i in range(codes.shape[0]):
@@ -187,7 +187,7 @@ def take_in_moments(learner, layer, indices, values, codes, levels, share):
 
 @inlined
 def pool(learner, layer, indices, values, share, k):
-    """Welford (1962): mean and squares about it of all rows, in one pass that cancels nothing."""
+    """Update the means and squared deviations of all rows without cancellation (Welford 1962)."""
     part = share / learner.statistics.total.amount
     for j in range(indices.shape[0]):
         pooled, x = learner.statistics.pooled[indices[j]], np.float64(values[j])
@@ -199,7 +199,7 @@ def pool(learner, layer, indices, values, share, k):
             variance = pooled[POOLED_SQUARES] / learner.statistics.total.amount
             pooled[POOLED_SHARPNESS] = math.sqrt(0.5 / variance)
             pooled[POOLED_HEIGHT] = -0.5 * math.log(variance)
-            if not varied:  # constant until now, and of no account
+            if not varied:  # constant until now: `renew` has skipped it
                 for r in range(k):
                     renew(learner, layer, indices[j], r)
     if learner.statistics.prior != 0:
@@ -210,7 +210,7 @@ def pool(learner, layer, indices, values, share, k):
 
 @inlined
 def add_to_class(learner, layer, indices, values, y, share):
-    """Welford (1962), of the rows of class y."""
+    """Update the means and squared deviations of the rows of class y (Welford 1962)."""
     part, means, squares = (
         share / learner.statistics.amounts[y],
         learner.statistics.moments[0, y],
@@ -229,7 +229,7 @@ def add_to_class(learner, layer, indices, values, y, share):
 
 @inlined
 def renew(learner, layer, f, r):
-    """Compute what maps read of one feature and class: N(x) = e^(height - (sharpness off)^2)."""
+    """Compute the Gaussian of one feature and class: N(x) = e^(height - (sharpness off)^2)."""
     own, pooled = learner.statistics.amounts[r], learner.statistics.pooled[f]
     variance = pooled[POOLED_SQUARES] / learner.statistics.total.amount
     if not (own > 0 and variance > LEAST_VARIANCE):

@@ -1,1 +1,1 @@
-"""Weights: scores, moves, norms, links, sparse rows."""
+"""Weights: scores, updates, norms, links, sparse rows."""

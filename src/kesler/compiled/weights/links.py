@@ -1,7 +1,7 @@
-"""Changes of weights: step sizes, and the way from sums to weights through a link.
+"""Changes of weights: step sizes, and the computation of weights from sums through a link.
 
-A walk over the weights that a direction touches (`moves.move`) serves three tasks: it moves them,
-it adds the squares of the direction to the evidence beside them, or it measures the direction.
+A pass over the weights along a direction (`moves.move_part`) has one of three tasks: to update the
+weights, to add the squares of the direction to their evidence, or to measure the direction.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -41,10 +41,10 @@ from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
 
 
 class Walk(NamedTuple):
-    """What a walk does, and all that its steps go by: the same from the first weight to the last.
+    """The task of a pass over the weights and the parameters of its steps, constant for the pass.
 
-    Read once, since each weight that is written might be any of it, for all that LLVM knows. It is
-    plain where weights are what amounts are added to as they are.
+    They are read once: for all that LLVM knows, each write to a weight might change them. A pass
+    is plain if amounts are added to the weights without change.
     """
 
     is_plain: bool
@@ -59,7 +59,7 @@ class Walk(NamedTuple):
 
 @always_inlined
 def begin_walk(learner):
-    """Return what the next walk over weights goes by."""
+    """Return the task and the parameters of the next pass over the weights."""
     task, kind, unit = (
         learner.preconditioner.walk.task,
         learner.preconditioner.kind,
@@ -78,14 +78,15 @@ def begin_walk(learner):
     )
 
 
-STEEPEST = 1e15  # of what is multiplied by 1 / sqrt(evidence) yet, which float32 is to hold
+STEEPEST = 1e15  # largest factor of 1 / sqrt(evidence): float32 must represent the product
 
 
 @always_inlined
 def rate_of(kind, evidence, decay):
-    """Return the step size of a weight that has so much evidence beside it.
+    """Return the step size of a weight, given its evidence.
 
-    Evidence is kept so many times as a row counts; `scale_of` brings that in where it is a factor.
+    Evidence is stored multiplied by the weight of a row; `scale_of` includes that if it is a
+    factor.
     """
     if kind == ADAPTIVE:
         return np.float32(1) / np.sqrt(evidence) if evidence > 0 else np.float32(0)
@@ -96,8 +97,8 @@ def rate_of(kind, evidence, decay):
 
 @always_inlined
 def scale_of(learner, walk, feature):
-    """Return what the rates of a feature's weights are multiplied by."""
-    root = walk.root  # squares of gradients are kept so many times squared
+    """Return the factor of the step sizes of a feature's weights."""
+    root = walk.root  # squares of gradients are stored multiplied by its square
     if walk.unit == NO_UNIT:
         return np.float32(root if walk.kind == ADAPTIVE else 1.0)
     gain, scale = walk.gain, 1.0
@@ -112,13 +113,13 @@ def scale_of(learner, walk, feature):
 
 @always_inlined
 def gathered(evidence, share, amount):
-    """Return the evidence beside a weight with so many times the square of an amount."""
+    """Return the evidence of a weight plus `share` times the square of an amount."""
     return min(evidence + share * (amount * amount), np.float32(LARGEST))
 
 
 @always_inlined
 def step_preconditioned(learner, walk, feature, column, amount, out):
-    """Return what an amount adds to a weight; for other tasks do these, and return 0."""
+    """Return the step for an amount if the task is MOVE; else do the task and return 0."""
     kind, task = walk.kind, walk.task
     if kind == EUCLIDEAN and walk.unit == NO_UNIT and task == MOVE:
         return amount
@@ -126,7 +127,7 @@ def step_preconditioned(learner, walk, feature, column, amount, out):
     if kind != EUCLIDEAN:
         evidence = learner.preconditioner.evidence[feature, column]
     if task == GATHER:
-        # In double: the square of what float32 holds may be infinite, the share of it too little.
+        # In float64: in float32 the square may overflow, and its product with the share underflow.
         enlarged = gathered(np.float64(evidence), walk.share, np.float64(amount))
         learner.preconditioner.evidence[feature, column] = enlarged
         return np.float32(0)
@@ -140,9 +141,9 @@ def step_preconditioned(learner, walk, feature, column, amount, out):
     return np.float32(0)
 
 
-# What a link is asked for, as in `kesler.parts.links.link`.
-WEIGHT, MASS, SCALE, EXTENT, ROOM = np.arange(5)  # no literals, as in `learner.py`
-# When a sum has fallen to this share of its peak, little of it is left but rounding.
+# The tasks of a link, as in `kesler.parts.links.link`; not literals, as in `views.maps`.
+WEIGHT, MASS, SCALE, EXTENT, ROOM = np.arange(5)
+# Below this share of its peak, a sum consists mostly of rounding errors.
 LEAST = 1e-6
 
 # task, v, reference, parameters, out
@@ -151,22 +152,22 @@ call_link = by_address(LINK)
 
 
 def f(*arguments: Any) -> Any:
-    """Stand for the link's function; `instantiate` puts the real one in its place."""
+    """Stand for the function of the link, which `instantiate` inserts."""
     raise NotImplementedError
 
 
 def geometry_task(task, v, reference, parameters, out):
-    """Write the answer of one of our own links."""
+    """Write the result of one of our own links."""
     out[0] = f(task, v, reference, parameters)
 
 
 def plain_task(task, v, reference, parameters, out):
-    """Write the answer of a user's f(v), which has neither scale nor reference."""
+    """Write the result of a user-defined f(v), which has neither scale nor reference."""
     out[0] = f(v) if task == WEIGHT else 1.0
 
 
 def plain_task_with_parameters(task, v, reference, parameters, out):
-    """Write the answer of a user's f(v, q)."""
+    """Write the result of a user-defined f(v, q)."""
     out[0] = f(v, parameters) if task == WEIGHT else 1.0
 
 
@@ -182,7 +183,7 @@ def link_address(function: Callable[..., Any], *, custom: bool) -> int:
 
 @inlined
 def ask(learner, task, v, out):
-    """Return what the link says of a number."""
+    """Return the result of a task of the link for the number v."""
     call_link(
         learner.link.address, task, v, learner.link.scale.reference, learner.link.parameters, out
     )
@@ -191,12 +192,12 @@ def ask(learner, task, v, out):
 
 @always_inlined
 def change(learner, walk, feature, column, amount, out):
-    """Add to a weight, or to the sum that it follows from. Weights change here and below alone."""
+    """Add the step for an amount to a weight, or to the sum that it is computed from."""
     amount = step_preconditioned(learner, walk, feature, column, amount, out)
     if learner.weights.states.shape[0] == 0:
         learner.weights.values[feature, column] += amount
     elif learner.link.address == 0:
-        # What a step adds to the mean of all weights so far depends on when it was taken.
+        # The contribution of a step to the average of all weights depends on when it was taken.
         before = np.float64(learner.counts.n_trials)
         learner.weights.states[0, feature, column] += before * np.float64(amount)
         learner.weights.values[feature, column] += amount
@@ -206,10 +207,10 @@ def change(learner, walk, feature, column, amount, out):
 
 @always_inlined
 def change_plainly(weights, column, indices, phi, coefficient):
-    """Change the weights of one hypothesis as `change` does on a plain walk.
+    """Change the weights of one hypothesis as `change` does in a plain pass.
 
-    With nothing read from the learner, which might change with every weight for all that LLVM
-    knows, a pass of PA-I takes a sixth less time.
+    Nothing is read from the learner, which for all that LLVM knows might change with every weight:
+    a pass of PA-I takes a sixth less time.
     """
     for j in range(indices.shape[0]):
         weights[indices[j], column] += coefficient * phi[j]
@@ -217,11 +218,11 @@ def change_plainly(weights, column, indices, phi, coefficient):
 
 @inlined
 def change_sum(learner, feature, column, amount, out):
-    """Add to the sum behind a weight and let the weight follow."""
+    """Add to the sum that a weight is computed from, and recompute the weight."""
     old = learner.weights.states[0, feature, column]
     new = old + amount
     if learner.link.scale_source == LINK_SCALE and ask(learner, ROOM, new, out) == 0:
-        # Its weight would be out of range beside the others': `settle` finds a new reference.
+        # The weight would be out of range relative to the others: `settle` finds a new reference.
         learner.weights.states[0, feature, column] = new
         learner.link.scale.is_stale = 1
         return
@@ -239,7 +240,7 @@ def change_sum(learner, feature, column, amount, out):
 
 @always_inlined
 def dense_settle(learner, out):
-    """Bring the scale up to date, and all weights if they have lost touch with their reference."""
+    """Update the scale, and all weights if they are too far from their reference."""
     if learner.link.scale_source != LINK_SCALE:
         return
     scale = learner.link.scale
@@ -250,7 +251,7 @@ def dense_settle(learner, out):
 
 @inlined
 def renew(learner, out):
-    """Compute reference, weights and their sum anew from the sums behind them."""
+    """Recompute the reference, the weights and their mass from the sums."""
     scale, sums = learner.link.scale, learner.weights.states[0]
     largest, n_seen = 0.0, 0
     for i in range(sums.shape[0]):
@@ -278,7 +279,7 @@ def renew(learner, out):
 
 @always_inlined
 def dense_meet_features(learner, indices, k, scratch):
-    """Let the weights of features and sub-experts that are new join the sum of the link."""
+    """Add the weights of new features and sub-experts to the mass of the link."""
     if learner.link.scale_source != LINK_SCALE:
         return
     views = scratch.views
@@ -296,7 +297,7 @@ def dense_meet_features(learner, indices, k, scratch):
 
 @inlined
 def meet_feature(learner, feature, part, mass):
-    """Let the weights that a part has for a feature join the sum, if it is new."""
+    """Add the weights of a part for a feature to the mass, if the feature is new."""
     if not learner.link.is_seen[feature, part]:
         learner.link.is_seen[feature, part] = True
         learner.link.n_features[part] += 1
@@ -305,7 +306,7 @@ def meet_feature(learner, feature, part, mass):
 
 @always_inlined
 def dense_meet_hypotheses(learner, y, out):
-    """Let the weights of the hypotheses that class y brings along join the sum of the link."""
+    """Add the weights of the hypotheses that class y introduces to the mass of the link."""
     if learner.link.scale_source != LINK_SCALE:
         return
     mass = ask(learner, MASS, 0.0, out)
@@ -315,7 +316,7 @@ def dense_meet_hypotheses(learner, y, out):
         if learner.parts.kind[part] == PER_CLASS:
             n = y + 1
         elif learner.parts.kind[part] == GROUPED:
-            # Groups are numbered as their classes come.
+            # Groups are numbered in the order of their classes.
             for m in range(
                 learner.parts.member_starts[part, y], learner.parts.member_starts[part, y + 1]
             ):

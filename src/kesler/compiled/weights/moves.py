@@ -1,4 +1,4 @@
-"""Moves: the steps of a trial, added to the weights."""
+"""Updates of the weights by the steps of a trial."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kesler.compiled.weights.wide import change_widely, is_wide_part, spread_coe
 
 @always_inlined
 def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
-    """Whether no weight would move by more than float32 bears; NaN is more."""
+    """Return whether no weight changes by more than LARGEST; False for NaN."""
     k = n_candidates(learner)
     wide = solver.counts[WIDE] != 0
     if wide:
@@ -63,7 +63,7 @@ def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def dense_move(learner, indices, values, n_moved, scratch, solver):
-    """Add coefficient phi(x, r) to the hypotheses of each class r that moves."""
+    """Add coefficient phi(x, r) to the hypotheses of each class r to be updated."""
     k = n_candidates(learner)
     wide = solver.counts[WIDE] != 0
     if wide:
@@ -99,7 +99,7 @@ def move_part(learner, part, indices, values, n_moved, scratch, solver):
 
 @inlined
 def is_first_with(learner, part, group, i, solver):
-    """Whether the i-th class that moves is the first of them in a group."""
+    """Return whether class i of those to be updated is the first of them in a group."""
     for j in range(i):
         if is_member(learner, part, solver.moved[j], group):
             return False
@@ -108,7 +108,7 @@ def is_first_with(learner, part, group, i, solver):
 
 @always_inlined
 def forget_coefficients(n_moved, solver):
-    """Make room for the coefficients of the next trial."""
+    """Reset the coefficients for the next trial."""
     for i in range(n_moved):
         solver.coefficients[solver.moved[i]] = 0
         solver.is_moved[solver.moved[i]] = False
@@ -116,7 +116,7 @@ def forget_coefficients(n_moved, solver):
 
 @always_inlined
 def sum_coefficients(m, solver):
-    """Sum the steps into one coefficient a class; return how many classes move, list them."""
+    """Sum the steps into one coefficient per class; list the classes to update, return how many."""
     n_moved = NOTHING
     for j in range(m):
         if solver.steps[j] != 0:
@@ -129,7 +129,7 @@ def sum_coefficients(m, solver):
 
 @inlined
 def add_coefficient(solver, r, step, n_moved):
-    """Add a step to the coefficient of class r; return how many classes are listed by now."""
+    """Add a step to the coefficient of class r; return the number of classes listed so far."""
     if not solver.is_moved[r]:
         solver.is_moved[r] = True
         solver.moved[n_moved] = r
@@ -140,9 +140,9 @@ def add_coefficient(solver, r, step, n_moved):
 
 @inlined
 def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
-    """Move a hypothesis that classes share, by the sum of what each adds.
+    """Update a hypothesis that classes share by the sum of their updates.
 
-    Summed first: what classes that share it take from each other cancels to nothing.
+    These are summed first, since the updates of classes that share it may cancel.
     """
     if learner.parts.map[part] == GIVEN:
         add_given_sum(learner, part, column, n_moved, scratch, solver)
@@ -171,7 +171,7 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def add_view(learner, part, column, indices, values, r, scratch, solver):
-    """Move the hypothesis that class r has for itself."""
+    """Update the hypothesis that belongs to class r alone."""
     if learner.parts.map[part] == GIVEN:
         add_given_view(learner, column, r, scratch, solver)
         return

@@ -1,7 +1,7 @@
 """Squared norms and inner products of a trial's views, plain and under a preconditioner.
 
-Where most classes move, the loops run over classes in contiguous memory ("wide"); elsewhere the
-walk of `moves.py` visits the weights that a direction touches, whatever hypotheses they are of.
+Where most classes are updated, the loops run over classes in contiguous memory ("wide"); elsewhere
+the pass of `moves.py` visits the weights along a direction, in hypotheses of any kind.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -68,7 +68,7 @@ from kesler.compiled.weights.wide import (
 
 @always_inlined
 def dense_pair_norm(learner, indices, values, y, s, scratch):
-    """||phi(x, y) - phi(x, s)||^2 over all hypotheses, in the norm of the learner's geometry."""
+    """Return ||phi(x, y) - phi(x, s)||^2 over all hypotheses, in the norm of the geometry."""
     total, exponent = 0.0, learner.link.exponent
     n = indices.shape[0]
     for part in range(learner.parts.kind.shape[0]):
@@ -110,7 +110,7 @@ def dense_pair_norm(learner, indices, values, y, s, scratch):
 
 @always_inlined
 def dense_gram_column(learner, indices, values, s, k, scratch, out):
-    """out[r] = <phi(x, r), phi(x, s)> over the hypotheses that classes r and s share, r < k."""
+    """Compute out[r] = <phi(x, r), phi(x, s)> over the hypotheses that r and s share, for r < k."""
     clear(out, k)
     plain = squared_length(values)
     for part in range(learner.parts.kind.shape[0]):
@@ -146,7 +146,7 @@ def dense_gram_column(learner, indices, values, s, k, scratch, out):
 
 @always_inlined
 def dense_gram_diagonal(learner, indices, values, k, scratch, out):
-    """out[r] = ||phi(x, r)||^2 over the hypotheses of class r, r < k."""
+    """Compute out[r] = ||phi(x, r)||^2 over the hypotheses of class r, for r < k."""
     clear(out, k)
     for part in range(learner.parts.kind.shape[0]):
         measure_views(learner, part, indices, values, k, scratch)
@@ -156,7 +156,7 @@ def dense_gram_diagonal(learner, indices, values, k, scratch, out):
 
 @inlined
 def measure_views(learner, part, indices, values, k, scratch):
-    """products[r] = ||phi(x, r)||^2 in one hypothesis of the part, r < k."""
+    """Compute products[r] = ||phi(x, r)||^2 in one hypothesis of the part, for r < k."""
     products = scratch.products
     if learner.parts.map[part] > GIVEN:
         clear(products, k)
@@ -185,7 +185,7 @@ def measure_views(learner, part, indices, values, k, scratch):
 
 @always_inlined
 def measure_norms(learner, indices, values, k, m, scratch, solver):
-    """norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
+    """Compute norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
     if has_preconditioner(learner):
         measure_preconditioned(learner, indices, values, k, m, scratch, solver)
         return
@@ -194,7 +194,7 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
         for j in range(m):
             solver.norms[j] = solver.columns[0, max(solver.better[j], solver.worse[j])]
         return
-    # Pairs of neighbours have each a better class of its own, and no use for a Gram column.
+    # Pairs of neighbouring ranks have different better classes: no Gram column would be reused.
     if m == 1 or learner.link.exponent != 2 or solver.ranks.order.shape[0]:
         for j in range(m):
             solver.norms[j] = pair_norm(
@@ -203,18 +203,18 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
         return
     diagonal, column = solver.columns[0], solver.columns[1]
     gram_diagonal(learner, indices, values, k, scratch, diagonal)
-    of = -1
+    owner = -1
     for j in range(m):
         r, s = solver.better[j], solver.worse[j]
-        if r != of:  # pairs of one better class stand in a row
+        if r != owner:  # pairs with the same better class are consecutive
             gram_column(learner, indices, values, r, k, scratch, column)
-            of = r
+            owner = r
         solver.norms[j] = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
 
 
 @inlined
 def measure_gram(learner, indices, values, k, start, m, scratch, solver):
-    """gram[i, j] = <d_i, d_j> for the pairs from `start` to m - 1 with all before them."""
+    """Compute gram[i, j] = <d_i, d_j> for the pairs i from `start` to m - 1 and all j <= i."""
     for i in range(start, m):
         better = column_of(learner, indices, values, solver.better[i], k, scratch, solver)
         worse = column_of(learner, indices, values, solver.worse[i], k, scratch, solver)
@@ -227,7 +227,7 @@ def measure_gram(learner, indices, values, k, start, m, scratch, solver):
 
 @inlined
 def gain(solver, better, worse, r, s):
-    """Return how much a step of 1 along a pair, given its columns, parts the scores of r and s."""
+    """Return the increase of score(r) - score(s) by a step of 1 along a pair, given its columns."""
     columns = solver.columns
     up = columns[better, r] - columns[better, s]
     return up - (columns[worse, r] - columns[worse, s])
@@ -235,7 +235,7 @@ def gain(solver, better, worse, r, s):
 
 @inlined
 def column_of(learner, indices, values, r, k, scratch, solver):
-    """Return which of the columns is the Gram column of class r, which is computed once a trial."""
+    """Return the index of the Gram column of class r, which is computed once per trial."""
     if solver.slots[r] < 0:
         slot = solver.counts[IN_USE]
         gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
@@ -247,7 +247,7 @@ def column_of(learner, indices, values, r, k, scratch, solver):
 
 @inlined
 def forget_columns(solver):
-    """Make room for the columns of the next trial."""
+    """Reset the Gram columns for the next trial."""
     for slot in range(solver.counts[IN_USE]):
         solver.slots[solver.owners[slot]] = -1
     solver.counts[IN_USE] = 0
@@ -255,22 +255,22 @@ def forget_columns(solver):
 
 @always_inlined
 def dense_has_metric(learner):
-    """Whether weights have step sizes of their own."""
+    """Return whether weights have individual step sizes."""
     return learner.preconditioner.kind != EUCLIDEAN or learner.preconditioner.unit != NO_UNIT
 
 
-# ---- before the step -----------------------------------------------------------------------------
+# ---- before the update ---------------------------------------------------------------------------
 
 
 @always_inlined
 def dense_rescale(learner, indices, values, weight):
-    """Learn how long rows are, and how large features; return whether weights have changed."""
+    """Measure the length of the row and its features; return whether weights have changed."""
     return learner.preconditioner.unit != NO_UNIT and measure_row(learner, indices, values, weight)
 
 
 @inlined
 def measure_row(learner, indices, values, weight):
-    """Bring the gain of rates up to date, and the scales; return whether one of them has grown."""
+    """Update the gain of the step sizes and the scales; return whether a scale has grown."""
     rates, length, has_grown = learner.preconditioner.rates, 0.0, False
     for j in range(indices.shape[0]):
         share = np.float64(values[j])
@@ -287,9 +287,10 @@ def measure_row(learner, indices, values, weight):
 
 @inlined
 def rescale_feature(learner, i, size):
-    """Let a feature that is larger than ever have smaller weights (Ross et al. 2013, Alg. 2).
+    """Reduce the weights of a feature if it is larger than ever (Ross et al. 2013, Alg. 2).
 
-    Scores then are as if all its values had been measured in the larger unit. Return whether it is.
+    Scores are then as if all its values had been measured in the larger unit. Return whether it is
+    larger than ever.
     """
     if size <= learner.preconditioner.scales[i]:
         return False
@@ -311,7 +312,7 @@ def dense_gather_gradient(learner, indices, values, k, m, weight, scratch, solve
 
 @inlined
 def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
-    """Add the square of the gradient by each class, along each weight, to the evidence."""
+    """Add the square of the gradient with respect to each class and weight to the evidence."""
     if learner.rule.gradient == 0:
         for j in range(m):
             solver.steps[j] = 1
@@ -338,7 +339,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
 
 @inlined
 def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
-    """Add the square of what each class adds to the gradient, whatever cancels in their sum."""
+    """Add the square of each class's term of the gradient, even where terms cancel in the sum."""
     moved = solver.moved
     for i in range(n_moved):
         moved[0], moved[i] = moved[i], moved[0]
@@ -351,13 +352,13 @@ def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def dense_measure_in_metric(learner, indices, values, k, m, scratch, solver):
-    """norms[j] = <d_j, d_j> in the preconditioner, for the chosen pairs."""
+    """Compute norms[j] = <d_j, d_j> under the preconditioner, for the chosen pairs."""
     measure_pairs(learner, indices, values, k, m, scratch, solver)
 
 
 @inlined
 def measure_pairs(learner, indices, values, k, m, scratch, solver):
-    """norms[j] = <d_j, d_j>, part after part."""
+    """Compute norms[j] = <d_j, d_j>, part by part."""
     clear(solver.norms, m)
     wide = solver.counts[WIDE] != 0
     for part in range(learner.parts.kind.shape[0]):
@@ -375,20 +376,20 @@ def measure_pairs(learner, indices, values, k, m, scratch, solver):
 
 @inlined
 def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
-    """norms[j] += <d_j, d_j> in the hypotheses of a wide part."""
-    of = THE_REST
+    """Add <d_j, d_j> in the hypotheses of a wide part to norms[j]."""
+    owner = THE_REST
     for j in range(m):
         r, s = solver.better[j], solver.worse[j]
-        if r != of:  # pairs of one better class stand in a row
+        if r != owner:  # pairs with the same better class are consecutive
             clear(scratch.lengths, whole_lines(k))
             add_view_lengths(learner, part, indices, values, k, r, scratch)
-            of = r
+            owner = r
         solver.norms[j] += scratch.lengths[s]
 
 
 @inlined
 def walked_norm(learner, part, indices, values, j, scratch, solver):
-    """Return <d, d> of the j-th pair in one part, weight by weight."""
+    """Return <d, d> of pair j in one part, weight by weight."""
     n_moved = add_pair(j, 0, solver)
     learner.preconditioner.walk.task = MEASURE
     learner.preconditioner.rates.total = 0
@@ -400,7 +401,7 @@ def walked_norm(learner, part, indices, values, j, scratch, solver):
 
 @inlined
 def add_pair(j, n_moved, solver):
-    """Let the j-th pair of classes stand 1 apart, but for the rest, which has no weights."""
+    """Add 1 and -1 to the coefficients of the classes of pair j; the rest has no weights."""
     if solver.better[j] != THE_REST:
         n_moved = add_coefficient(solver, solver.better[j], 1.0, n_moved)
     if solver.worse[j] != THE_REST:
@@ -408,19 +409,19 @@ def add_pair(j, n_moved, solver):
     return n_moved
 
 
-# ---- after the step ------------------------------------------------------------------------------
+# ---- after the update ----------------------------------------------------------------------------
 
 
 @always_inlined
 def dense_leave_evidence(learner, indices, values, m, weight, scratch, solver):
-    """Add what the trial taught of the weights that its constraints touch, once it has moved."""
+    """Add the evidence of the trial to the weights along its constraints, after the update."""
     if learner.preconditioner.kind == CONFIDENT:
         add_evidence(learner, indices, values, m, weight, scratch, solver)
 
 
 @inlined
 def add_evidence(learner, indices, values, m, weight, scratch, solver):
-    """Add the square of the direction in which the trial moved, as sure as it is of it."""
+    """Add the square of the direction of the update to the evidence, weighted by its confidence."""
     share = weight / learner.preconditioner.parameter
     if learner.preconditioner.evidence_rule != FIXED:
         share = soft_evidence(solver.steps[0], solver.norms[0], learner.preconditioner.parameter)
@@ -438,8 +439,9 @@ def add_evidence(learner, indices, values, m, weight, scratch, solver):
 
 @inlined
 def soft_evidence(step, variance, phi):
-    """Return alpha phi / sqrt(u), with which 1 / Sigma grows (Wang, Zhao and Hoi 2012, Prop. 1)."""
+    """Return alpha phi / sqrt(u), added to 1 / Sigma (Wang, Zhao and Hoi 2012, Prop. 1)."""
     moved = step * variance * phi
-    # (sqrt(a^2 + 4 v) - a) / 2, in which a long step leaves nothing of the root, the other way up.
+    # sqrt(u) = (sqrt(a^2 + 4 v) - a) / 2 cancels after a long step; its inverse as computed, with
+    # the conjugate, does not.
     twice = np.sqrt(moved * moved + 4.0 * variance) + moved
     return 0.5 * step * phi * twice / variance if variance > 0 else 0.0

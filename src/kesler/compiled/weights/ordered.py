@@ -1,9 +1,9 @@
-"""Ordered parts: one direction for all ranks, and a threshold between any two neighbours.
+"""Ordered parts: one direction for all ranks, and a threshold between any two neighbouring ranks.
 
-Column 0 of such a part is w; column 1 + r belongs to class r and is minus the threshold under it,
+Column 0 of such a part is w; column 1 + r belongs to class r and is minus the threshold below it,
 in units of the constant feature, number 0, the first entry of every row. With the known ranks in
-order, numbered from 0, phi(x, r) holds r times the rest of the row and the constant once for each
-of the r thresholds under it.
+order, numbered from 0, phi(x, r) contains r times the rest of the row and the constant once for
+each of the r thresholds below it.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -18,7 +18,7 @@ from kesler.compiled.weights.links import begin_walk, change
 
 @inlined
 def add_ordered_scores(learner, part, indices, values, k, scores):
-    """scores[r] += the sum over the thresholds under r of <w, x> - threshold."""
+    """Add the sum over the thresholds below r of <w, x> - threshold to scores[r]."""
     offset = learner.parts.offset[part]
     along = 0.0
     for j in range(1, indices.shape[0]):
@@ -34,7 +34,7 @@ def add_ordered_scores(learner, part, indices, values, k, scores):
 
 @inlined
 def add_ordered_products(learner, values, s, k, out):
-    """out[r] += <phi(x, r), phi(x, s)>, r < k."""
+    """Add <phi(x, r), phi(x, s)> to out[r], for r < k."""
     rest, constant = squared_length_of_rest(values), np.float64(values[0]) ** 2
     there = learner.ranks.positions[s]
     for r in range(k):
@@ -44,21 +44,21 @@ def add_ordered_products(learner, values, s, k, out):
 
 @inlined
 def ordered_pair_norm(learner, values, r, s):
-    """||phi(x, r) - phi(x, s)||^2."""
+    """Return ||phi(x, r) - phi(x, s)||^2."""
     apart = abs(learner.ranks.positions[r] - learner.ranks.positions[s])
     return apart * apart * squared_length_of_rest(values) + apart * np.float64(values[0]) ** 2
 
 
 @inlined
 def ordered_length(learner, values, r):
-    """||phi(x, r)||^2."""
+    """Return ||phi(x, r)||^2."""
     here = learner.ranks.positions[r]
     return here * here * squared_length_of_rest(values) + here * np.float64(values[0]) ** 2
 
 
 @inlined
 def squared_length_of_rest(values):
-    """Return ||x||^2 without the constant feature, as double."""
+    """Return ||x||^2 without the constant feature, in float64."""
     total = 0.0
     for j in range(1, values.shape[0]):
         total += np.float64(values[j]) * np.float64(values[j])
@@ -67,7 +67,7 @@ def squared_length_of_rest(values):
 
 @inlined
 def largest_ordered_step(learner, n_moved, solver):
-    """Return a bound on what multiplies a feature in any weight that moves."""
+    """Return a bound on the factor of a feature in the change of any weight."""
     total = 0.0
     for i in range(n_moved):
         r = solver.moved[i]
@@ -79,7 +79,8 @@ def largest_ordered_step(learner, n_moved, solver):
 def move_ordered(learner, part, indices, values, scratch, solver):
     """Add coefficient phi(x, r) of every class r.
 
-    A threshold moves by what all ranks above it take; w by the sum of that over the thresholds.
+    A threshold changes by the sum of the coefficients of all ranks above it, w by the sum of these
+    sums over the thresholds.
     """
     offset, walk = learner.parts.offset[part], begin_walk(learner)
     above, along = 0.0, 0.0
@@ -94,7 +95,7 @@ def move_ordered(learner, part, indices, values, scratch, solver):
 
 @always_inlined
 def dense_insert_rank(learner, y):
-    """Put a new rank, class y, in its place among the y known ones, with a threshold."""
+    """Insert a new rank, class y, at its position among the y known ones, with a threshold."""
     order, positions = learner.ranks.order, learner.ranks.positions
     place = y
     while place > 0 and learner.ranks.places[order[place - 1]] > learner.ranks.places[y]:
@@ -106,9 +107,8 @@ def dense_insert_rank(learner, y):
         if learner.parts.kind[part] == ORDERED and y > 1:
             start = learner.parts.offset[part] + 1
             begin_threshold(learner, learner.weights.values[0], start, y)
-            for i in range(
-                learner.weights.states.shape[0]
-            ):  # an average is as old as its neighbours'
+            # With the sums of its neighbours an average covers as many trials as theirs.
+            for i in range(learner.weights.states.shape[0]):
                 begin_threshold(learner, learner.weights.states[i, 0], start, y)
             if learner.preconditioner.evidence.shape[0]:
                 begin_evidence(learner, start, y)
@@ -116,7 +116,7 @@ def dense_insert_rank(learner, y):
 
 @inlined
 def begin_evidence(learner, start, y):
-    """Let the one threshold that y brings be known as well as its neighbour."""
+    """Give the threshold that y introduces the evidence of its neighbour."""
     place, order, evidence = (
         learner.ranks.positions[y],
         learner.ranks.order,
@@ -132,16 +132,16 @@ def begin_evidence(learner, start, y):
 
 @inlined
 def begin_threshold(learner, weights, start, y):
-    """Give the one threshold that y brings its first value, from the others.
+    """Compute the initial value of the threshold that y introduces from the other thresholds.
 
-    Between two ranks: that of the threshold there, so that no other rank loses an instance. At an
-    end: as far beyond the last threshold as they lie apart on average.
+    Between two ranks, it is the threshold there, so that no other rank loses an instance. At an
+    end, it is as far beyond the last threshold as thresholds are apart on average.
     """
     order, place = learner.ranks.order, learner.ranks.positions[y]
     if 0 < place < y:
         weights[start + y] = weights[start + order[place + 1]]
         return
-    # The first rank has no threshold under it, so the one that was first is given one instead.
+    # The first rank has no threshold below it: the rank that was first gets the new one instead.
     new, last, first = order[y], order[y - 1], order[1]
     if place == 0:
         new, last, first = order[1], order[2], order[y]

@@ -1,4 +1,4 @@
-"""A user's preconditioner: the step size of a weight as a function of its evidence, by address."""
+"""User-defined preconditioners: functions from the evidence of a weight to its step size."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.trial.records import LARGEST
 
-# What the step size of a weight follows from, beside those that `learner.py` numbers.
+# The kind of a user-defined preconditioner, after the kinds in `kesler.compiled.trial.records`.
 CUSTOM = 3
 
 # evidence, parameters, out
@@ -28,23 +28,23 @@ call_rate = by_address(RATE)
 
 
 def f(*arguments: Any) -> Any:
-    """Stand for the user's function; `instantiate` puts the real one in its place."""
+    """Stand for the user-defined function, which `instantiate` inserts."""
     raise NotImplementedError
 
 
 def without_parameters(evidence, parameters, out):
-    """Write the answer of an f(evidence)."""
+    """Write the result of an f(evidence)."""
     out[0] = f(evidence)
 
 
 def with_parameters(evidence, parameters, out):
-    """Write the answer of an f(evidence, q)."""
+    """Write the result of an f(evidence, q)."""
     out[0] = f(evidence, parameters)
 
 
 @cache
 def rate_address(function: Callable[..., Any] | None) -> int:
-    """Return the address of a user's function, compiled and cached in its own file; 0 for none."""
+    """Return the address of a user's function, compiled and cached in its own file, or 0."""
     if function is None:
         return 0
     template = with_parameters if function.__code__.co_argcount == 2 else without_parameters
@@ -53,9 +53,9 @@ def rate_address(function: Callable[..., Any] | None) -> int:
 
 @inlined
 def custom_step(learner, evidence, amount, out):
-    """Return what an amount adds to a weight at the user's rate, 0 where there is no evidence.
+    """Return the step for an amount at the user-defined rate, 0 without evidence.
 
-    A rate below 0, or a step that is no number, is not taken and counted.
+    If the rate is negative, or the step NaN or larger than LARGEST, it is counted and 0 returned.
     """
     if not evidence > 0:
         return np.float32(0)

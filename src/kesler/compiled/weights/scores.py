@@ -1,7 +1,7 @@
-"""Scores: what each class gets for a row.
+"""Scores of the classes for a row.
 
-A row's features stand anywhere in tables that no cache holds: a trial would wait for memory longer
-than it computes.
+The features of a row are scattered over tables that exceed the caches: without prefetching, a trial
+would wait for memory longer than it computes.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -28,21 +28,21 @@ from kesler.compiled.views.given import add_given_scores
 from kesler.compiled.views.maps import PHI, PROJECT, TABLE, Kept, Operands, call_map
 from kesler.compiled.weights.ordered import add_ordered_scores
 
-# Tables smaller than this stay in a core's own cache, in numbers.
+# Tables of fewer numbers than this fit in the cache of one core.
 LEAST = 1 << 17
-# Beyond so many cache lines in a row the machine fetches the next by itself.
+# After this many consecutive cache lines the hardware prefetches the next ones.
 MOST_LINES = 8
-# Rows of so many numbers are few enough for the cache that is nearest.
+# Rows of at most this many numbers are prefetched into the nearest cache.
 NARROW = 3 * SIMD_WIDTH
 
 
 @always_inlined
 def dense_fetch_ahead(learner, rows, t, k, scratch):
-    """Ask for what a trial on row t will read, if there is one.
+    """Prefetch what a trial on row t will read, if there is such a row.
 
-    More than a few lines at a time would be waited for: where scores go through all weights of a
-    row, they ask for those of the next on the way (`products.add_products`). Before the first row
-    there is no such way.
+    More than a few lines at a time would have to be waited for: where scores read all weights of a
+    row, they prefetch those of the next row at the same time (`add_products`). Before the first row
+    there are no such scores.
     """
     too_few = learner.weights.values.shape[0] * learner.weights.values.shape[1] < LEAST
     if too_few or t + 1 >= rows.indptr.shape[0]:
@@ -75,9 +75,9 @@ def dense_fetch_ahead(learner, rows, t, k, scratch):
 
 @inlined
 def fetch_entries(rows, t):
-    """Ask for the values of row t, and for the indices of the next one, which are read first.
+    """Prefetch the values of row t, and the indices of the next one, which are read first.
 
-    They follow each other, but so much is read between two rows that no machine sees that.
+    They are consecutive, but too much is read between two rows for the hardware to detect that.
     """
     for j in range(rows.indptr[t], rows.indptr[t + 1], SIMD_WIDTH):
         fetch_near(rows.values, j)
@@ -88,7 +88,7 @@ def fetch_entries(rows, t):
 
 @inlined
 def fetch_rows(table, indices, first, width):
-    """Ask for so many columns of the features of a row."""
+    """Prefetch `width` columns of a table for the features of a row."""
     for column in range(first, first + min(width, MOST_LINES * SIMD_WIDTH), SIMD_WIDTH):
         for j in range(indices.shape[0]):
             if width <= NARROW:
@@ -99,10 +99,11 @@ def fetch_rows(table, indices, first, width):
 
 @always_inlined
 def add_products(indices, values, upcoming, weights, offset, width, out):
-    """out[r] += x_i weights[i, offset + r], i by i, asking for the weights of upcoming features.
+    """Add x_i weights[i, offset + r] to out[r], i by i, and prefetch the upcoming features.
 
-    Each class by itself, so that no vector changes a bit. A sum waits for the one before: those of
-    many classes are under way at a time, and stay in registers from the first feature to the last.
+    Each class is summed separately, so that vectorisation does not change any bit. An addition
+    waits for the previous one: the sums of many classes are computed at the same time, and stay in
+    registers from the first feature to the last.
     """
     in_lines = width // SIMD_WIDTH * SIMD_WIDTH
     nothing, start = upcoming[:0], 0
@@ -125,7 +126,7 @@ def add_products(indices, values, upcoming, weights, offset, width, out):
 
 @always_inlined
 def add_four_lines(indices, values, upcoming, weights, column, out, r):
-    """Add the products of the classes of four cache lines."""
+    """Add the products of four lines of classes."""
     row, number = weights.shape[1], weights.dtype.type
     a, b = load(out, r), load(out, r + SIMD_WIDTH)
     c, d = load(out, r + 2 * SIMD_WIDTH), load(out, r + 3 * SIMD_WIDTH)
@@ -150,7 +151,7 @@ def add_four_lines(indices, values, upcoming, weights, column, out, r):
 
 @always_inlined
 def add_two_lines(indices, values, upcoming, weights, column, out, r):
-    """Add the products of the classes of two cache lines."""
+    """Add the products of two lines of classes."""
     row, number = weights.shape[1], weights.dtype.type
     a, b = load(out, r), load(out, r + SIMD_WIDTH)
     for j in range(indices.shape[0]):
@@ -168,7 +169,7 @@ def add_two_lines(indices, values, upcoming, weights, column, out, r):
 
 @always_inlined
 def add_line(indices, values, upcoming, weights, column, out, r):
-    """Add the products of the classes of one cache line."""
+    """Add the products of one line of classes."""
     row, number = weights.shape[1], weights.dtype.type
     a = load(out, r)
     for j in range(indices.shape[0]):
@@ -182,7 +183,7 @@ def add_line(indices, values, upcoming, weights, column, out, r):
 
 @always_inlined
 def fetch_rest(indices, upcoming, weights, column, width):
-    """Ask for the weights of the upcoming features of which there are more than of these."""
+    """Prefetch the weights of the upcoming features in excess of the current ones."""
     for j in range(indices.shape[0], upcoming.shape[0]):
         for r in range(0, width, SIMD_WIDTH):
             fetch(weights, upcoming[j] * weights.shape[1] + column + r)
@@ -190,24 +191,24 @@ def fetch_rest(indices, upcoming, weights, column, width):
 
 @always_inlined
 def dense_prepare(learner, indices, values, scratch):
-    """Set up what scores of this row alone go by: nothing, where there are weights."""
+    """Do nothing: weights need no preparation for the scores of a row."""
 
 
 @always_inlined
 def dense_keep_up(learner, indices, values, scratch):
-    """Let units follow a row that is about to be learnt from: nothing, where there are weights."""
+    """Do nothing: weights have no units that depend on the row to be learnt from."""
 
 
 @inlined
 def clear(array, n):
-    """Set the first n numbers to 0 (a slice would compile four times as long)."""
+    """Set the first n numbers to 0 (a slice would take four times as long to compile)."""
     for i in range(n):
         array[i] = 0
 
 
 @inlined
 def class_vectors(learner, part, indices, k, vectors):
-    """vectors[j, r] = weight of feature indices[j] summed over the hypotheses of class r."""
+    """Set vectors[j, r] to the weight of feature indices[j] summed over the hypotheses of r."""
     kind, offset = learner.parts.kind[part], learner.parts.offset[part]
     for j in range(indices.shape[0]):
         row = learner.weights.values[indices[j]]
@@ -225,9 +226,9 @@ def class_vectors(learner, part, indices, k, vectors):
 
 @always_inlined
 def add_plain_scores(learner, part, indices, values, k, scratch, scores):
-    """Scores of a part whose view of x is x itself.
+    """Add the scores of a part whose view of x is x itself.
 
-    Whole lines of classes are summed; behind the last class others' columns may stand.
+    Whole lines of classes are summed; after the last class there may be columns of other parts.
     """
     kind, offset, column = learner.parts.kind[part], learner.parts.offset[part], scratch.column
     if kind == PER_CLASS:
@@ -249,12 +250,12 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
 
 @inlined
 def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
-    """Scores of a part whose view of x is phi(x, r)."""
+    """Add the scores of a part whose view of x is phi(x, r)."""
     k, weights = min(k, learner.counts.n_classes), scratch.phi[: indices.shape[0]]
     task, vectors = PROJECT, scratch.vectors
     if learner.parts.kind[part] == SHARED:
         weigh_views(learner, part, indices, weights)
-        if scratch.tables.shape[0]:  # these views are wanted again
+        if scratch.tables.shape[0]:  # these views are needed again
             task, vectors = TABLE, scratch.tables[part]
     else:
         class_vectors(learner, part, indices, k, vectors)
@@ -265,7 +266,7 @@ def add_mapped_scores(learner, part, indices, values, k, scratch, scores):
 
 @inlined
 def weigh_views(learner, part, indices, weights):
-    """weights[j] = that of the j-th entry's view in a shared part."""
+    """Set weights[j] to the weight of the view of entry j in a shared part."""
     decay_offset, column = decay_offset_of(learner, part), np.uintp(learner.parts.offset[part])
     for j in range(indices.shape[0]):
         weights[j] = learner.weights.values[np.uintp(indices[j]), column] + decay_offset
@@ -294,7 +295,7 @@ def of_map(learner, part, task, indices, values, vectors, weights, k, out, produ
 
 @inlined
 def phi_of(learner, part, indices, values, r, scratch, out):
-    """out[j] = phi(x, r) at the j-th entry of the row, kept from the scoring or computed."""
+    """Set out[j] to phi(x, r) at entry j of the row, as stored by the scoring or computed."""
     if learner.parts.kind[part] == SHARED and scratch.tables.shape[0]:
         for j in range(indices.shape[0]):
             out[j] = scratch.tables[part, j, r]
@@ -304,7 +305,7 @@ def phi_of(learner, part, indices, values, r, scratch, out):
 
 @inlined
 def compute_phi(learner, part, indices, values, r, scratch, out):
-    """out[j] = phi(x, r) at the j-th entry of the row; that of a virtual class is 0."""
+    """Compute out[j] = phi(x, r) at entry j of the row, 0 for a virtual class."""
     if r >= learner.counts.n_classes:
         clear(out, indices.shape[0])
         return
@@ -314,7 +315,7 @@ def compute_phi(learner, part, indices, values, r, scratch, out):
 
 @inlined
 def scale_of_weights(learner):
-    """Return what weights are to be multiplied by, where a link or an algorithm says so."""
+    """Return the factor of all weights, as defined by the link or the algorithm."""
     if learner.link.scale_source == OWN_SCALE:
         return learner.algorithm.numbers[0]
     return learner.link.scale.value
@@ -322,7 +323,7 @@ def scale_of_weights(learner):
 
 @always_inlined
 def dense_score(learner, indices, values, k, scratch, scores):
-    """Fink (2006) Eq. 7: scores[r] = sum over the hypotheses t of class r of <w^t, phi^t(x, r)>."""
+    """Compute scores[r] = sum_t <w^t, phi^t(x, r)> over hypotheses t of r (Fink 2006, Eq. 7)."""
     clear(scores, whole_lines(k))
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] == ORDERED:
@@ -341,16 +342,16 @@ def dense_score(learner, indices, values, k, scratch, scores):
 
 @always_inlined
 def dense_finite(learner, scores, k):
-    """Whether every score is a number."""
-    odd = 0
+    """Return whether every score is finite."""
+    not_finite = 0
     for r in range(k):
-        odd |= not abs(scores[r]) < np.inf  # and no way out, so that it becomes a loop of vectors
-    return odd == 0
+        not_finite |= not abs(scores[r]) < np.inf  # no early exit: the loop vectorises
+    return not_finite == 0
 
 
 @always_inlined
 def dense_best(learner, scores, k):
-    """Return the class of highest score, the first seen among equals, or -1 if there is none."""
+    """Return the class of the highest score, the first seen if tied, or -1 if there is none."""
     in_lines = k // SIMD_WIDTH * SIMD_WIDTH
     line = spread(scores.dtype.type(-np.inf))
     for r in range(0, in_lines, SIMD_WIDTH):
@@ -369,7 +370,7 @@ def dense_best(learner, scores, k):
 
 @always_inlined
 def dense_best_but(learner, scores, k, y):
-    """Return the class of highest score but y, the first seen among equals, or -1."""
+    """Return the class of the highest score except y, the first seen if tied, or -1."""
     if k < 2:
         return -1
     own, scores[y] = scores[y], -np.inf

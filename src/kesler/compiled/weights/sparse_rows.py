@@ -1,9 +1,9 @@
-"""Sparse rows of weights: of each feature the classes that have one, or all classes where most do.
+"""Sparse rows of weights: for each feature the classes that have a weight, or all classes.
 
-The entries of a feature, (class, weight), stand in runs of 16, 16, 32, 64 and so on: an entry never
-moves, and at most half of the room is unused. A feature with entries for so many classes that a
-further run would take more memory than a weight for every class is given just that: a row of a
-dense table. Nothing that is computed from weights depends on which of the two holds them.
+The entries of a feature, (class, weight), are stored in runs of 16, 16, 32, 64 and so on: an entry
+is never moved within the runs, and at most half of the capacity is unused. A feature with entries
+for many classes (see `SHARE`) is moved to a row of a dense table, with a weight for every class. No
+result depends on which of the two stores the weights.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -14,22 +14,22 @@ import numpy as np
 from kesler.compiled.jit.decorators import inlined
 from kesler.compiled.jit.simd import SIMD_WIDTH
 
-# The count of a feature whose weights stand in the table.
+# The count of a feature whose weights are in the table.
 IN_TABLE = -1
-# No run.
+# No run, entry or class.
 NONE = -1
-# A feature moves to the table with weights for an eighth to a sixteenth of the classes that there
-# is room for: they take a few times the memory there, and a fraction of the time.
+# A feature is moved to the table when it has weights for a sixteenth to an eighth of the capacity
+# for classes: there they take a few times the memory, and a fraction of the time.
 SHARE = 8
-# Of `pool`: the units of the runs given out and the rows of the table in use; how many of each a
-# row that there was no room for asks for.
+# Fields of `pool`: the units of runs and the rows of the table in use, and how many more of each
+# the last row required.
 UNITS, ROWS, MORE_UNITS, MORE_ROWS = range(4)
-# The classes that one trial may move.
+# The maximum number of classes that one trial updates.
 MOST_MOVED = 2
-# Of `reach`: how many classes have a weight on the row, the one of highest score, and how many rows
-# of a task there was room for.
+# Fields of `reach`: the number of classes that have a weight for a feature of the row, the class of
+# the highest score, and the number of rows processed before the capacity was exhausted.
 N_REACHED, WINNER, N_DONE = range(3)
-# What stands there where all classes may have one, and where the winner is not known yet.
+# The values of the first field if all classes may have a weight, of the second if it is unknown.
 ALL, UNKNOWN = -1, -2
 
 
@@ -38,7 +38,7 @@ ALL, UNKNOWN = -1, -2
 
 @inlined
 def before_last(n):
-    """Return how many of n entries stand before the last run."""
+    """Return how many of n entries precede the last run."""
     if n <= SIMD_WIDTH:
         return 0
     before = SIMD_WIDTH
@@ -49,7 +49,7 @@ def before_last(n):
 
 @inlined
 def capacity_of(n):
-    """Return how many entries there is room for in the runs of n."""
+    """Return the capacity of the runs of n entries."""
     if n == 0:
         return 0
     return SIMD_WIDTH if n <= SIMD_WIDTH else 2 * before_last(n)
@@ -57,7 +57,7 @@ def capacity_of(n):
 
 @inlined
 def most_entries(n_classes):
-    """Return how many entries a feature has at most: a power of two times SIMD_WIDTH."""
+    """Return the maximum number of entries of a feature: a power of two times SIMD_WIDTH."""
     most = SIMD_WIDTH
     while 2 * most * SHARE <= n_classes:
         most *= 2
@@ -66,7 +66,7 @@ def most_entries(n_classes):
 
 @inlined
 def power_of(units):
-    """Return the p of 2^p units."""
+    """Return p for 2^p units."""
     p = 0
     while units > 1:
         units //= 2
@@ -76,7 +76,7 @@ def power_of(units):
 
 @inlined
 def add_run(rows, i, n):
-    """Give a feature, whose n entries fill its runs, one run more: as long as all of them."""
+    """Add a run to a feature whose n entries fill its runs; it is as long as all of them."""
     units = max(1, n // SIMD_WIDTH)
     p = power_of(units)
     unit = rows.spare[p]
@@ -93,7 +93,7 @@ def add_run(rows, i, n):
 
 @inlined
 def free_runs(rows, i):
-    """Let others have the runs of a feature."""
+    """Free the runs of a feature for other features."""
     n, unit = np.int64(rows.counts[i]), np.int64(rows.heads[i])
     while n > 0:
         before = before_last(n)
@@ -109,13 +109,13 @@ def free_runs(rows, i):
 
 @inlined
 def place_of(rows, i, r):
-    """Return where the entry of class r stands among those of feature i, NONE if it has none."""
+    """Return the index of the entry of class r and feature i, NONE if there is none."""
     n, unit, owners = np.int64(rows.counts[i]), np.int64(rows.heads[i]), rows.owners
     while n > 0:
         before, first = before_last(n), unit * SIMD_WIDTH
         for block in range(first, first + n - before, SIMD_WIDTH):
             hit = np.int32(NONE)
-            for j in range(SIMD_WIDTH):  # no way out: it is one comparison of vectors
+            for j in range(SIMD_WIDTH):  # no early exit: this is one comparison of vectors
                 if owners[np.uintp(block + j)] == r:
                     hit = np.int32(j)
             if hit != NONE:
@@ -126,7 +126,7 @@ def place_of(rows, i, r):
 
 @inlined
 def add_to_weight(rows, i, r, amount):
-    """Add to the weight of feature i for class r. There is room for an entry more."""
+    """Add to the weight of feature i for class r; there must be capacity for another entry."""
     if rows.counts[i] != IN_TABLE:
         place = place_of(rows, i, r)
         if place != NONE:
@@ -141,7 +141,7 @@ def add_to_weight(rows, i, r, amount):
 
 @inlined
 def append(rows, i, r, weight):
-    """Add an entry to those of a feature."""
+    """Append an entry to those of a feature."""
     n = np.int64(rows.counts[i])
     if n == capacity_of(n):
         add_run(rows, i, n)
@@ -152,7 +152,7 @@ def append(rows, i, r, weight):
 
 @inlined
 def move_to_table(rows, i):
-    """Give a feature a row of the table."""
+    """Move the weights of a feature to a row of the table."""
     row = rows.table[rows.pool.n_rows]
     n, unit = np.int64(rows.counts[i]), np.int64(rows.heads[i])
     while n > 0:
@@ -167,17 +167,17 @@ def move_to_table(rows, i):
 
 @inlined
 def has_capacity_for(rows, indices):
-    """Whether there is room for what a trial on a row may add; else write down what it asks for."""
-    units, lines, most = np.int64(0), np.int64(0), most_entries(rows.table.shape[1])
+    """Return whether there is capacity for a trial on a row; write what it requires to `pool`."""
+    units, n_rows, most = np.int64(0), np.int64(0), most_entries(rows.table.shape[1])
     for j in range(indices.shape[0]):
         n = np.int64(rows.counts[indices[j]])
         if n != IN_TABLE:
             capacity = capacity_of(n)
             if n + MOST_MOVED > capacity and capacity < most:
                 units += max(1, capacity // SIMD_WIDTH)
-            lines += n + MOST_MOVED > most
+            n_rows += n + MOST_MOVED > most
     pool = rows.pool
-    pool[MORE_UNITS], pool[MORE_ROWS] = units, lines
+    pool[MORE_UNITS], pool[MORE_ROWS] = units, n_rows
     return pool[UNITS] + units <= rows.links.shape[0] and (
-        pool[ROWS] + lines <= rows.table.shape[0]
+        pool[ROWS] + n_rows <= rows.table.shape[0]
     )

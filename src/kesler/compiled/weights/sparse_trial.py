@@ -1,7 +1,7 @@
-"""The trial of `trial.py`, for learners whose weights stand in sparse rows.
+"""Trials of learners whose weights are stored in sparse rows.
 
-Sums have the order of `products.add_products`, one feature after the other, so that they have its
-bits: a class without a weight adds 0 x, which changes nothing.
+Sums have the order of `scores.add_products`, feature by feature, so that they are equal in every
+bit: a class without a weight adds 0 x, which changes nothing.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -68,7 +68,7 @@ from kesler.state.records import SparseRows
 
 @always_inlined
 def sparse_score(learner, indices, values, k, scratch, scores):
-    """scores[r] = <w_r, x>; list the classes that have a weight on the row."""
+    """Compute scores[r] = <w_r, x>; list the classes that have a weight for a feature of x."""
     forget_scores(learner, k)
     reaches_all = False
     for j in range(indices.shape[0]):
@@ -86,7 +86,7 @@ def sparse_score(learner, indices, values, k, scratch, scores):
 
 @inlined
 def forget_scores(learner, k):
-    """Let all scores be 0 again."""
+    """Reset all scores to 0."""
     n = learner.weights.trial.reach.n_reached
     if n == ALL:
         clear(learner.weights.trial.scores, whole_lines(k))
@@ -97,7 +97,7 @@ def forget_scores(learner, k):
 
 @inlined
 def add_row(learner, i, x, width, scratch):
-    """Add the products x w of a feature in the table."""
+    """Add the products x w of a feature in the table to the scores."""
     scratch.row[0] = learner.weights.rows.heads[i]
     add_products(
         scratch.row,
@@ -112,9 +112,9 @@ def add_row(learner, i, x, width, scratch):
 
 @inlined
 def add_entries(learner, i, x):
-    """Add the products x w of a feature, and mark its classes.
+    """Add the products x w of a feature to the scores, and mark its classes.
 
-    Where all classes count as reached nobody looks for marks: there are none.
+    If all classes count as reached, the marks are not read, and remain 0.
     """
     owners, weights, scores, marks = (
         learner.weights.rows.owners,
@@ -135,7 +135,7 @@ def add_entries(learner, i, x):
 
 @inlined
 def list_reached(learner, k):
-    """List the marked classes, first seen first, and take their marks away."""
+    """List the marked classes in the order of their first instances, and reset their marks."""
     n, words, marks, reached = (
         np.uintp(0),
         learner.weights.trial.mark_words,
@@ -145,30 +145,30 @@ def list_reached(learner, k):
     for word in range(np.uintp((k + 7) // 8)):
         if words[word] != 0:
             for r in range(np.uintp(8 * word), np.uintp(8 * word + 8)):
-                reached[n] = r  # whether it is or not: which way to go could not be foreseen
+                reached[n] = r  # unconditionally, since a branch would be unpredictable
                 n += np.uintp(marks[r])
             words[word] = 0
     learner.weights.trial.reach.n_reached = np.int64(n)
 
 
-# ---- what a trial asks of scores -----------------------------------------------------------------
+# ---- tests and maxima of scores ------------------------------------------------------------------
 
 
 @always_inlined
 def sparse_finite(learner, scores, k):
-    """Whether every score is a number."""
-    n, odd = learner.weights.trial.reach.n_reached, False
+    """Return whether every score is finite."""
+    n, not_finite = learner.weights.trial.reach.n_reached, False
     if n == ALL:
         for r in range(k):
-            odd |= not abs(scores[r]) < np.inf
+            not_finite |= not abs(scores[r]) < np.inf
     for i in range(n):
-        odd |= not abs(scores[learner.weights.trial.reached[i]]) < np.inf
-    return not odd
+        not_finite |= not abs(scores[learner.weights.trial.reached[i]]) < np.inf
+    return not not_finite
 
 
 @always_inlined
 def sparse_best(learner, scores, k):
-    """Return the class of highest score, the first seen among equals, or -1."""
+    """Return the class of the highest score, the first seen if tied, or -1."""
     if learner.weights.trial.reach.winner == UNKNOWN:
         learner.weights.trial.reach.winner = find_best(learner, scores, k, -1)
     return learner.weights.trial.reach.winner
@@ -176,7 +176,7 @@ def sparse_best(learner, scores, k):
 
 @always_inlined
 def sparse_best_but(learner, scores, k, y):
-    """Return the class of highest score but y: the one of highest score, if that is not y."""
+    """Return the class of the highest score except y, the first seen if tied, or -1."""
     winner = best(learner, scores, k)
     if winner != y:
         return winner
@@ -188,10 +188,10 @@ def sparse_best_but(learner, scores, k, y):
 
 @inlined
 def find_best(learner, scores, k, y):
-    """Return the class of highest score: one of those reached, or the first of the others but y."""
+    """Return the class of the highest score: one reached, or the first of the others except y."""
     n = learner.weights.trial.reach.n_reached
     if n == ALL:
-        return dense_best(learner.weights.trial.scores, scores, k)  # which looks at scores alone
+        return dense_best(learner.weights.trial.scores, scores, k)  # which reads only scores
     winner = first_unreached(learner, y)
     if winner >= k:
         winner = learner.weights.trial.reached[0] if n else -1
@@ -204,7 +204,7 @@ def find_best(learner, scores, k, y):
 
 @inlined
 def first_unreached(learner, y):
-    """Return the first class without a weight on the row but y; it may not be seen yet."""
+    """Return the first class, except y, that is not reached; it may be an unseen one."""
     r, i, n = 0, 0, learner.weights.trial.reach.n_reached
     while r == y or (i < n and learner.weights.trial.reached[i] == r):
         i += i < n and learner.weights.trial.reached[i] == r
@@ -212,12 +212,12 @@ def first_unreached(learner, y):
     return r
 
 
-# ---- what calibration sums over ------------------------------------------------------------------
+# ---- sums of the calibration ---------------------------------------------------------------------
 
 
 @always_inlined
 def sparse_soften(learner, inverse, scores, k, top, exponentials):
-    """As `calibration.dense_soften`, of the classes reached."""
+    """Compute what `calibration.dense_soften` does, over the classes reached."""
     n = learner.weights.trial.reach.n_reached
     if n == ALL:
         return dense_soften(scores, inverse, scores, k, top, exponentials)
@@ -237,7 +237,7 @@ def sparse_soften(learner, inverse, scores, k, top, exponentials):
 
 @always_inlined
 def sparse_moments(learner, inverse, scores, k, top, exponentials):
-    """As `calibration.dense_moments`, over the classes reached."""
+    """Compute what `calibration.dense_moments` does, over the classes reached."""
     n = learner.weights.trial.reach.n_reached
     if n == ALL:
         return dense_moments(scores, inverse, scores, k, top, exponentials)
@@ -253,19 +253,19 @@ def sparse_moments(learner, inverse, scores, k, top, exponentials):
     return total_of(load(lanes, 0)), total_of(load(lanes, SIMD_WIDTH))
 
 
-# ---- the pair of a trial: the answer, and the class of highest score but it ----------------------
+# ---- the pair of a trial: the target, and the class of the highest score except it ---------------
 
 
 @always_inlined
 def sparse_set_levels(learner, codes, levels, rest, k, solver):
-    """Note the right class, of the lowest level, NONE if it is new; all others share the next."""
+    """Set lowest[0] to the target, -1 if it is new; all other classes share the next level."""
     solver.lowest[0] = codes[0] if codes[0] < k else -1
     return ONE
 
 
 @always_inlined
 def sparse_judge(learner, codes, k, highest, scratch, solver):
-    """Return the right class and its best rival; (-1, -1) if one is missing or no number."""
+    """Return the target and its best rival; (-1, -1) if one is missing or a score not finite."""
     if note_odd(learner, scratch.scores, k):
         return -1, -1
     y = solver.lowest[0]
@@ -274,24 +274,24 @@ def sparse_judge(learner, codes, k, highest, scratch, solver):
     return y, best_but(learner, scratch.scores, k, y)
 
 
-# ---- moves ---------------------------------------------------------------------------------------
+# ---- updates -------------------------------------------------------------------------------------
 
 
 @always_inlined
 def sparse_has_capacity(learner, indices):
-    """Whether there is room for the entries that a trial may add."""
+    """Return whether there is capacity for the entries that a trial may add."""
     return has_capacity_for(learner.weights.rows, indices)
 
 
 @always_inlined
 def sparse_pair_norm(learner, indices, values, y, s, scratch):
-    """||phi(x, y) - phi(x, s)||^2: each class has a hypothesis of its own over x itself."""
+    """Return ||phi(x, y) - phi(x, s)||^2: each class has its own hypothesis over x itself."""
     return 2.0 * squared_length(values)
 
 
 @always_inlined
 def sparse_is_movable(learner, indices, values, n_moved, scratch, solver):
-    """Whether no weight would move by more than float32 bears; NaN is more."""
+    """Return whether no weight changes by more than LARGEST; False for NaN."""
     size = largest(values)
     for i in range(n_moved):
         if not abs(solver.coefficients[solver.moved[i]]) * size <= LARGEST:
@@ -301,7 +301,7 @@ def sparse_is_movable(learner, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def sparse_move(learner, indices, values, n_moved, scratch, solver):
-    """Add coefficient x to the weights of each class that moves."""
+    """Add coefficient x to the weights of each class to be updated."""
     for i in range(n_moved):
         r = solver.moved[i]
         coefficient = np.float32(solver.coefficients[r])
@@ -311,7 +311,7 @@ def sparse_move(learner, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def sparse_shrink_weights(learner):
-    """Divide the weights."""
+    """Divide the weights by MOST."""
     for e in range(learner.weights.rows.pool.n_units * SIMD_WIDTH):
         learner.weights.rows.values[e] /= MOST
     for row in range(learner.weights.rows.pool.n_rows):
@@ -321,7 +321,7 @@ def sparse_shrink_weights(learner):
 
 @always_inlined
 def sparse_fetch_ahead(learner, rows, t, k, scratch):
-    """Ask for where the features of row t have their entries, if there is such a row."""
+    """Prefetch the entries of the features of row t, if there is such a row."""
     if t + 1 < rows.indptr.shape[0]:
         for j in range(rows.indptr[t], rows.indptr[t + 1]):
             i = rows.indices[j]
@@ -330,8 +330,6 @@ def sparse_fetch_ahead(learner, rows, t, k, scratch):
                 fetch(learner.weights.rows.values, learner.weights.rows.heads[i] * SIMD_WIDTH)
 
 
-# Imported for the versions that they register.
-
 __all__ = ["Blocks", "EncodedTargets", "Ratings", "learn", "predict", "write_arguments"]
 
 SPARSE_ROWS = tuple_type(SparseRows)
@@ -339,7 +337,7 @@ learner_at = pointer_reader(SPARSE_LEARNER_RECORD)
 
 
 class SparseScratch(NamedTuple):
-    """Room for one trial, made once a call; what takes room for all classes is the learner's own.
+    """Scratch arrays of a trial, allocated once per call; those over classes are the learner's.
 
     row : (1,), of the table; conditioned, exact : as in `Scratch`; out : (1,), of links.
     """
@@ -353,7 +351,7 @@ class SparseScratch(NamedTuple):
 
 @allocating
 def make_sparse_scratch(learner, indptr):
-    """Room for the longest row."""
+    """Allocate scratch arrays for the longest row."""
     longest = 0
     for i in range(indptr.shape[0] - 1):
         longest = max(longest, indptr[i + 1] - indptr[i])
@@ -369,7 +367,7 @@ def make_sparse_scratch(learner, indptr):
 
 @allocating
 def make_sparse_solver(learner):
-    """Room for the one constraint of a trial."""
+    """Allocate a solver for the single constraint of a trial."""
     integers, doubles = (1, 2, 1, 1, 1, 1, 1, 3, MOST_MOVED), (1, 1, 1, (1, 0), (0, 0))
     held = np.zeros(length_of(integers), np.int64), np.zeros(length_of(doubles))
     before = (learner.weights.trial.coefficients, held[1])
@@ -384,13 +382,13 @@ def make_sparse_solver(learner):
 
 @kernel(types.void(SPARSE_LEARNER_RECORD, INT))
 def write_arguments(learner, address):
-    """Write a learner to an address, where the other kernels borrow it."""
+    """Write a learner to an address, from which the other kernels read it."""
     put(learner, address)
 
 
 @kernel(types.void(INT, INT))
 def learn(learner, task):
-    """Run a trial a row, and tell how many there was room for; see `weight_trial.learn`."""
+    """Run one trial per row while there is capacity, and set `n_done`; see `weight_trial.learn`."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch, solver = make_sparse_scratch(learner_, task_.rows.indptr), make_sparse_solver(learner_)
     outputs = task_.predictions, task_.scores, task_.probabilities
@@ -403,19 +401,19 @@ def learn(learner, task):
 
 @kernel(types.void(INT, INT))
 def predict(learner, task):
-    """Score rows, changing nothing, as in `learn` but for answers."""
+    """Score rows as `learn` does, without targets and without changing the learner."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_sparse_scratch(learner_, task_.rows.indptr)
     score_all(learner_, task_.rows, task_.predictions, task_.scores, dereference(scratch))
     hold(scratch)
 
 
-# ---- entries in and out --------------------------------------------------------------------------
+# ---- reading and writing entries -----------------------------------------------------------------
 
 
 @kernel(types.void(SPARSE_ROWS, INTS, INDICES, INDICES, FLOATS))
 def take(rows, starts, features, owners, weights):
-    """Give features that have no entry those of a list each, for which there must be room."""
+    """Store a list of entries for each feature, which must have none; there must be capacity."""
     for f in range(features.shape[0]):
         i = features[f]
         n = starts[f + 1] - starts[f]
@@ -430,7 +428,7 @@ def take(rows, starts, features, owners, weights):
 
 @kernel(types.int64(SPARSE_ROWS, INDICES, INTS))
 def count(rows, features, starts):
-    """starts[f + 1] = how many weights the features up to the f-th have; return the last."""
+    """Set starts[f + 1] to the number of non-zero weights of features 0 to f; return the last."""
     total = 0
     for f in range(features.shape[0]):
         i = features[f]
@@ -449,7 +447,7 @@ def count(rows, features, starts):
 
 @kernel(types.void(SPARSE_ROWS, INDICES, INDICES, FLOATS))
 def get(rows, features, owners, weights):
-    """List the weights of features that are not 0, in no order of classes."""
+    """List the non-zero weights of features, in no particular order of classes."""
     m = 0
     for f in range(features.shape[0]):
         i = features[f]

@@ -1,9 +1,9 @@
-"""Wide moves: where many classes move, the loops run over classes, a feature after the other.
+"""Wide updates: where many classes are updated, the loops run over classes, feature by feature.
 
-They do what the walk of `moves.py` does, number by number, for parts that have one hypothesis a
-class over x itself, or one for all classes over a map, whose views are kept from the scoring. Most
-go over whole lines of classes, whether these move or not; adaptive rates, whose roots take longer
-than all the rest, are found for those alone that do, unless most of them do.
+They do what the pass of `moves.py` does, number by number, for parts that have one hypothesis per
+class over x itself, or one for all classes over a map whose views the scoring has stored. Most
+process whole lines of classes, updated or not; adaptive rates, whose roots take longer than all
+the rest, are computed only for the updated classes, unless these are the majority.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -44,7 +44,7 @@ from kesler.compiled.weights.scores import add_products
 
 @inlined
 def is_wide_part(learner, part, solver):
-    """Whether there are loops over classes for a part, in a trial that has such loops."""
+    """Return whether a part has loops over classes, in a trial that uses such loops."""
     kind, view = learner.parts.kind[part], learner.parts.map[part]
     if kind == PER_CLASS:
         return view == ITSELF
@@ -53,11 +53,12 @@ def is_wide_part(learner, part, solver):
 
 @always_inlined
 def dense_choose_loops(learner, m, k, scratch, solver):
-    """Choose loops over classes where a rule has asked for all classes and found enough pairs.
+    """Choose loops over classes if a rule asks for all classes and there are enough pairs.
 
-    A class alone is visited in strides of a row, at several times the cost of one in a vector; one
-    view of a class that is kept, at many times. `scratch.chosen` becomes the classes for which
-    adaptive rates are found after their number, which is 0 if they are found for all.
+    A single class is accessed in strides of a row, at several times the cost of a class in a
+    vector; a single stored view of a class, at many times that cost. `scratch.chosen` is set to the
+    number of the classes for which adaptive rates are computed, followed by these classes; the
+    number is 0 if they are computed for all.
     """
     plain = learner.weights.states.shape[0] == 0 and learner.preconditioner.kind != CUSTOM
     is_adaptive = learner.preconditioner.kind == ADAPTIVE
@@ -74,7 +75,7 @@ def dense_choose_loops(learner, m, k, scratch, solver):
 
 @inlined
 def spread_coefficients(n_moved, k, scratch, solver):
-    """Write the coefficients of the classes that move among zeros, in full vectors."""
+    """Write the coefficients of all classes, 0 for those not updated, in whole lines."""
     wide = scratch.wide
     for r in range(whole_lines(k)):
         wide[r] = 0
@@ -85,10 +86,10 @@ def spread_coefficients(n_moved, k, scratch, solver):
 
 @inlined
 def change_widely(learner, part, indices, values, k, scratch):
-    """Move, or gather evidence for, the hypotheses of one part along the spread coefficients.
+    """Update, or gather evidence for, the hypotheses of one part, given coefficients in lines.
 
-    Evidence is gathered before all else, and the rates that follow are kept for the trial.
-    What a shared one moves by was summed when it was asked whether it can (`moves.is_movable`).
+    Evidence is gathered first, and the resulting rates are stored for the trial. The update of a
+    shared hypothesis has been summed by the test of its size (`moves.dense_is_movable`).
     """
     gathers, kind = learner.preconditioner.walk.task == GATHER, learner.preconditioner.kind
     weights, evidence, wide = learner.weights.values, learner.preconditioner.evidence, scratch.wide
@@ -132,11 +133,9 @@ def change_widely(learner, part, indices, values, k, scratch):
 
 @inlined
 def add_view_lengths(learner, part, indices, values, k, y, scratch):
-    """lengths[s] += <d, d> in the preconditioner, d = phi(x, y) - phi(x, s), or phi(x.
+    """Add <d, d> under the preconditioner, over the hypotheses of a wide part, to lengths[s].
 
-    S) for y THE_REST.
-
-    That is over the hypotheses of a wide part.
+    d = phi(x, y) - phi(x, s), or phi(x, s) if y is THE_REST.
     """
     first, kind, lengths = learner.parts.offset[part], learner.preconditioner.kind, scratch.lengths
     if learner.parts.kind[part] == SHARED:
@@ -167,7 +166,7 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
 
 @inlined
 def find_scales(learner, indices, scales):
-    """scales[j] = what the rates of the j-th entry's weights are multiplied by."""
+    """Set scales[j] to the factor of the rates of the weights of entry j."""
     walk = begin_walk(learner)
     for j in range(indices.shape[0]):
         scales[j] = scale_of(learner, walk, indices[j])
@@ -175,7 +174,7 @@ def find_scales(learner, indices, scales):
 
 @inlined
 def find_rates(learner, column, indices, rates):
-    """rates[j] = the step size of the j-th entry's weight in one hypothesis."""
+    """Set rates[j] to the step size of the weight of entry j in one hypothesis."""
     walk = begin_walk(learner)
     for j in range(indices.shape[0]):
         evidence = np.float32(0)
@@ -184,14 +183,14 @@ def find_rates(learner, column, indices, rates):
         rates[j] = rate_of(walk.kind, evidence, walk.decay) * scale_of(learner, walk, indices[j])
 
 
-# ---- loops over arrays alone: what vectorises is a function of its own ---------------------------
-# Columns come by whole lines; coefficients behind the classes are 0, where a shared hypothesis may
-# stand, which is written as it was.
+# ---- loops over arrays only: each loop that vectorises is a separate function --------------------
+# Columns are processed in whole lines. Coefficients after the last class are 0: a shared hypothesis
+# that is stored there is rewritten unchanged.
 
 
 @inlined
 def gather_rows(evidence, indices, values, first, width, wide, share, scales, rates):
-    """evidence[i, r] += share (c_r x_i)^2; rates[j, r] = scale_i / sqrt(evidence[i, r])."""
+    """Add share (c_r x_i)^2 to evidence[i, r]; set rates[j, r] = scale_i / sqrt(evidence[i, r])."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
         x, i, scale = values[j], np.uintp(indices[j]), scales[j]
@@ -204,7 +203,7 @@ def gather_rows(evidence, indices, values, first, width, wide, share, scales, ra
 
 @inlined
 def turn_to_rates(rates, start, scales, n):
-    """rates[j] = scale_j / sqrt(rates[j]), n from a place on, where evidence stands by now."""
+    """Replace n values of evidence, from index `start` on, by scale_j / sqrt(evidence)."""
     for j in range(n):
         rate = rate_of(ADAPTIVE, rates[np.uintp(start + j)], np.float32(1))
         rates[np.uintp(start + j)] = rate * scales[j]
@@ -212,7 +211,7 @@ def turn_to_rates(rates, start, scales, n):
 
 @inlined
 def gather_chosen(evidence, indices, values, first, chosen, wide, share, scales, rates):
-    """As `gather_rows`, for some classes alone, and class by class: so rates stand, by lines."""
+    """Do as `gather_rows` for some classes only; rates are stored by class, in whole lines."""
     n = indices.shape[0]
     for c in range(chosen.shape[0]):
         column, start = np.uintp(first + chosen[c]), np.uintp(c * whole_lines(n))
@@ -227,7 +226,7 @@ def gather_chosen(evidence, indices, values, first, chosen, wide, share, scales,
 
 @inlined
 def move_chosen(weights, indices, values, first, chosen, wide, rates):
-    """weights[i, r] += c_r x_i rate[i, r], of some classes alone."""
+    """Add c_r x_i rate[i, r] to weights[i, r], for some classes only."""
     n = indices.shape[0]
     for c in range(chosen.shape[0]):
         column, start = np.uintp(first + chosen[c]), np.uintp(c * whole_lines(n))
@@ -238,7 +237,7 @@ def move_chosen(weights, indices, values, first, chosen, wide, rates):
 
 @inlined
 def add_chosen_lengths(values, chosen, rates, squares, lengths):
-    """lengths[r] += sum_i x_i^2 rate[i, r], of some classes alone."""
+    """Add sum_i x_i^2 rate[i, r] to lengths[r], for some classes only."""
     n = values.shape[0]
     for j in range(n):
         squares[j] = values[j] * values[j]
@@ -248,7 +247,7 @@ def add_chosen_lengths(values, chosen, rates, squares, lengths):
 
 @inlined
 def product_from(numbers, start, others, n):
-    """Return the inner product of n numbers, from a place on, and the first n others."""
+    """Return the inner product of n numbers, from index `start` on, and the first n others."""
     line, in_lines, total = spread(np.float32(0)), n // SIMD_WIDTH * SIMD_WIDTH, np.float32(0)
     for j in range(0, in_lines, SIMD_WIDTH):
         line = line + load(numbers, start + j) * load(others, j)
@@ -259,7 +258,7 @@ def product_from(numbers, start, others, n):
 
 @inlined
 def move_rows(weights, indices, values, first, width, wide, scales):
-    """weights[i, r] += c_r x_i scale_i."""
+    """Add c_r x_i scale_i to weights[i, r]."""
     for j in range(indices.shape[0]):
         x, scale, start = values[j], scales[j], indices[j] * weights.shape[1] + first
         for r in range(0, width, SIMD_WIDTH):
@@ -268,7 +267,7 @@ def move_rows(weights, indices, values, first, width, wide, scales):
 
 @inlined
 def move_adaptively(weights, indices, values, first, width, wide, rates):
-    """weights[i, r] += c_r x_i rate[i, r]."""
+    """Add c_r x_i rate[i, r] to weights[i, r]."""
     for j in range(indices.shape[0]):
         x, start, row = values[j], indices[j] * weights.shape[1] + first, j * rates.shape[1]
         for r in range(0, width, SIMD_WIDTH):
@@ -278,7 +277,7 @@ def move_adaptively(weights, indices, values, first, width, wide, rates):
 
 @inlined
 def move_confidently(weights, evidence, indices, values, first, width, wide, scales, decay):
-    """weights[i, r] += c_r x_i scale_i / (1 + evidence[i, r])."""
+    """Add c_r x_i scale_i / (1 + evidence[i, r]) to weights[i, r]."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
         x, i, scale = values[j], np.uintp(indices[j]), scales[j]
@@ -289,7 +288,7 @@ def move_confidently(weights, evidence, indices, values, first, width, wide, sca
 
 @inlined
 def add_row_lengths(evidence, kind, indices, values, first, width, scales, decay, lengths):
-    """lengths[r] += sum_i x_i^2 rate[i, r]."""
+    """Add sum_i x_i^2 rate[i, r] to lengths[r], with rates computed from the evidence."""
     start, stop = np.uintp(first), np.uintp(width)
     for j in range(indices.shape[0]):
         scaled, i = values[j] * scales[j] * values[j], np.uintp(indices[j])
@@ -303,7 +302,7 @@ def add_row_lengths(evidence, kind, indices, values, first, width, scales, decay
 
 @inlined
 def add_lengths(entries, values, squares, width, rates, lengths):
-    """lengths[r] += sum_i x_i^2 rate[i, r]."""
+    """Add sum_i x_i^2 rate[i, r] to lengths[r]."""
     n = values.shape[0]
     for j in range(n):
         squares[j] = values[j] * values[j]
@@ -312,7 +311,7 @@ def add_lengths(entries, values, squares, width, rates, lengths):
 
 @inlined
 def gather_shared(evidence, column, indices, squares, share, enlarged):
-    """evidence[i] += share squares[j], which grown[j] then is at the j-th entry."""
+    """Add share squares[j] to evidence[i], and set enlarged[j] to the sum, at entry j."""
     c = np.uintp(column)
     for j in range(indices.shape[0]):
         i = np.uintp(indices[j])
@@ -322,16 +321,16 @@ def gather_shared(evidence, column, indices, squares, share, enlarged):
 
 @inlined
 def is_packed(scratch, k):
-    """Whether views are wanted of so few classes that these are copied to where they stand alone.
+    """Return whether the chosen classes are so few that their views are copied to packed arrays.
 
-    A look at one class is a look at a line of sixteen, feature by feature.
+    Reading one class from the table reads a line of sixteen classes for each feature.
     """
     return 0 < 4 * scratch.chosen[0] <= k
 
 
 @inlined
 def pack_views(table, n, chosen, packed):
-    """Copy the views of the classes `chosen`, class by class, each from a whole line on."""
+    """Copy the views of the classes `chosen`, class by class, each to the start of a line."""
     for c in range(chosen[0]):
         r, start = np.uintp(chosen[1 + c]), np.uintp(c * whole_lines(n))
         for j in range(np.uintp(n)):
@@ -340,7 +339,7 @@ def pack_views(table, n, chosen, packed):
 
 @inlined
 def sum_views(part, n, k, power, scratch):
-    """amounts[j] = sum_r (c_r phi_i(x, r))^power at the j-th entry, of power 1 or 2."""
+    """Compute amounts[j] = sum_r (c_r phi_i(x, r))^power at entry j, for power 1 or 2."""
     sums = scratch.amounts[part]
     if is_packed(scratch, k):
         sum_packed(scratch.packed[part], n, scratch.wide, scratch.chosen, power, sums)
@@ -362,7 +361,7 @@ def sum_packed(packed, n, wide, chosen, power, sums):
 
 @inlined
 def sum_lines(table, n_entries, n, wide, power, sums):
-    """Sum the views of all classes, as `sum_views` says."""
+    """Sum the views of all classes, as described in `sum_views`."""
     nothing = spread(np.float32(0))
     for j in range(n_entries):
         line = nothing
@@ -374,7 +373,7 @@ def sum_lines(table, n_entries, n, wide, power, sums):
 
 @inlined
 def move_shared(weights, column, indices, sums, rates):
-    """weights[i] += rate[i] sums[i]."""
+    """Add rate[i] sums[i] to weights[i]."""
     c = np.uintp(column)
     for j in range(indices.shape[0]):
         weights[np.uintp(indices[j]), c] += sums[j] * rates[j]
@@ -382,7 +381,7 @@ def move_shared(weights, column, indices, sums, rates):
 
 @inlined
 def add_packed_lengths(packed, rates, n, chosen, lengths):
-    """lengths[r] += sum_i rate[i] phi_i(x, r)^2, of the classes `chosen`."""
+    """Add sum_i rate[i] phi_i(x, r)^2 to lengths[r], for the classes `chosen`."""
     width = whole_lines(n)
     for c in range(chosen[0]):
         line = spread(np.float32(0))
@@ -394,9 +393,10 @@ def add_packed_lengths(packed, rates, n, chosen, lengths):
 
 @inlined
 def add_shared_lengths(table, rates, n_entries, n, y, lengths):
-    """lengths[s] += sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2; phi(x, y) is 0 for THE_REST.
+    """Add sum_i rate[i] (phi_i(x, y) - phi_i(x, s))^2 to lengths[s]; phi(x, THE_REST) is 0.
 
-    Two lines at a time, since a sum waits for the one before; an odd last one goes with itself.
+    Two lines are processed at a time, since an addition waits for the previous one; an odd last
+    line is paired with itself.
     """
     for s in range(0, n, 2 * SIMD_WIDTH):
         t = s + SIMD_WIDTH if s + SIMD_WIDTH < n else s
