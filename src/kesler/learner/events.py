@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kesler.data.rows import MAX_FEATURES, Vocabulary
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
+from kesler.state.records import TARGET_SHAPE
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 NO_PROBABILITIES = np.empty((0, 2))
@@ -196,7 +197,8 @@ class RowBuffer:
         encoded.codes[0] = code
         if class_capacity != self._class_capacity:
             self._class_capacity = class_capacity
-            encoded.shape[:] = _shape_of(Answers.of_classes(encoded.codes), class_capacity)
+            answers = Answers.of_classes(encoded.codes)
+            encoded.shape.most_pairs = answers.most_pairs(class_capacity)
         return self._task
 
     def scoring(self, scores: npt.NDArray[np.float32]) -> Any:
@@ -229,13 +231,10 @@ def encoded_targets_of(
     """Return answers, and weights of rows, as kernels take them for so many classes."""
     from kesler.compiled.trial.records import EncodedTargets
 
-    shape = np.array(_shape_of(answers, class_capacity), dtype=np.int64)
+    shape = answers.rest, answers.most_pairs(class_capacity), answers.n_levels
+    shape = np.array([shape], dtype=TARGET_SHAPE)[0]
     weights = np.empty(0) if weights is None else weights
     return EncodedTargets(answers.indptr, answers.codes, answers.levels, shape, weights)
-
-
-def _shape_of(answers: Answers, class_capacity: int) -> tuple[int, int, int]:
-    return answers.rest, answers.most_pairs(class_capacity), answers.n_levels
 
 
 def no_targets() -> Any:

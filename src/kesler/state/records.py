@@ -57,6 +57,12 @@ REACH = record(n_reached="i8", winner="i8", n_done="i8")
 # Sigma as a multiple of the median squared distance (0 if sigma is fixed), that median, the number
 # of distances that it is the median of, and the number of rows.
 BANDWIDTH = record(share="f8", median="f8", n_distances="f8", n_rows="f8")
+# Not stored: the level of classes that a target leaves out, the largest number of pairs and the
+# number of levels of a block of targets.
+TARGET_SHAPE = record(rest="i8", most_pairs="i8", n_levels="i8")
+# Not stored: the number of Gram columns of a trial, whether its loops run over all classes, and
+# whether it has too few pairs for loops over the views of all classes.
+SOLVER_STATUS = record(n_columns="i8", is_wide="?", has_few="?")
 
 
 # ---- weights: one of three records ---------------------------------------------------------------

@@ -32,12 +32,10 @@ INT_TABLE = types.Array(types.int64, 2, "C")
 FLOATS = types.Array(types.float32, 1, "C")
 FLOAT_TABLE = types.Array(types.float32, 2, "C")
 FLOAT_STACK = types.Array(types.float32, 3, "C")
-FLOAT_STACKS = types.Array(types.float32, 4, "C")
 DOUBLES = types.Array(types.float64, 1, "C")
 DOUBLE_TABLE = types.Array(types.float64, 2, "C")
 DOUBLE_STACK = types.Array(types.float64, 3, "C")
 BOOLS = types.Array(types.boolean, 1, "C")
-BOOL_TABLE = types.Array(types.boolean, 2, "C")
 
 # The functions by address when Numba is disabled (NUMBA_DISABLE_JIT=1).
 _python_functions: dict[int, Function] = {}

@@ -27,9 +27,6 @@ from kesler.compiled.trial.records import GROUPED, PER_CLASS, SHARED, n_hypothes
 from kesler.compiled.trial.variants import prepare
 from kesler.compiled.weights.scores import clear, compute_phi
 
-# Fields of `bandwidth`: sigma as a multiple of the median squared distance (0 if sigma is fixed),
-# that median, the number of distances that it is the median of, and the number of rows.
-SHARE, MEDIAN, N_DISTANCES, N_ROWS = range(4)
 # Bounds of sigma: float32 can represent it, whatever the distances are.
 LEAST, GREATEST = 1e-30, 1e30
 
@@ -124,7 +121,7 @@ def set_sigma(learner, indices, values, scratch):
         if 0 < distance < np.inf:
             n += 1
             median = next_median(median, distance, n)
-    scratch.bandwidth[MEDIAN], scratch.bandwidth[N_DISTANCES] = median, n
+    scratch.median[0], scratch.n_distances[0] = median, n
     sigma = learner.weights.recent.bandwidth.share * median if n > 0 else 1.0
     scratch.doubles[0] = 0.5 / min(GREATEST, max(LEAST, sigma))
     scratch.singles[0] = np.float32(scratch.doubles[0])
@@ -181,8 +178,8 @@ def kernel_keep_up(learner, indices, values, scratch):
         scratch.widened[0] = 0
     if learner.weights.recent.bandwidth.share != 0:
         prepare(learner, indices, values, scratch)
-        learner.weights.recent.bandwidth.median = scratch.bandwidth[MEDIAN]
-        learner.weights.recent.bandwidth.n_distances = scratch.bandwidth[N_DISTANCES]
+        learner.weights.recent.bandwidth.median = scratch.median[0]
+        learner.weights.recent.bandwidth.n_distances = scratch.n_distances[0]
         keep_recent(learner, indices, scratch.stored, scratch.sizes[0])
 
 

@@ -70,11 +70,6 @@ def kernel_addresses(function: Callable[..., Any], of: str) -> tuple[int, int]:
 
 # The number of support vectors in a panel, which is feature-major: the inner loops run over them.
 PANEL = 64
-# Columns of `counts`: the index of the oldest support vector in use and that of the next one.
-OLDEST, NEXT = range(2)
-# Fields of `kernel`: addresses for scores and for norms, the maximum number of support vectors of a
-# part (0 for unlimited), whether they are stored in panels.
-SINGLE, DOUBLE, BUDGET, IN_PANELS = range(4)
 
 
 class KernelScratch(NamedTuple):
@@ -88,7 +83,7 @@ class KernelScratch(NamedTuple):
     in `Scratch`; stored, units : (longest row,), the row as it may be stored, and 1 over the ranges
     of its features; widened : (1,), whether these differ from the learner's; norms :
     (PANEL,), squared norms in them; singles, doubles : (4,), the kernel's parameters;
-    bandwidth : (4,), the learner's bandwidth if it learns the row.
+    median, n_distances : (1,), those of the learner, if it learns the row.
     """
 
     scores: npt.NDArray[np.float32]
@@ -114,7 +109,8 @@ class KernelScratch(NamedTuple):
     norms: npt.NDArray[np.float32]
     singles: npt.NDArray[np.float32]
     doubles: npt.NDArray[np.float64]
-    bandwidth: npt.NDArray[np.float64]
+    median: npt.NDArray[np.float64]
+    n_distances: npt.NDArray[np.float64]
 
 
 @allocating
@@ -154,7 +150,8 @@ def make_kernel_scratch(learner, indptr):
         np.empty(PANEL, np.float32),
         learner.weights.parameters.astype(np.float32),
         learner.weights.parameters.copy(),
-        np.zeros(4),
+        np.zeros(1),
+        np.zeros(1),
     )
 
 

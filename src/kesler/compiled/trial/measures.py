@@ -15,7 +15,6 @@ from kesler.compiled.trial.records import (
     ALL,
     BLOCKS,
     ENCODED_TARGETS,
-    REST,
     make_scratch,
     make_solver,
     n_hypotheses,
@@ -66,7 +65,7 @@ def measure_all(learner, rows, encoded, leads, squared_lengths, scratch, solver)
         k = learner.counts.n_classes
         find_views(learner, rows.ratings, t, k, scratch)
         score(learner, row, x, k, scratch, scratch.scores)
-        highest = set_levels(learner, codes, levels, encoded.shape[REST], k, solver)
+        highest = set_levels(learner, codes, levels, encoded.shape.rest, k, solver)
         r, s = worst_pair(scratch.scores, k, solver, highest)
         leads[t] = np.inf
         if r >= 0:

@@ -1,7 +1,7 @@
-"""What a trial reads and moves: arrays in tuples, as Numba takes them.
+"""Rows, targets and scratch arrays of a trial, in named tuples for compiled code.
 
-Every array is feature-major, (feature, hypothesis) or (feature, class), so that the inner loops run
-over classes in contiguous memory.
+Arrays are feature-major, (feature, hypothesis) or (feature, class), so that inner loops run over
+classes in contiguous memory.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -21,64 +21,60 @@ from kesler.compiled.jit.decorators import (
     allocating,
     inlined,
 )
+from kesler.compiled.jit.record_types import record_type
 from kesler.compiled.jit.simd import cut, length_of, whole_lines
 from kesler.compiled.trial.preprocessing import NONE
-from kesler.state.records import Ranks
+from kesler.state.records import SOLVER_STATUS, TARGET_SHAPE, Ranks
 
-# What stands in the column MAP where no map is called: the view of x is x itself, or it is given
-# with the example. Addresses are never so small.
+# The code of a map that is not called: the view of x is x itself, or it is given with the row.
+# Addresses are never so small.
 ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
 PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
-# What is kept of each class.
+# The statistics of each class.
 FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range(8)
-# What is kept of each feature over all rows: how often it is not zero; its mean, the squares about
-# it, what classes' centres are relative to, and the Gaussian that follows.
+# The statistics of each feature over all rows: the number of non-zeros, the mean, the squared
+# deviations from it, the origin of the centres of classes, and the resulting Gaussian.
 COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
-# What counts of a class and of all others are divided by, whether the class has a row, and what
-# part of all rows a pseudo-row is.
+# The divisors of the counts of a class and of all others, whether the class has a row, and the
+# share of all rows that a pseudo-row is.
 OWN, OTHERS, SEEN, PSEUDO = range(4)
-# Which constraints a rule is given.
+# Which constraints a rule receives.
 PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST, VIOLATED_VS_REST = range(9)
-# The virtual class of score 0 that stands for the rest in a pair.
+# The virtual class of score 0 that represents the rest in a pair.
 THE_REST = -1
-# What `counts` of a solver tells: Gram columns in use, whether the trial's loops run over classes,
-# and whether it has too few pairs for loops over the views of all classes.
-IN_USE, WIDE, FEW = range(3)
-# The level of a class that an answer says nothing about, where that means nothing.
+# The level of a class that a target does not compare with any other.
 NOT_COMPARED = -1
-# What a rule sees of them beside their losses.
+# What a rule reads of the constraints besides their losses.
 LOSSES, NORMS, GRAM = range(3)
-# What answers share: the level of classes left out, the most pairs, the number of levels.
-REST, PAIRS, LEVELS = range(3)
-# Where the scale of all weights comes from.
+# Which part defines the scale of all weights.
 NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
-# What the step size of a weight follows from: nothing, the squares of its gradients, or evidence
-# for it; in units of what it is; what a walk over weights does; how evidence follows from steps.
+# What step sizes are computed from: nothing, squared gradients, or evidence; their units; the task
+# of a pass over weights; how steps add evidence.
 EUCLIDEAN, ADAPTIVE, CONFIDENT = range(3)
 NO_UNIT, ROWS, FEATURES = range(3)
 MOVE, GATHER, MEASURE = range(3)
 FIXED, MEASURED = range(2)
-# What the first instance of a class does: only join, be learnt from, be learnt from with the
-# weights of a virtual class to begin with.
+# What happens at the first instance of a class: it is registered, learnt, or learnt with initial
+# weights inherited from a virtual class.
 WAIT, LEARN, VIRTUAL = range(3)
-# Beyond this many, float32 could no longer add one: the statistics of such a class stand still.
+# Above this count float32 cannot represent an increment by 1: the statistics no longer change.
 FULL = 2.0**24
-# What the statistics of a class without an instance are divided by; lost in the sum with the first.
+# The divisor of the statistics of a class without instances; negligible beside one instance.
 NO_INSTANCE = np.float32(1e-30)
-# A rule that is handed a growing set of constraints gets no further one that is violated by less.
+# Constraints violated by less are not added to a growing set.
 EXACT = 1e-6
-# Numbers that helpers are called with: Numba compiles a helper once more for each literal.
+# Arguments of helpers, since Numba compiles a helper again for each literal.
 NOTHING, ONE = np.int64(0), np.int64(1)
-# The largest amount that a trial may add to a weight: float32 ends at 3e38.
+# The largest amount that a trial may add to a weight; float32 ends at 3e38.
 LARGEST = 1e37
 
 
 class Views(NamedTuple):
-    """The views phi(x, r) that a row is given with: entries begins[r] to ends[r].
+    """The views phi(x, r) given with a row: entries begins[r] to ends[r].
 
-    begins, ends : (classes,); indices, values : (entries,), of all rows; sums : as in
-    `LearnerRecord`.
+    begins, ends : (classes,); indices, values : (entries,), of all rows; sums : the scratch buffer
+    `given_sums` of the learner.
     """
 
     begins: npt.NDArray[np.int64]
@@ -89,18 +85,18 @@ class Views(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one trial, made once a call: nothing is allocated within a trial.
+    """Scratch arrays of a trial, allocated once per call.
 
     wide, lengths : (classes,), coefficients and squared norms of all classes; scales : (longest
-    row,), what rates are multiplied by; conditioned, exact : (longest row,) if rows are
-    conditioned; shared_rates : (parts, longest row); rates : (parts, longest row, classes), if they
-    are adaptive and wanted again; packed : (parts, half as many), those of the classes `chosen`, or
-    of a shared part their views; chosen : (1 + classes,), how many these are and which (see
-    `wide.choose_loops`); amounts : (parts, longest row), what the views add to weights that are
-    wanted again; tables : (parts, longest row, classes), these views, zeros behind the known
-    classes; entries : (longest row,), their numbers; upcoming : (2,), where among the words of all
-    rows those of the next one begin and end, if what scores this row is to ask for their weights;
-    held : what the others are cut out of.
+    row,), factors of the step sizes; conditioned, exact : (longest row,), the preprocessed row;
+    shared_rates : (parts, longest row), step sizes of shared hypotheses; rates : (parts, longest
+    row, classes), adaptive step sizes that are used again; packed : (parts, half as many), those of
+    the classes `chosen`, or the views of these classes for a shared part; chosen : (1 + classes,),
+    the number of these classes and the classes (see `wide.choose_loops`); amounts : (parts, longest
+    row), the updates of weights along views that are used again; tables : (parts, longest row,
+    classes), these views, with zeros after the known classes; entries : (longest row,), the numbers
+    0, 1, ...; upcoming : (2,), start and end of the next row among the indices of all rows, if its
+    weights are to be prefetched; held : the arrays that the others are views of.
     """
 
     scores: npt.NDArray[np.float32]
@@ -131,15 +127,16 @@ class Scratch(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """The constraints of a trial, what the rule sees of them and the steps that it takes.
+    """The constraints of a trial, the arguments of the rule and its steps.
 
-    levels, lowest, top : (classes,), of the answer;
+    levels, lowest, top : (classes,), of the target;
     better, worse, losses, norms, steps : (pairs,);
     gram : (pairs, pairs); columns, owners : Gram columns and the class of each; slots : (classes,),
-    where the column of a class is, -1 if nowhere; counts : (3,), numbers as named above;
-    coefficients, is_moved, moved : (classes,), what the steps add to each class, and which;
-    after : (classes,), the scores that the steps would lead to; exponentials : (classes,), of the
-    scores; held : what the others are cut out of.
+    the index of the column of each class, -1 if there is none; status : one record,
+    :data:`kesler.state.records.SOLVER_STATUS`; coefficients, is_moved, moved : (classes,), the
+    coefficients of the updates of each class, and which classes are updated; after : (classes,),
+    the scores after the steps; exponentials : (classes,), of the scores; held : the arrays that the
+    others are views of.
     """
 
     levels: npt.NDArray[np.int64]
@@ -149,7 +146,6 @@ class Solver(NamedTuple):
     worse: npt.NDArray[np.int64]
     owners: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
     moved: npt.NDArray[np.int64]
     losses: npt.NDArray[np.float64]
     norms: npt.NDArray[np.float64]
@@ -161,11 +157,12 @@ class Solver(NamedTuple):
     is_moved: npt.NDArray[np.bool_]
     exponentials: npt.NDArray[np.float32]
     ranks: Ranks
+    status: Any
     held: Any
 
 
 class Ratings(NamedTuple):
-    """Ratings, as in `kesler.data.ratings.Ratings`; all empty if the rows bring none.
+    """Ratings, as in `kesler.data.ratings.Ratings`; all arrays are empty if there are none.
 
     codes : the number of each rated class, -1 if it has not been seen.
     """
@@ -187,23 +184,28 @@ class Blocks(NamedTuple):
 
 
 class EncodedTargets(NamedTuple):
-    """Answers, as in `kesler.learner.targets.Answers`; row_weights may be empty (all 1)."""
+    """Targets, as in `kesler.learner.targets.Answers`; row_weights may be empty (all 1).
+
+    shape : see :data:`kesler.state.records.TARGET_SHAPE`.
+    """
 
     indptr: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int32]
     levels: npt.NDArray[np.int32]
-    shape: npt.NDArray[np.int64]
+    shape: Any
     row_weights: npt.NDArray[np.float64]
 
 
 RATINGS = types.NamedTuple((INTS, INTS, INTS, INDICES, FLOATS), Ratings)
 BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS, RATINGS), Blocks)
-ENCODED_TARGETS = types.NamedTuple((INTS, INDICES, INDICES, INTS, DOUBLES), EncodedTargets)
+ENCODED_TARGETS = types.NamedTuple(
+    (INTS, INDICES, INDICES, record_type(TARGET_SHAPE), DOUBLES), EncodedTargets
+)
 
 
 @allocating
 def make_scratch(learner, rows):
-    """Room for the longest row and all classes."""
+    """Allocate scratch arrays for the longest row and all classes."""
     longest, wide = 0, False
     for i in range(rows.indptr.shape[0] - 1):
         longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
@@ -248,19 +250,19 @@ def make_scratch(learner, rows):
 
 @inlined
 def is_vs_rest(selection):
-    """Whether each class is set apart from the rest."""
+    """Return whether each class is compared with the rest."""
     return selection == ONE_VS_REST or selection == VIOLATED_VS_REST
 
 
 @inlined
 def asks_for_all(selection):
-    """Whether a rule asks for every class, so that loops may run over all of them."""
+    """Return whether a rule receives constraints of every class."""
     return selection == ALL or is_vs_rest(selection)
 
 
 @inlined
 def keeps_views(learner):
-    """Whether the views that a shared part scores are wanted again, since all classes move."""
+    """Return whether the views of a shared part are used again, since all classes move."""
     if not asks_for_all(learner.rule.selection):
         return False
     for part in range(learner.parts.kind.shape[0]):
@@ -271,7 +273,7 @@ def keeps_views(learner):
 
 @inlined
 def most_hypotheses(learner, n_classes):
-    """Return a bound on how many hypotheses two classes belong to."""
+    """Return a bound on the number of hypotheses of two classes."""
     total = 0
     for part in range(learner.parts.kind.shape[0]):
         most = 1
@@ -286,17 +288,17 @@ def most_hypotheses(learner, n_classes):
 
 @allocating
 def make_solver(learner, n_classes, encoded):
-    """Room for the constraints that the rule may be given, and for what it sees of them."""
+    """Allocate arrays for the constraints that the rule may receive, and for its arguments."""
     selection, requirement = learner.rule.selection, learner.rule.requires
-    most = encoded.shape[PAIRS]
+    most = encoded.shape.most_pairs
     if selection == PREDICTED or selection == WORST or selection == RIVAL:
         most = 1
     elif is_vs_rest(selection):
         most = n_classes
     elif selection == GROWING:
-        # An optimum needs no more pairs than classes; some of those tried on the way drop to 0.
+        # An optimum needs no more pairs than classes; others drop to 0 on the way.
         most = min(most, 4 * n_classes)
-    most_levels = encoded.shape[LEVELS]
+    most_levels = encoded.shape.n_levels
     n_columns = 0
     if requirement == GRAM:
         n_columns = n_classes
@@ -305,14 +307,15 @@ def make_solver(learner, n_classes, encoded):
     n_others, n_after = (most, n_classes) if requirement == GRAM else (0, 0)
     of_pairs, of_columns = (most, most, most, (most, n_others)), (n_columns, n_classes)
     doubles = (*of_pairs, of_columns, n_classes, n_after)
-    integers = (n_classes, most_levels, most_levels, most, most, n_columns, n_classes, 3, n_classes)
+    integers = (n_classes, most_levels, most_levels, most, most, n_columns, n_classes, n_classes)
     held = (
         np.zeros(length_of(integers), np.int64),
         np.zeros(length_of(doubles)),
         np.zeros(n_classes, np.bool_),
         np.empty(n_classes, np.float32),
+        np.zeros(1, SOLVER_STATUS),
     )
-    others = (held[2], held[3], learner.ranks, held)
+    others = (held[2], held[3], learner.ranks, held[4], held)
     solver = Solver(*(cut(held[0], integers) + cut(held[1], doubles) + others))
     solver.slots[:] = -1
     return solver
@@ -320,7 +323,7 @@ def make_solver(learner, n_classes, encoded):
 
 @inlined
 def groups_of(learner, part, r):
-    """Return where the groups of class r begin and end; one that was not seen has none yet."""
+    """Return the start and end of the groups of class r; an unseen class has none."""
     start = learner.parts.member_starts[part, r]
     if r >= learner.counts.n_classes:
         return start, start
@@ -329,7 +332,7 @@ def groups_of(learner, part, r):
 
 @inlined
 def n_hypotheses(learner, part, r):
-    """Return how many hypotheses of the part class r owns."""
+    """Return the number of hypotheses of the part that class r owns."""
     if learner.parts.kind[part] != GROUPED:
         return 1
     start, end = groups_of(learner, part, r)
@@ -338,7 +341,7 @@ def n_hypotheses(learner, part, r):
 
 @inlined
 def n_common(learner, part, r, s):
-    """Return how many hypotheses of the part classes r and s share."""
+    """Return the number of hypotheses of the part that classes r and s share."""
     kind = learner.parts.kind[part]
     if kind == PER_CLASS:
         return 1 if r == s else 0
@@ -361,7 +364,7 @@ def n_common(learner, part, r, s):
 
 @inlined
 def is_member(learner, part, r, group):
-    """Whether class r belongs to a group of the part."""
+    """Return whether class r belongs to a group of the part."""
     start, end = groups_of(learner, part, r)
     for m in range(start, end):
         if learner.parts.members[m] == group:
@@ -371,5 +374,5 @@ def is_member(learner, part, r, group):
 
 @inlined
 def n_candidates(learner):
-    """Return how many classes there are by now, a virtual one included."""
+    """Return the number of known classes, a virtual one included."""
     return learner.counts.n_classes + (learner.settings.on_new_class == VIRTUAL)

@@ -26,7 +26,6 @@ from kesler.compiled.trial.records import (
     GROWING,
     NORMS,
     NOTHING,
-    REST,
     VIRTUAL,
     WAIT,
     n_candidates,
@@ -243,7 +242,7 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         list_features(learner, row)
         # A trial is a mistake if the worse class of a pair would be predicted first: if one class
         # is to be above all others, any other prediction is a mistake.
-        rest, highest, r, s = encoded.shape[REST], NOTHING, NOTHING, NOTHING
+        rest, highest, r, s = encoded.shape.rest, NOTHING, NOTHING, NOTHING
         if learner.settings.on_new_class != WAIT and names_one(codes, levels, rest, solver):
             mistaken = codes[0] < k and codes[0] != predictions[t]
         else:

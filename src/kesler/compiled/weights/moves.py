@@ -17,7 +17,6 @@ from kesler.compiled.trial.records import (
     PER_CLASS,
     SHARED,
     THE_REST,
-    WIDE,
     groups_of,
     is_member,
     n_candidates,
@@ -33,7 +32,7 @@ from kesler.compiled.weights.wide import change_widely, is_wide_part, spread_coe
 def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
     """Return whether no weight changes by more than LARGEST; False for NaN."""
     k = n_candidates(learner)
-    wide = solver.counts[WIDE] != 0
+    wide = solver.status[0].is_wide
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.kind.shape[0]):
@@ -65,7 +64,7 @@ def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
 def dense_move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r to be updated."""
     k = n_candidates(learner)
-    wide = solver.counts[WIDE] != 0
+    wide = solver.status[0].is_wide
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.kind.shape[0]):

@@ -19,7 +19,6 @@ from kesler.compiled.trial.records import (
     FIXED,
     GATHER,
     GIVEN,
-    IN_USE,
     ITSELF,
     MEASURE,
     MOVE,
@@ -28,7 +27,6 @@ from kesler.compiled.trial.records import (
     ONE,
     ORDERED,
     THE_REST,
-    WIDE,
     is_vs_rest,
     n_common,
     n_hypotheses,
@@ -237,20 +235,20 @@ def gain(solver, better, worse, r, s):
 def column_of(learner, indices, values, r, k, scratch, solver):
     """Return the index of the Gram column of class r, which is computed once per trial."""
     if solver.slots[r] < 0:
-        slot = solver.counts[IN_USE]
+        slot = solver.status[0].n_columns
         gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
         solver.slots[r] = slot
         solver.owners[slot] = r
-        solver.counts[IN_USE] = slot + 1
+        solver.status[0].n_columns = slot + 1
     return solver.slots[r]
 
 
 @inlined
 def forget_columns(solver):
     """Reset the Gram columns for the next trial."""
-    for slot in range(solver.counts[IN_USE]):
+    for slot in range(solver.status[0].n_columns):
         solver.slots[solver.owners[slot]] = -1
-    solver.counts[IN_USE] = 0
+    solver.status[0].n_columns = 0
 
 
 @always_inlined
@@ -323,7 +321,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
     n_moved = sum_coefficients(m, solver)
     learner.preconditioner.walk.task = GATHER
     learner.preconditioner.rates.share = weight * learner.decay.row.weight
-    wide = solver.counts[WIDE] != 0
+    wide = solver.status[0].is_wide
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.kind.shape[0]):
@@ -360,7 +358,7 @@ def dense_measure_in_metric(learner, indices, values, k, m, scratch, solver):
 def measure_pairs(learner, indices, values, k, m, scratch, solver):
     """Compute norms[j] = <d_j, d_j>, part by part."""
     clear(solver.norms, m)
-    wide = solver.counts[WIDE] != 0
+    wide = solver.status[0].is_wide
     for part in range(learner.parts.kind.shape[0]):
         if not (wide and is_wide_part(learner, part, solver)):
             for j in range(m):

@@ -21,14 +21,8 @@ NONE = -1
 # A feature is moved to the table when it has weights for a sixteenth to an eighth of the capacity
 # for classes: there they take a few times the memory, and a fraction of the time.
 SHARE = 8
-# Fields of `pool`: the units of runs and the rows of the table in use, and how many more of each
-# the last row required.
-UNITS, ROWS, MORE_UNITS, MORE_ROWS = range(4)
 # The maximum number of classes that one trial updates.
 MOST_MOVED = 2
-# Fields of `reach`: the number of classes that have a weight for a feature of the row, the class of
-# the highest score, and the number of rows processed before the capacity was exhausted.
-N_REACHED, WINNER, N_DONE = range(3)
 # The values of the first field if all classes may have a weight, of the second if it is unknown.
 ALL, UNKNOWN = -1, -2
 
@@ -177,7 +171,6 @@ def has_capacity_for(rows, indices):
                 units += max(1, capacity // SIMD_WIDTH)
             n_rows += n + MOST_MOVED > most
     pool = rows.pool
-    pool[MORE_UNITS], pool[MORE_ROWS] = units, n_rows
-    return pool[UNITS] + units <= rows.links.shape[0] and (
-        pool[ROWS] + n_rows <= rows.table.shape[0]
-    )
+    pool.more_units, pool.more_rows = units, n_rows
+    has_rows = pool.n_rows + n_rows <= rows.table.shape[0]
+    return has_rows and pool.n_units + units <= rows.links.shape[0]

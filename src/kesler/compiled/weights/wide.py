@@ -25,7 +25,6 @@ from kesler.compiled.trial.records import (
     ADAPTIVE,
     CONFIDENT,
     EUCLIDEAN,
-    FEW,
     GATHER,
     GIVEN,
     ITSELF,
@@ -33,7 +32,6 @@ from kesler.compiled.trial.records import (
     PER_CLASS,
     SHARED,
     THE_REST,
-    WIDE,
     asks_for_all,
     is_vs_rest,
 )
@@ -48,7 +46,7 @@ def is_wide_part(learner, part, solver):
     kind, view = learner.parts.kind[part], learner.parts.map[part]
     if kind == PER_CLASS:
         return view == ITSELF
-    return kind == SHARED and view > GIVEN and solver.counts[FEW] == 0
+    return kind == SHARED and view > GIVEN and not solver.status[0].has_few
 
 
 @always_inlined
@@ -63,9 +61,9 @@ def dense_choose_loops(learner, m, k, scratch, solver):
     plain = learner.weights.states.shape[0] == 0 and learner.preconditioner.kind != CUSTOM
     is_adaptive = learner.preconditioner.kind == ADAPTIVE
     chooses = is_adaptive and is_vs_rest(learner.rule.selection) and 2 * m < k
-    solver.counts[FEW] = 32 * m < k
+    solver.status[0].has_few = 32 * m < k
     has_enough = chooses or 8 * m >= k
-    solver.counts[WIDE] = asks_for_all(learner.rule.selection) and has_enough and plain
+    solver.status[0].is_wide = asks_for_all(learner.rule.selection) and has_enough and plain
     scratch.chosen[0] = 0
     if chooses:
         scratch.chosen[0] = m
