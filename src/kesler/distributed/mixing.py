@@ -336,12 +336,8 @@ class Mixture:
         blank, everyone, found = self.blank, self.everyone, self._found
         n_virtual = blank.classes.n_virtual
         counted = named("counts", found)
-        found["counts"] = numbers_of(
-            COUNTS,
-            n_trials=counted["n_trials"],
-            n_mistakes=counted["n_mistakes"],
-            n_classes=n_virtual + len(everyone.labels),
-        )
+        counted["n_classes"] = n_virtual + len(everyone.labels)
+        found["counts"] = numbers_of(COUNTS, **counted)
         self._take_back(found)
         blank.classes.encode(everyone.labels)
         groups = [{group: number for number, group in enumerate(g)} for g in everyone.groups]

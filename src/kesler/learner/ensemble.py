@@ -130,6 +130,11 @@ class EnsembleLearner(Counted):
         most = min(self.mistakes_of_members) * -math.log(self.demotion)
         return (most + math.log(len(self.members))) / math.log(2.0 / (1.0 + self.demotion))
 
+    @property
+    def _followed(self) -> Learner:
+        """The member of least loss, which "best" follows."""
+        return self.members[int(self.stored["losses"].argmin())]
+
     # ---- trials -----------------------------------------------------------------------------
 
     def learn(
@@ -233,8 +238,7 @@ class EnsembleLearner(Counted):
         """Return the class number that the ensemble predicts for each row, changing nothing."""
         with self.lock:
             if self.combine == "best":
-                followed = self.members[int(self.stored["losses"].argmin())]
-                return followed.predict(self._seen_by(followed, rows))
+                return self._followed.predict(self._seen_by(self._followed, rows))
             winners: npt.NDArray[np.int32] = self._blended(rows).argmax(axis=1).astype(np.int32)
             return winners
 
@@ -254,8 +258,7 @@ class EnsembleLearner(Counted):
     def _blended(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
         """Return what `kesler.compiled.trial.ensemble.blend` makes of rows, bit for bit."""
         if self.combine == "best":
-            followed = self.members[int(self.stored["losses"].argmin())]
-            return followed.probabilities(self._seen_by(followed, rows))
+            return self._followed.probabilities(self._seen_by(self._followed, rows))
         total = np.zeros((len(rows), self.n_known))
         if self.combine == "mixture":
             targets = self._of_members(rows, Learner.probabilities)

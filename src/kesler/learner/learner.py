@@ -239,15 +239,15 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         from kesler.compiled.trial.measures import measure
 
         margins = np.empty(len(rows))
-        bound = self._record
-        learner = bound._replace(
-            rule=bound.rule._replace(
-                selection=np.int64(selection_code("all")),
-                requires=np.int64(requirement_code("norms")),
-            ),
-            link=bound.link._replace(exponent=np.float64(exponent), factor=np.float64(1.0)),
-            preconditioner=bound.preconditioner._replace(kind=np.int64(0), unit=np.int64(0)),
-        )
+        settings = {
+            "rule.selection": selection_code("all"),
+            "rule.requires": requirement_code("norms"),
+            "link.exponent": exponent,
+            "link.factor": 1.0,
+            "preconditioner.kind": 0,
+            "preconditioner.unit": 0,
+        }
+        learner = bind(LearnerRecord, self._values | converted(LearnerRecord, settings))
         blocks = self._blocks(self._prepare(rows))
         encoded = encoded_targets_of(
             answers(self.classes.encode(labels)), None, self._class_capacity
@@ -435,8 +435,12 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     @cached_property
     def _record(self) -> Any:
         """The record that compiled code reads and updates."""
-        values = self.stored | self._settings | self._described_parts()
-        return bind(LearnerRecord, values | self._described_weights())
+        return bind(LearnerRecord, self._values)
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        described = self._described_parts() | self._described_weights()
+        return self.stored | self._settings | described
 
     def _described_weights(self) -> dict[str, Any]:
         """Return the record of the weights, or the computed arrays that complete a table."""

@@ -29,12 +29,13 @@ def kind_of(learner: Any) -> str:
     return KINDS.get(class_of(field_of(learner, "weights")).__name__, "dense")
 
 
-def by_weights(*, dense: str | Function, sparse: str | Function, kernel: str | Function) -> Any:
+def by_weights(*, dense: str | Function, **others: str | Function) -> Any:
     """Return an operation whose first argument is a learner, given its function for each kind.
 
-    The name of a function is "package.module.function", below `kesler.compiled`.
+    The name of a function is "package.module.function", below `kesler.compiled`. Kinds that are not
+    among `others` have the function of "dense".
     """
-    names = {"dense": dense, "sparse": sparse, "kernel": kernel}
+    names = dict.fromkeys(KINDS.values(), dense) | others
 
     @cache
     def function_for(kind: str) -> Function:
@@ -64,9 +65,7 @@ def no(learner: Any, *arguments: Any) -> bool:
 # ---- before a trial ------------------------------------------------------------------------------
 
 has_capacity = by_weights(
-    dense="trial.trial.dense_has_capacity",
-    sparse="weights.sparse_trial.sparse_has_capacity",
-    kernel="trial.trial.dense_has_capacity",
+    dense="trial.trial.dense_has_capacity", sparse="weights.sparse_trial.sparse_has_capacity"
 )
 fetch_ahead = by_weights(
     dense="weights.scores.dense_fetch_ahead",
@@ -75,19 +74,10 @@ fetch_ahead = by_weights(
 )
 preprocess_ranges = by_weights(
     dense="trial.preprocessing.dense_condition_ranges",
-    sparse="trial.preprocessing.dense_condition_ranges",
     kernel="kernels.scores.kernel_condition_ranges",
 )
-prepare = by_weights(
-    dense="weights.scores.dense_prepare",
-    sparse="weights.scores.dense_prepare",
-    kernel="kernels.scores.set_sigma",
-)
-keep_up = by_weights(
-    dense="weights.scores.dense_keep_up",
-    sparse="weights.scores.dense_keep_up",
-    kernel="kernels.scores.kernel_keep_up",
-)
+prepare = by_weights(dense="weights.scores.dense_prepare", kernel="kernels.scores.set_sigma")
+keep_up = by_weights(dense="weights.scores.dense_keep_up", kernel="kernels.scores.kernel_keep_up")
 find_views = by_weights(dense="views.given.dense_find_views", sparse=nothing, kernel=nothing)
 
 # ---- scores and the predicted class --------------------------------------------------------------
@@ -98,43 +88,25 @@ score = by_weights(
     kernel="kernels.scores.kernel_score",
 )
 finite = by_weights(
-    dense="weights.scores.dense_finite",
-    sparse="weights.sparse_trial.sparse_finite",
-    kernel="weights.scores.dense_finite",
+    dense="weights.scores.dense_finite", sparse="weights.sparse_trial.sparse_finite"
 )
-best = by_weights(
-    dense="weights.scores.dense_best",
-    sparse="weights.sparse_trial.sparse_best",
-    kernel="weights.scores.dense_best",
-)
+best = by_weights(dense="weights.scores.dense_best", sparse="weights.sparse_trial.sparse_best")
 best_but = by_weights(
-    dense="weights.scores.dense_best_but",
-    sparse="weights.sparse_trial.sparse_best_but",
-    kernel="weights.scores.dense_best_but",
+    dense="weights.scores.dense_best_but", sparse="weights.sparse_trial.sparse_best_but"
 )
 soften = by_weights(
-    dense="trial.calibration.dense_soften",
-    sparse="weights.sparse_trial.sparse_soften",
-    kernel="trial.calibration.dense_soften",
+    dense="trial.calibration.dense_soften", sparse="weights.sparse_trial.sparse_soften"
 )
 moments = by_weights(
-    dense="trial.calibration.dense_moments",
-    sparse="weights.sparse_trial.sparse_moments",
-    kernel="trial.calibration.dense_moments",
+    dense="trial.calibration.dense_moments", sparse="weights.sparse_trial.sparse_moments"
 )
 
 # ---- the pairs of classes that are compared ------------------------------------------------------
 
 set_levels = by_weights(
-    dense="trial.choices.dense_set_levels",
-    sparse="weights.sparse_trial.sparse_set_levels",
-    kernel="trial.choices.dense_set_levels",
+    dense="trial.choices.dense_set_levels", sparse="weights.sparse_trial.sparse_set_levels"
 )
-judge = by_weights(
-    dense="trial.trial.dense_judge",
-    sparse="weights.sparse_trial.sparse_judge",
-    kernel="trial.trial.dense_judge",
-)
+judge = by_weights(dense="trial.trial.dense_judge", sparse="weights.sparse_trial.sparse_judge")
 choose_loops = by_weights(dense="weights.wide.dense_choose_loops", sparse=nothing, kernel=nothing)
 
 # ---- norms, and step sizes of features -----------------------------------------------------------
