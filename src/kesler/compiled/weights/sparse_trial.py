@@ -63,7 +63,7 @@ from kesler.compiled.weights.sparse_rows import (
     most_entries,
     move_to_table,
 )
-from kesler.state.records import SparseRows
+from kesler.state.records import SOLVER_STATUS, SparseRows
 
 
 @always_inlined
@@ -368,13 +368,15 @@ def make_sparse_scratch(learner, indptr):
 @allocating
 def make_sparse_solver(learner):
     """Allocate a solver for the single constraint of a trial."""
-    integers, doubles = (1, 2, 1, 1, 1, 1, 1, 3, MOST_MOVED), (1, 1, 1, (1, 0), (0, 0))
-    held = np.zeros(length_of(integers), np.int64), np.zeros(length_of(doubles))
+    integers, doubles = (1, 2, 1, 1, 1, 1, 1, MOST_MOVED), (1, 1, 1, (1, 0), (0, 0))
+    status = np.zeros(1, SOLVER_STATUS)
+    held = np.zeros(length_of(integers), np.int64), np.zeros(length_of(doubles)), status
     before = (learner.weights.trial.coefficients, held[1])
     others = (
         learner.weights.trial.is_moved,
         learner.weights.trial.exponentials,
         learner.ranks,
+        status,
         held,
     )
     return Solver(*(cut(held[0], integers) + cut(held[1], doubles) + before + others))
