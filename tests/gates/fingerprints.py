@@ -39,6 +39,7 @@ import registry
 import streams
 import test_kernels
 import test_sub_experts
+from kesler.learner.support_vectors import PANEL
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 N_ROWS = 60 if IS_COMPILED else 10
@@ -90,23 +91,24 @@ def weights_of_one(learner: Any) -> list[Any]:
     """Return the weights of one learner, or its support vectors and their coefficients."""
     if not hasattr(learner, "supports"):
         return list(learner.hypothesis_weights())
-    supports = learner.supports
-    supports.arrays(learner.n_features)  # drops what is no longer in use
     return [
-        array for part in range(len(learner.parts)) for array in of_part(supports, part).values()
+        array
+        for part in range(len(learner.parts))
+        for array in support_vectors(learner.supports, part)
     ]
 
 
-def of_part(supports: Any, part: int) -> dict[str, Any]:
-    """Return the support vectors of one part, and their coefficients."""
+def support_vectors(supports: Any, part: int) -> list[Any]:
+    """Return the support vectors of one part from the first panel in use on, and coefficients."""
     own = {name: array[part] for name, array in supports.stored.items() if "recent" not in name}
-    n = own["following"]
-    n_entries, n_values = own["entry_starts"][n], own["starts"][0 if supports.in_panels else n]
-    return {
-        "panels": own["panels"][:, : supports.n_features if supports.in_panels else 0],
-        **{name: own[name][:n_entries] for name in ("owners", "coefficients")},
-        **{name: own[name][:n_values] for name in ("features", "values")},
-    }
+    n, first = own["following"], own["oldest"] // PANEL * PANEL
+    entries = slice(own["entry_starts"][first], own["entry_starts"][n])
+    values = slice(0) if supports.in_panels else slice(own["starts"][first], own["starts"][n])
+    return [
+        own["panels"][first // PANEL : -(-n // PANEL), : supports.n_features],
+        *(own[name][values] for name in ("features", "values")),
+        *(own[name][entries] for name in ("owners", "coefficients")),
+    ]
 
 
 @contextmanager
