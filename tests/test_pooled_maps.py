@@ -292,9 +292,17 @@ def test_parameters_out_of_range_are_refused(settings):
         GaussianRatio(**settings)
 
 
+@pytest.mark.parametrize(
+    "name, ends", [("shrinkage", (0.0, 1e6)), ("floor", (1e-12, 1.0)), ("clip", (1e-6, 1e6))]
+)
+def test_the_ends_of_the_ranges_are_allowed(name, ends):
+    for end in ends:
+        assert getattr(GaussianRatio(**{name: end}), name) == end
+
+
 def test_two_ways_of_smoothing_are_refused():
     parts = [Shared(GaussianRatio()), PerClass(GaussianRatio(floor=0.1))]
-    with pytest.raises(KeslerError, match="smoothed in one way"):
+    with pytest.raises(KeslerError, match="differ in shrinkage, floor or smoothing"):
         OnlineClassifier(parts, update="pa1").fit(np.eye(2), [0, 1])
     parts = [Shared(GaussianRatio()), PerClass(GaussianRatio(clip=2.0))]
     OnlineClassifier(parts, update="pa1").fit(np.eye(2), [0, 1])
