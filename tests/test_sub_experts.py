@@ -706,3 +706,13 @@ def test_scikit_learn_can_split_ratings():
     for some in (X[numbers], X[numbers, ...], X[numbers.tolist()]):
         assert len(some) == 3 and some.attributes.tolist() == [3, 0, 5]
     assert X.shape == (len(X),) and len(X[np.arange(len(X)) % 2 == 0]) == (len(X) + 1) // 2
+
+
+def test_a_step_along_ratings_too_large_for_float32_is_skipped():
+    model = OnlineClassifier([Shared(SubExperts())], update="perceptron")
+    model.partial_fit(Ratings.from_dense(np.ones((2, 2, 1)), [0, 1]), [0, 1])
+    before = model._learner.weights.copy()
+    huge = np.array([[[0.0], [1e38]], [[1e38], [0.0]]])
+    with pytest.raises(KeslerError, match="the step was skipped"):
+        model.partial_fit(Ratings.from_dense(huge, [0, 1]), [0, 1])
+    np.testing.assert_array_equal(model._learner.weights, before)
