@@ -314,8 +314,8 @@ class _Gathered:
             self.n_sub_experts = max(self.n_sub_experts, int(max(indices)) + 1)
         if len(self._by_name) > 1:
             raise KeslerError(
-                f"{what} tell sub-experts otherwise than those before, by number in one, by name "
-                "in the other: choose one way for all"
+                f"{what} and those before identify sub-experts in different ways, by number and by "
+                "name: choose one way for all"
             )
         self._indices.append(indices)
         self._values.append(values)
@@ -377,11 +377,11 @@ def _array(values: Any) -> npt.NDArray[np.float32]:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise KeslerError(f"ratings are no array of numbers ({error})") from None
+        raise KeslerError(f"ratings must be an array of numbers ({error})") from None
     if array.dtype.kind not in "biuf":
         raise KeslerError(
-            f"ratings are an array of {array.dtype}, not of numbers: ragged ones are given as "
-            "mappings, by Ratings.from_sparse_rows"
+            f"ratings are an array of {array.dtype}, not of numbers: pass ragged ratings as "
+            "mappings to Ratings.from_sparse_rows"
         )
     array = as_float32(array)
     return array if array.flags.writeable else array.copy()
@@ -397,7 +397,7 @@ def _distinct(labels: Iterable[Label], n_classes: int) -> tuple[Label, ...]:
     try:
         distinct = len(set(found)) == len(found)
     except TypeError as error:
-        raise KeslerError(f"a rated label is no label ({error}): use numbers or text") from None
+        raise KeslerError(f"a rated label is invalid ({error}): use numbers or text") from None
     if not distinct:
         raise KeslerError(
             f"the labels of the ratings, {found!r:.80}, are not distinct: name each once"

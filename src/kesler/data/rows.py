@@ -269,8 +269,8 @@ def image_shape_of(n_pixels: int, given: tuple[int, int] | None) -> tuple[int, i
     side = isqrt(n_pixels)
     rows, columns = (side, side) if given is None else map(int, given)
     if rows < 1 or rows * columns != n_pixels:
-        said = "square images" if given is None else f"images of {rows}x{columns}"
+        shape = "square images" if given is None else f"images of {rows}x{columns}"
         raise KeslerError(
-            f"rows of {n_pixels} pixels are no {said}: say image_shape=(rows, columns)"
+            f"rows of {n_pixels} pixels are not {shape}: set image_shape=(rows, columns)"
         )
     return rows, columns
