@@ -185,7 +185,7 @@ def test_what_is_not_there_is_a_sentence(capsys, tmp_path):
 
 @pytest.mark.data
 def test_sets_of_several_answers_are_refused(capsys):
-    refused(kesler(capsys, "compare", "dataset:multilabel/yeast"), "not one class a row")
+    refused(kesler(capsys, "compare", "dataset:multilabel/yeast"), "not one class per row")
 
 
 def newer(contents):

@@ -95,10 +95,10 @@ def test_types():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"X": images()}, "rows of 63 pixels are no square images: say image_shape"),
-        ({"X": images(), "image_shape": (9, 9)}, "rows of 63 pixels are no images of 9x9"),
+        ({"X": images()}, "rows of 63 pixels are not square images: set image_shape"),
+        ({"X": images(), "image_shape": (9, 9)}, "rows of 63 pixels are not images of 9x9"),
         ({"X": images(), "image_shape": (-9, -7)}, "no images of -9x-7"),
-        ({"X": np.ones(9)}, "X has 1 dimensions: give one image a row"),
+        ({"X": np.ones(9)}, "X has 1 dimensions: give one image per row"),
         ({"X": [[1.0, 1, 1, 1], [1, np.nan, 1, 1]]}, "image 1 holds NaN or infinity"),
         ({"rotation": -1}, "rotation=-1 must be a number from 0"),
         ({"displacement": np.inf}, "displacement=inf must be a number from 0"),

@@ -539,7 +539,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "text": (lambda: Ratings.from_dense([[["x"]]], "a"), "not of numbers"),
     "labels": (lambda: Ratings.from_dense(ONES, "ab"), "of 3 classes, but there are 2 labels"),
     "a label twice": (lambda: Ratings.from_dense(ONES, "aba"), "not distinct"),
-    "a list as label": (lambda: Ratings.from_dense(ONES, ["a", "b", []]), "is no label"),
+    "a list as label": (lambda: Ratings.from_dense(ONES, ["a", "b", []]), "label is invalid"),
     "NaN": (
         lambda: Ratings.from_dense(
             np.where(np.arange(24).reshape(2, 3, 4) == 18, np.nan, 1), "abc"
@@ -577,7 +577,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "names and numbers": (
         lambda: Ratings.from_sparse_rows([{"a": {"x": 1.0}}, {"a": [1.0]}]),
-        "label 'a' in row 1 tell sub-experts otherwise",
+        "label 'a' in row 1 and those before identify sub-experts",
     ),
     "a number below 0": (
         lambda: Ratings.from_sparse_rows({"a": {-1: 1.0}}),

@@ -132,8 +132,8 @@ def test_blank_and_constant_images_answer_nothing():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"image_shape": (9, 8)}, "rows of 63 pixels are no images of 9x8"),
-        ({"image_shape": None}, "rows of 63 pixels are no square images: say image_shape"),
+        ({"image_shape": (9, 8)}, "rows of 63 pixels are not images of 9x8"),
+        ({"image_shape": None}, "rows of 63 pixels are not square images: set image_shape"),
         ({"patch_sizes": (8,)}, "patch of 8x8 is larger than an image of 9x7"),
         ({"patch_sizes": ()}, "patch_sizes=.* must be a list"),
         ({"patch_sizes": 5}, "patch_sizes=5 must be a list"),

@@ -1,1 +1,1 @@
-"""Data: rows, ratings, readers, data sets, model files."""
+"""Data: rows, ratings, readers, data sets and model files."""

@@ -1,4 +1,4 @@
-"""Tokens: what a text is made of."""
+"""Validation of the inputs of estimators, and the tokens of texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOKEN = re.compile(r"(?:[^\W_]|')+")
 
 
 def tokenize(text: str) -> list[str]:
-    """Split a text into its runs of letters of any script, digits and apostrophes, in lower case.
+    """Split a text into lower-case tokens: runs of letters (any script), digits and apostrophes.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def presence(texts: Iterable[str]) -> dict[str, float]:
-    """Binary features of some texts taken together: each token that occurs, with the value 1.
+    """Return the binary features of several texts together: the value 1 for each token.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def presence(texts: Iterable[str]) -> dict[str, float]:
 
 
 MOST_WEIGHT = 1 << 20
-BLOCK_ENTRIES = 1 << 20  # dense rows become entries a block at a time: about 8 MB
+BLOCK_ENTRIES = 1 << 20  # dense rows are converted to entries in blocks of about 8 MB
 
 
 def holds_names(X: Any) -> bool:
     """Return whether X is one mapping of feature names to values, or a list of them."""
-    if is_sparse(X):  # one of scipy's formats is a dict
+    if is_sparse(X):  # scipy's DOK format is a dict
         return False
     return isinstance(X, Mapping) or (
         isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
@@ -57,7 +57,7 @@ def holds_names(X: Any) -> bool:
 
 
 def array_rows(estimator: Any, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
-    """Validate an array, a sparse matrix or a data frame: rows if sparse, else a float32 array."""
+    """Validate an array, sparse matrix or data frame; return rows if sparse, else float32."""
     checked = X if _is_plain(X, estimator, reset=reset) else _validated(X, estimator, reset=reset)
     if is_sparse(checked):
         rows = Rows.from_sparse(checked)
@@ -69,7 +69,7 @@ def array_rows(estimator: Any, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.
 
 
 def _is_plain(X: Any, estimator: Any, *, reset: bool) -> bool:
-    """Whether scikit-learn, which takes long to import, would let a table pass as it is."""
+    """Return whether scikit-learn, which is slow to import, would accept a table unchanged."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
         return False
     if hasattr(estimator, "feature_names_in_"):
@@ -93,12 +93,12 @@ def _validated(X: Any, estimator: Any, *, reset: bool) -> Any:
 
 
 def is_dense(data: Rows | npt.NDArray[np.float32]) -> bool:
-    """Whether the rows list every feature."""
+    """Return whether the rows list every feature."""
     return data.dense if isinstance(data, Rows) else True
 
 
 def blocks(data: Rows | npt.NDArray[np.float32], ratings: Ratings | None = None) -> Iterator[Rows]:
-    """Yield the rows a block at a time, in order, with what sub-experts say of them."""
+    """Yield the rows in blocks, in order, with their ratings."""
     if isinstance(data, Rows):
         yield replace(data, ratings=ratings)
         return
@@ -110,9 +110,10 @@ def blocks(data: Rows | npt.NDArray[np.float32], ratings: Ratings | None = None)
 
 
 def apart(X: Any, *, rated: bool) -> tuple[Any, Ratings | None]:
-    """Return the attributes and the ratings in X; `rated`: mappings are ratings, not features.
+    """Return the attributes and the ratings in X.
 
-    Ratings without attributes are rows without features.
+    If `rated`, mappings are ratings, not features. Ratings without attributes give rows without
+    features.
     """
     if rated and isinstance(X, np.ndarray) and X.ndim == 3:
         raise KeslerError(
@@ -128,7 +129,7 @@ def apart(X: Any, *, rated: bool) -> tuple[Any, Ratings | None]:
 
 
 def only_row(attributes: Any) -> Any:
-    """Return the one row that stands in a list of mappings or in an array, as an event."""
+    """Return the row of a list of one mapping or of an array of one row; else the argument."""
     if holds_names(attributes) and not isinstance(attributes, Mapping) and len(attributes) == 1:
         return attributes[0]
     is_table = isinstance(attributes, np.ndarray) and attributes.ndim == 2
@@ -136,7 +137,7 @@ def only_row(attributes: Any) -> Any:
 
 
 def require_rated(n_rows: int, ratings: Ratings | None) -> None:
-    """Raise unless there are ratings for each row, if there are any."""
+    """Raise if there are ratings, but not for each row."""
     if ratings is not None and len(ratings) != n_rows:
         raise KeslerError(
             f"the ratings are of {len(ratings)} rows, but their attributes of {n_rows}: give as "
@@ -145,9 +146,9 @@ def require_rated(n_rows: int, ratings: Ratings | None) -> None:
 
 
 def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
-    """Return rows of mappings {feature name: value}; new names join if `learn`.
+    """Return rows of mappings {feature name: value}.
 
-    Else they have numbers beyond those known.
+    If `learn`, new names are added to the vocabulary; otherwise they get numbers beyond it.
     """
     entries = [X] if isinstance(X, Mapping) else X
     convert = vocabulary.learnt if learn else vocabulary.numbered
@@ -167,7 +168,7 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
 
 
 def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
-    """Return rows of mappings whose names are the columns of the data frame learnt from."""
+    """Return rows of mappings whose names are the columns of the data frame of the training."""
     entries = [X] if isinstance(X, Mapping) else X
     array = np.zeros((len(entries), len(vocabulary)), dtype=np.float32)
     for row, entry in enumerate(entries):
@@ -190,7 +191,7 @@ def _require_text(names: list[Any]) -> None:
 
 
 def positional_row(x: Any, width: int | None) -> Rows:
-    """Return one row from an array of shape (n_features,), whose width is known unless None."""
+    """Return one row from an array of shape (n_features,); a width of None is unknown."""
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -236,7 +237,7 @@ def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
 
 
 def listed_row(indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int | None) -> Rows:
-    """Return one row from the features that are not zero, whose number is known unless None."""
+    """Return one row from the features that are not zero; a width of None is unknown."""
     if indices.ndim != 1 or indices.shape != values.shape:
         raise KeslerError(
             f"a row (indices, values) has arrays of the shapes {indices.shape} and "
@@ -270,7 +271,7 @@ def listed_row(indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int |
 
 
 def count_rows(X: Any) -> int:
-    """Return how many rows X holds: one mapping is one row."""
+    """Return the number of rows of X; one mapping is one row."""
     if holds_names(X):
         return 1 if isinstance(X, Mapping) else len(X)
     return int(X.shape[0])
@@ -279,7 +280,7 @@ def count_rows(X: Any) -> int:
 def label_list(y: Any) -> list[Any]:
     """Return labels as a list of Python objects; a column is flattened with a warning.
 
-    A list is taken as it is: as an array, numbers among text would silently become text.
+    A list is not converted to an array, which would silently turn numbers among text into text.
     """
     if y is None:
         raise KeslerError(
@@ -308,9 +309,10 @@ def require_lengths(n_rows: int, labels: Sized) -> None:
 
 
 def require_width(rows: Rows, width: int | None, *, more: bool) -> None:
-    """Raise unless rows fit a model of so many features, None being any number.
+    """Raise unless rows fit a model of `width` features; None allows any number.
 
-    Dense rows have just that many; sparse ones have no more, unless `more` may be passed over.
+    Dense rows must have exactly that many features; sparse rows at most as many, unless `more` is
+    true, so that the others are ignored.
     """
     too_many = rows.n_features > (width or 0) and not more
     if width is not None and (too_many or (rows.dense and rows.n_features != width)):

@@ -1,4 +1,4 @@
-"""Model files: arrays and JSON in one safetensors file, written whole or not at all."""
+"""Model files: arrays and JSON in one safetensors file, which is written atomically."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any]) -> None:
-    """Write arrays and metadata; a reader sees the old file or the new one, never a half.
+    """Write arrays and metadata; a reader sees the old file or the new one, never a partial one.
 
     Parameters
     ----------
-    path : where to; a file there is replaced.
-    arrays : name to array, of numbers.
-    metadata : what JSON can hold. Its long lists of text are kept as arrays of bytes, since the
-        header of the file is limited.
+    path : the path of the file; an existing file is replaced.
+    arrays : the arrays of numbers, by name.
+    metadata : a dictionary that JSON can represent. It is stored as an array of bytes, since the
+        size of the file's header is limited.
 
     Raises
     ------
     KeslerError
-        If the folder cannot be written.
+        If the folder cannot be written to, or JSON cannot represent the metadata.
 
     Examples
     --------
@@ -58,13 +58,13 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
-    """Read back what `save` wrote.
+    """Read the arrays and the metadata that `save` wrote.
 
     Raises
     ------
     KeslerError
-        If there is no such file, it is no model file, it is cut off or damaged, or it was written
-        by a newer version of Kesler.
+        If the file does not exist, is not a model file, is cut off or damaged, or was written by a
+        newer version of Kesler.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -117,7 +117,7 @@ def _require_readable(path: object, header: dict[str, str]) -> None:
 
 
 def _write_whole(path: Path, contents: bytes) -> None:
-    """Write beside the target and rename: a process killed in between leaves the old file."""
+    """Write a temporary file and rename it: if the process is killed, the old file remains."""
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Ratings: what sub-experts say of the classes, given with each row."""
+"""Ratings: the numbers that sub-experts give to the classes in each row."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ MAX_SUB_EXPERTS = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    r"""For each row, the classes that are rated and what each of n sub-experts says of them.
+    r"""The rated classes of each row, and the ratings of each by n sub-experts.
 
     .. math:: \phi(x, r) = (x_1^r, \dots, x_n^r)
 
-    with :math:`x_i^r` the rating that sub-expert i gives class r, higher being better. What is not
-    rated has the rating 0: a sub-expert that a row does not list, and a class that it does not.
-    Such a class may still be predicted, so that ratings should be merits, above 0, and not costs.
+    where :math:`x_i^r` is the rating that sub-expert i gives class r; higher is better. A
+    sub-expert or a class that a row does not list has the rating 0. Such a class may still be
+    predicted, so ratings should be merits above 0, not costs.
 
-    Make them with :meth:`from_dense`, :meth:`from_sparse` or :meth:`from_sparse_rows`, and give
-    them to an estimator in place of X.
+    Create ratings with :meth:`from_dense`, :meth:`from_sparse` or :meth:`from_sparse_rows`, and
+    pass them to an estimator in place of X.
 
     Parameters
     ----------
     starts : int64 array of shape (n_rows + 1,)
-        Where the rated classes of each row begin and end.
+        The bounds of the rated classes of each row.
     rated : int64 array of shape (n_rated,)
-        Which of `labels` each rated class is.
-    vectors : Entries
-        Of each rated class its ratings, by the number of the sub-expert.
+        The index in `labels` of each rated class.
+    vectors : SparseRows
+        The ratings of each rated class, by the number of the sub-expert.
     labels : tuple of labels
-        The labels rated anywhere, seen or not.
+        The labels that are rated in any row, whether learnt yet or not.
     n_sub_experts : int
-        Number of sub-experts known; every index is below it.
+        Number of sub-experts; every index is below it.
     names : tuple of str or None, default None
-        The names of the sub-experts; None if they are known by their numbers.
+        The names of the sub-experts; None if they are identified by number.
     attributes : rows in any form that an estimator takes, or None, default None
-        Features that stand beside the ratings, for hypotheses that look at rows themselves:
-        "multi+sub-experts", not "sub-experts" alone.
+        Additional features of the rows, for hypotheses that use them: "multi+sub-experts", not
+        "sub-experts" alone.
 
     Notes
     -----
-    8 bytes a rating.
+    Memory: 8 bytes per rating.
 
     References
     ----------
@@ -76,21 +76,21 @@ class Ratings:
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of rows: what scikit-learn asks of data that it may split."""
+        """The number of rows, which scikit-learn requires of data that it splits."""
         return (len(self),)
 
     def __getitem__(self, rows: Any) -> Ratings:
-        """Return a run of consecutive rows, as views, or chosen ones, copied; with attributes."""
+        """Return a slice of the rows as views, or selected rows as copies; with attributes."""
         if isinstance(rows, tuple):  # scikit-learn writes data[numbers, ...]
             rows = rows[0]
         if not isinstance(rows, slice):
             numbers = np.arange(len(self))[np.atleast_1d(rows)]
-            beside = self.attributes
-            if isinstance(beside, (list, tuple)):
-                beside = [beside[i] for i in numbers.tolist()]
-            elif beside is not None:
-                beside = beside.iloc[numbers] if hasattr(beside, "iloc") else beside[numbers]
-            return replace(self.take(numbers), attributes=beside)
+            some = self.attributes
+            if isinstance(some, (list, tuple)):
+                some = [some[i] for i in numbers.tolist()]
+            elif some is not None:
+                some = some.iloc[numbers] if hasattr(some, "iloc") else some[numbers]
+            return replace(self.take(numbers), attributes=some)
         start, stop = run_of(rows, len(self))
         starts = self.starts[start : stop + 1]
         low, high = starts[0], starts[-1]
@@ -102,25 +102,25 @@ class Ratings:
             attributes=None if self.attributes is None else self.attributes[start:stop],
         )
 
-    # ---- from what users have ---------------------------------------------------------------
+    # ---- construction -----------------------------------------------------------------------
 
     @staticmethod
     def from_dense(
         values: npt.ArrayLike, labels: Iterable[Label], attributes: Any = None
     ) -> Ratings:
-        """Return the ratings in an array.
+        """Create ratings from an array.
 
         Parameters
         ----------
         values : array of shape (n_rows, n_classes, n_sub_experts).
-        labels : the label of each of the n_classes, seen or not.
-        attributes : rows of features beside the ratings, in any form that an estimator takes.
+        labels : the label of each of the n_classes, whether learnt yet or not.
+        attributes : additional features of the rows, in any form that an estimator takes.
 
         Raises
         ------
         KeslerError
             If the array has another shape or holds anything but finite numbers, or the labels are
-            not one a class, each once.
+            not distinct or not one per class.
         """
         array = _array(values)
         if array.ndim != 3:
@@ -141,7 +141,7 @@ class Ratings:
     def from_sparse(
         matrices: Sequence[Any], labels: Iterable[Label], attributes: Any = None
     ) -> Ratings:
-        """Return the ratings in scipy sparse matrices, one a row, where sub-experts are many.
+        """Create ratings from scipy sparse matrices, one per row, if there are many sub-experts.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Ratings:
         Raises
         ------
         KeslerError
-            If the matrices are not of one shape, or as `from_dense` does.
+            If the matrices differ in shape, or for the reasons of `from_dense`.
         """
         matrices = list(matrices)
         if not matrices or not all(is_sparse(matrix) for matrix in matrices):
@@ -182,20 +182,21 @@ class Ratings:
     def from_sparse_rows(
         entries: Mapping[Any, Any] | Iterable[Mapping[Any, Any]], attributes: Any = None
     ) -> Ratings:
-        """Return the ratings in one mapping {label: its ratings} a row; each rates whom it likes.
+        """Create ratings from one mapping {label: ratings} per row; each may rate any classes.
 
         Parameters
         ----------
         entries : one mapping, or a list of them.
             The ratings of a label are a vector, as an array or a sparse matrix of one row, or a
-            mapping {sub-expert: rating}. Sub-experts go by number in all of them, or by name.
+            mapping {sub-expert: rating}. All of them identify sub-experts by number, or all by
+            name.
         attributes : as in `from_dense`.
 
         Raises
         ------
         KeslerError
-            If a row is no mapping, sub-experts go by number and by name, or a rating is no finite
-            number.
+            If a row is not a mapping, sub-experts are identified both by number and by name, or a
+            rating is not a finite number.
 
         Examples
         --------
@@ -228,11 +229,11 @@ class Ratings:
             )
         )
 
-    # ---- as rows are handled ----------------------------------------------------------------
+    # ---- operations on rows -----------------------------------------------------------------
 
     @staticmethod
     def concatenate(pieces: Sequence[Ratings]) -> Ratings:
-        """Return the ratings of all pieces, of which there is at least one, without attributes."""
+        """Return the ratings of all pieces, at least one, without attributes."""
         labels = {label: None for piece in pieces for label in piece.labels}
         names = {name: None for piece in pieces for name in piece.names or ()}
         places = {label: place for place, label in enumerate(labels)}
@@ -257,7 +258,7 @@ class Ratings:
         )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Ratings:
-        """Return the rows of these numbers, in this order, copied, without attributes."""
+        """Return copies of the rows of the given numbers, in this order, without attributes."""
         starts, stored = picked(self.starts, numbers)
         return replace(
             self,
@@ -268,53 +269,53 @@ class Ratings:
         )
 
     def numbers_of_rated(self, number: Callable[[Label], int | None]) -> npt.NDArray[np.int64]:
-        """Return the number of each rated class, given that of a label; -1 if that is None."""
+        """Return the number of each rated class, from a function of its label; -1 for None."""
         numbers = [number(label) for label in self.labels]
         codes = [-1 if code is None else code for code in numbers]
         return np.array(codes, dtype=np.int64)[self.rated]
 
     def numbered(self, numbers: Sequence[int], n_sub_experts: int) -> Ratings:
-        """Return the same ratings by the numbers that `names` have, all below `n_sub_experts`."""
+        """Return the ratings with names replaced by numbers, all below `n_sub_experts`."""
         places = np.array(numbers, dtype=np.int32)
         vectors = replace(self.vectors, indices=places[self.vectors.indices])
         return replace(self, vectors=vectors, n_sub_experts=n_sub_experts, names=None)
 
     def with_unseen_as(self, number: int) -> Ratings:
-        """Return the ratings with one sub-expert, of this number, in place of all from it on."""
+        """Return the ratings with every sub-expert above this number replaced by this number."""
         if self.n_sub_experts <= number:
             return self
         indices = np.minimum(self.vectors.indices, np.int32(number))
         return replace(self, vectors=replace(self.vectors, indices=indices))
 
     def without_zeros(self) -> Ratings:
-        """Return the ratings without those that are 0: itself if there are none."""
+        """Return the ratings without those that are 0; the same object if there are none."""
         return replace(self, vectors=self.vectors.without_zeros())
 
 
 class _Gathered:
-    """The ratings of one class after the other, in whatever form they come."""
+    """Collects the ratings of one class after the other, in any of their forms."""
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
-        self._ways: set[bool] = set()
+        self._by_name: set[bool] = set()
         self._indices: list[Any] = [np.empty(0, dtype=np.int32)]
         self._values: list[Any] = [np.empty(0, dtype=np.float32)]
         self._ends = [0]
         self.n_sub_experts = 0
 
     def add(self, vector: Any, what: str) -> None:
-        """Add the ratings of one class, which messages call `what`."""
+        """Add the ratings of one class; error messages refer to them as `what`."""
         if isinstance(vector, Mapping):
             indices, values = self._mapped(vector, what)
         else:
             indices, values = _listed(vector, what)
         if len(indices):
-            self._ways.add(isinstance(vector, Mapping) and isinstance(next(iter(vector)), str))
+            self._by_name.add(isinstance(vector, Mapping) and isinstance(next(iter(vector)), str))
             self.n_sub_experts = max(self.n_sub_experts, int(max(indices)) + 1)
-        if len(self._ways) > 1:
+        if len(self._by_name) > 1:
             raise KeslerError(
-                f"{what} tell sub-experts otherwise than those before, by number in one, by name "
-                "in the other: choose one way for all"
+                f"{what} and those before identify sub-experts in different ways, by number and by "
+                "name: choose one way for all"
             )
         self._indices.append(indices)
         self._values.append(values)
@@ -359,10 +360,10 @@ def _listed(vector: Any, what: str) -> tuple[Any, Any]:
 
 
 def _numbers(values: Any, what: str) -> npt.NDArray[Any]:
-    """Return values as an array of numbers of one dimension."""
+    """Return values as a one-dimensional array of numbers."""
     try:
         array = np.asarray(values)
-    except ValueError:  # lists among numbers
+    except ValueError:  # some values are lists
         array = np.empty((0, 0), dtype=object)
     if array.ndim != 1 or (array.dtype.kind not in "biuf" and array.size):
         raise KeslerError(
@@ -376,11 +377,11 @@ def _array(values: Any) -> npt.NDArray[np.float32]:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise KeslerError(f"ratings are no array of numbers ({error})") from None
+        raise KeslerError(f"ratings must be an array of numbers ({error})") from None
     if array.dtype.kind not in "biuf":
         raise KeslerError(
-            f"ratings are an array of {array.dtype}, not of numbers: ragged ones are given as "
-            "mappings, by Ratings.from_sparse_rows"
+            f"ratings are an array of {array.dtype}, not of numbers: pass ragged ratings as "
+            "mappings to Ratings.from_sparse_rows"
         )
     array = as_float32(array)
     return array if array.flags.writeable else array.copy()
@@ -396,7 +397,7 @@ def _distinct(labels: Iterable[Label], n_classes: int) -> tuple[Label, ...]:
     try:
         distinct = len(set(found)) == len(found)
     except TypeError as error:
-        raise KeslerError(f"a rated label is no label ({error}): use numbers or text") from None
+        raise KeslerError(f"a rated label is invalid ({error}): use numbers or text") from None
     if not distinct:
         raise KeslerError(
             f"the labels of the ratings, {found!r:.80}, are not distinct: name each once"
@@ -415,7 +416,7 @@ def _same_classes(
 
 
 def _checked(ratings: Ratings) -> Ratings:
-    """Return the ratings; raise a sentence that names the first that is NaN or infinite."""
+    """Return the ratings; raise an error that names the first that is NaN or infinite."""
     entry = ratings.vectors.first_odd()
     if entry is None:
         return ratings

@@ -1,7 +1,4 @@
-"""Rows: what every reader yields and every kernel reads, the names of their features.
-
-And the shape of images.
-"""
+"""Rows, the input of all kernels; the names of their features; the shape of images."""
 
 from __future__ import annotations
 
@@ -24,23 +21,24 @@ MAX_FEATURES = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class Rows(SparseRows):
-    """A block of rows in compressed form: row i holds entries indptr[i] to indptr[i + 1].
+    """Compressed sparse rows: row i consists of the entries indptr[i] to indptr[i + 1].
 
     Parameters
     ----------
     indptr : int64 array of shape (n_rows + 1,)
-        Where each row begins and ends.
+        The bounds of each row.
     indices : int32 array of shape (n_entries,)
-        The feature of each entry, each at most once in a row; but that of all that were never seen.
+        The feature of each entry. A row holds each at most once, except the index that stands for
+        all unknown features.
     values : float32 array of shape (n_entries,)
-        Its value; finite.
+        The value of each entry; finite.
     n_features : int
-        Number of features known; every index is below it.
+        Number of features; every index is below it.
     dense : bool
-        True if each row lists every feature, zeros included (an array or a numeric table); False
-        if what is not listed is zero (text, counts).
+        True if each row lists every feature, including zeros (an array or a numeric table); False
+        if features that are not listed are zero (text, counts).
     ratings : Ratings or None, default None
-        What sub-experts say of the classes in each row, if there are any.
+        The ratings of the classes by sub-experts in each row, if any.
 
     Examples
     --------
@@ -54,23 +52,23 @@ class Rows(SparseRows):
     ratings: Ratings | None = None
 
     def __getitem__(self, rows: slice) -> Rows:
-        """Return a run of consecutive rows, as views."""
+        """Return a slice of the rows, as views."""
         ratings = None if self.ratings is None else self.ratings[rows]
         return replace(SparseRows.__getitem__(self, rows), ratings=ratings)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
+        """The numbers of rows and of features."""
         return len(self), self.n_features
 
     @property
     def n_sub_experts(self) -> int:
-        """Number of sub-experts known, 0 if there are no ratings."""
+        """The number of sub-experts, 0 if there are no ratings."""
         return 0 if self.ratings is None else self.ratings.n_sub_experts
 
     @staticmethod
     def from_dense(values: npt.ArrayLike) -> Rows:
-        """Rows of a 2-D array (n_rows, n_features), zeros listed; the values as float32."""
+        """Return the rows of an array (n_rows, n_features) as float32, including zeros."""
         array = _own(np.ascontiguousarray(values, dtype=np.float32))
         n_rows, n_features = array.shape
         indices = np.tile(np.arange(n_features, dtype=np.int32), n_rows)
@@ -79,7 +77,7 @@ class Rows(SparseRows):
 
     @staticmethod
     def from_sparse(matrix: Any) -> Rows:
-        """Rows of a scipy sparse matrix (n_rows, n_features), columns in order within each row."""
+        """Return the rows of a scipy sparse matrix (n_rows, n_features), with sorted columns."""
         from scipy import sparse
 
         csr = sparse.csr_array(matrix)
@@ -100,7 +98,7 @@ class Rows(SparseRows):
     def from_sparse_rows(
         entries: Iterable[Mapping[int, float]], n_features: int, *, dense: bool = False
     ) -> Rows:
-        """Rows from one mapping {feature index: value} a row; of more features if one says so."""
+        """Return rows from mappings {index: value}; a larger index increases `n_features`."""
         lengths, indices, values = [0], list[int](), list[float]()
         for entry in entries:
             indices.extend(entry)
@@ -116,13 +114,13 @@ class Rows(SparseRows):
 
     @staticmethod
     def empty(n_rows: int) -> Rows:
-        """Rows without features."""
+        """Return rows without features."""
         none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
         return Rows(np.zeros(n_rows + 1, dtype=np.int64), *none, 0, dense=False)
 
     @staticmethod
     def concatenate(pieces: Sequence[Rows]) -> Rows:
-        """Rows of all the pieces, of which there is at least one, copied."""
+        """Return copies of the rows of all pieces, at least one."""
         ratings = [piece.ratings for piece in pieces if piece.ratings is not None]
         return Rows(
             joined([piece.indptr for piece in pieces]),
@@ -134,12 +132,12 @@ class Rows(SparseRows):
         )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
-        """Rows of these numbers, in this order, copied."""
+        """Return copies of the rows of the given numbers, in this order."""
         ratings = None if self.ratings is None else self.ratings.take(numbers)
         return replace(SparseRows.take(self, numbers), ratings=ratings)
 
     def with_constant(self, value: float) -> Rows:
-        """Rows with one feature more, number 0, of the same value in each: the others move up."""
+        """Return rows with a constant feature 0; the indices of the others increase by 1."""
         starts = self.indptr[:-1]
         return replace(
             self,
@@ -150,14 +148,14 @@ class Rows(SparseRows):
         )
 
     def with_unseen_as(self, unseen: int) -> Rows:
-        """Rows with all features from `unseen` on as that one, as often as there are such."""
+        """Return rows with every index above `unseen` replaced by it, possibly repeatedly."""
         if self.n_features <= unseen:
             return self
         indices = np.minimum(self.indices, np.int32(unseen))
         return replace(self, indices=indices, n_features=unseen + 1)
 
     def require_finite(self, first_row: int = 0) -> None:
-        """Raise a sentence that names the first row with NaN or infinity, if there is one."""
+        """Raise an error that names the first row with NaN or infinity, if any."""
         entry = self.first_odd()
         if entry is not None:
             raise KeslerError(
@@ -168,10 +166,10 @@ class Rows(SparseRows):
 
 
 def _numbers(values: list[Any]) -> npt.NDArray[Any]:
-    """Return values as an array of numbers; text that looks like a number is none."""
+    """Return values as an array of numbers; text is refused even if it looks like a number."""
     try:
         array = np.array(values) if values else np.empty(0)
-    except ValueError:  # a list among the values
+    except ValueError:  # some values are lists
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
         odd = next((v for v in values if not isinstance(v, Real)), values[0])
@@ -180,20 +178,20 @@ def _numbers(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the array, copied if it is read-only (a memory map): kernels take writable ones."""
+    """Return the array, copied if it is read-only (a memory map): kernels need writable ones."""
     return array if array.flags.writeable else array.copy()
 
 
 @dataclass(slots=True)
 class Vocabulary:
-    """The names of the features, numbered in the order in which they are seen.
+    """The names of the features, numbered in the order of their first occurrence.
 
     Parameters
     ----------
     indices : dict of str to int
         The number of each name; iterating it gives the names in order.
     n_forgettings : int
-        How often names were taken back: numbers handed out before may have changed since.
+        How often names were removed; numbers returned before may have changed since.
 
     Examples
     --------
@@ -209,7 +207,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Vocabulary:
-        """Return a vocabulary of the names, in order."""
+        """Create a vocabulary of the names, in order."""
         return cls({name: index for index, name in enumerate(names)})
 
     def __len__(self) -> int:
@@ -217,26 +215,26 @@ class Vocabulary:
 
     @property
     def names(self) -> list[str]:
-        """The names, by number."""
+        """The names in the order of their numbers."""
         return list(self.indices)
 
     def add(self, name: str) -> int:
-        """Return the number of a name, which joins the vocabulary if it is new."""
+        """Return the number of a name, which is added if it is new."""
         return self.indices.setdefault(name, len(self.indices))
 
     def extend(self, names: Sequence[str]) -> None:
-        """Let names join, all of them new."""
+        """Add names, all of which must be new."""
         self.indices.update(zip(names, range(len(self), len(self) + len(names)), strict=True))
 
     def known(self, entry: Mapping[str, float]) -> dict[int, float]:
-        """Return the entry by number, without the names that are not in the vocabulary."""
+        """Return the entry by number, without names outside the vocabulary."""
         indices = self.indices
         return {indices[name]: value for name, value in entry.items() if name in indices}
 
     def numbered(self, entry: Mapping[str, float]) -> dict[int, float]:
-        """Return the entry by number; names not in the vocabulary go on from its last.
+        """Return the entry by number; unknown names get consecutive numbers beyond the vocabulary.
 
-        Nothing joins: such a number says that the name was never seen, not which name it is.
+        No name is added: such a number says that the name is unknown, not which name it is.
         """
         indices, unseen = self.indices, count(len(self.indices))
         return {
@@ -245,34 +243,34 @@ class Vocabulary:
         }
 
     def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
-        """Return the entry by number; new names join the vocabulary."""
+        """Return the entry by number; new names are added."""
         indices = self.indices
         return {indices.setdefault(name, len(indices)): value for name, value in entry.items()}
 
     def since(self, n_names: int) -> list[str]:
-        """Return the names from number `n_names` on, in time that only they take."""
+        """Return the names from number `n_names` on, in time proportional to their number."""
         return list(islice(reversed(self.indices), max(0, len(self) - n_names)))[::-1]
 
     def forget_from(self, n_names: int) -> None:
-        """Take back the names from number `n_names` on."""
+        """Remove the names from number `n_names` on."""
         self.n_forgettings += 1
         for name in self.since(n_names):
             del self.indices[name]
 
 
 def image_shape_of(n_pixels: int, given: tuple[int, int] | None) -> tuple[int, int]:
-    """Return the rows and columns of images of so many pixels, square ones unless given.
+    """Return the rows and columns of images of `n_pixels` pixels, square unless given.
 
     Raises
     ------
     KeslerError
-        If no image of that shape has so many pixels.
+        If an image of that shape has another number of pixels.
     """
     side = isqrt(n_pixels)
     rows, columns = (side, side) if given is None else map(int, given)
     if rows < 1 or rows * columns != n_pixels:
-        said = "square images" if given is None else f"images of {rows}x{columns}"
+        shape = "square images" if given is None else f"images of {rows}x{columns}"
         raise KeslerError(
-            f"rows of {n_pixels} pixels are no {said}: say image_shape=(rows, columns)"
+            f"rows of {n_pixels} pixels are not {shape}: set image_shape=(rows, columns)"
         )
     return rows, columns

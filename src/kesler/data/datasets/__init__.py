@@ -1,1 +1,1 @@
-"""Data sets: small ones that come with Kesler, others found or fetched, and synthetic ones."""
+"""Data sets: small ones that are included, others that are downloaded, and synthetic ones."""

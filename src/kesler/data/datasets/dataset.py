@@ -1,4 +1,4 @@
-"""What a loader returns, and the parsers that make it of the files of a set."""
+"""The data sets that loaders return, and the parsers of their files."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Rows of numbers and their answers, in the order of their source.
+    """Rows of numbers and their targets, in the order of their source.
 
     Parameters
     ----------
     X : float32 array or scipy.sparse.csr_array of shape (n_rows, n_features)
         The instances.
     y : array of shape (n_rows,) or (n_rows, n_targets)
-        The class of each row (int64 or str), or its target where the set is one of ordinal
-        regression (int64 or float64), or 1 for each of its labels and 0 else (int64, multilabel),
-        or the rank of each class, 1 the best (int64, label ranking).
+        The class of each row (int64 or str); for ordinal regression, its target (int64 or float64);
+        for multilabel sets, 1 for each of its labels and 0 otherwise (int64); for label ranking,
+        the rank of each class, 1 being the best (int64).
     name : str
-        The name that `load` knows.
+        The name for `load`.
     n_train : int or None
-        Rows before this one are the usual training part; None where there is no usual part.
+        Number of rows in the usual training part, which come first; None if there is none.
     feature_names : tuple of str or None
         Names of the columns of `X`.
     target_names : tuple of str or None
-        Names of the columns of `y`, where it has several.
+        Names of the columns of `y`, if it has several.
     description : str
         Shape, origin and licence.
     """
@@ -56,13 +56,13 @@ class RecordDataset:
     Parameters
     ----------
     records : list of dict of str to str
-        The fields of each record, without those that hold or betray its class.
+        The fields of each record, without those that contain or reveal its class.
     y : list of str
         The class of each record.
     name : str
-        The name that `load` knows.
+        The name for `load`.
     n_train : int or None
-        Records before this one are the usual training part; None where there is no usual part.
+        Number of records in the usual training part, which come first; None if there is none.
     description : str
         Shape, origin and licence.
     """
@@ -81,9 +81,9 @@ LETTERS = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 def table(
     paths: Sequence[Path], n_train: int | None = None, feature_names: tuple[str, ...] | None = None
 ) -> Dataset:
-    """Arrays X and y, or X_train, X_test, y_train, y_test; where y is codes, `classes` names them.
+    """Parse arrays X and y, or X_train, X_test, y_train and y_test.
 
-    An array `feature_names` may come with them.
+    If y contains codes, an array `classes` holds their names. An array `feature_names` is optional.
     """
     with np.load(paths[0]) as file:
         y = _whole(file, "y")
@@ -100,7 +100,7 @@ def table(
 
 
 def isolet(paths: Sequence[Path], parts: tuple[str, ...]) -> Dataset:
-    """Arrays X and y with the suffix of each part; X is `scale` times too large, y 0 to 25."""
+    """Parse arrays X and y with the suffix of each part; X is multiplied by `scale`, y 0 to 25."""
     with np.load(paths[0]) as file:
         X = np.concatenate([file[f"X{part}"] for part in parts]) / file["scale"]
         y = np.concatenate([file[f"y{part}"] for part in parts])
@@ -109,7 +109,7 @@ def isolet(paths: Sequence[Path], parts: tuple[str, ...]) -> Dataset:
 
 
 def multilabel(paths: Sequence[Path]) -> Dataset:
-    """Matrices X_train and X_test, dense or in CSR pieces, and Y_train, Y_test, packed in bits."""
+    """Parse X_train and X_test, dense or in CSR pieces, and Y_train and Y_test, packed in bits."""
     with np.load(paths[0]) as file:
         return Dataset(
             _features(file),
@@ -120,7 +120,7 @@ def multilabel(paths: Sequence[Path]) -> Dataset:
 
 
 def ranking(paths: Sequence[Path], member: str) -> Dataset:
-    """Arrays X, R (the rank of each class) and classes, after the name of each set and `__`."""
+    """Parse arrays X, R (the rank of each class) and classes, prefixed with the set and `__`."""
     with np.load(paths[0]) as file:
         return Dataset(
             file[f"{member}__X"].astype(np.float32),
@@ -130,9 +130,9 @@ def ranking(paths: Sequence[Path], member: str) -> Dataset:
 
 
 def records(paths: Sequence[Path], label: str, hidden: tuple[str, ...] = ()) -> RecordDataset:
-    """Gzipped JSON lines: the field `label` holds the class, those in `hidden` betray it.
+    """Parse gzipped JSON lines: the field `label` holds the class, those in `hidden` reveal it.
 
-    The training part is the first of two files, or the records whose field `split` says so.
+    The training part is the first of two files, or the records whose field `split` is "train".
     """
     files = [_lines(path) for path in paths]
     rows = [row for file in files for row in file]
@@ -146,7 +146,7 @@ def records(paths: Sequence[Path], label: str, hidden: tuple[str, ...] = ()) -> 
 
 
 def questions(paths: Sequence[Path]) -> RecordDataset:
-    """As `records`; the first word of each text is dropped: it is the question's finer class."""
+    """Parse `records` without the first word of each text, which is the question's finer class."""
     parsed = records(paths, label="label")
     for record in parsed.records:
         record["text"] = record["text"].partition(" ")[2]
@@ -160,12 +160,12 @@ def _whole(file: Any, key: str) -> Array:
 
 
 def _wide(numbers: Array) -> Array:
-    """Whole numbers as int64, others as float64: small types overflow in a user's arithmetic."""
+    """Return integers as int64, others as float64: small types overflow in users' arithmetic."""
     return numbers.astype(np.int64 if numbers.dtype.kind in "iu" else np.float64)
 
 
 def _names(classes: Array) -> Array:
-    """Class names as numbers where every one of them is."""
+    """Return the class names, as numbers if all of them are numbers."""
     return classes.astype(np.int64) if np.strings.isdigit(classes).all() else classes
 
 

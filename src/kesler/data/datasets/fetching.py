@@ -1,4 +1,4 @@
-"""The files of a set: the folders where they are looked for, and fetching them by checksum."""
+"""The files of a set: the folders to search, and downloads that are verified by checksum."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SHIPPED = Path(__file__).parent / "data"
 
 
 def find(files: Sequence[str]) -> list[Path] | None:
-    """Return the paths of the files in the first folder that holds them all, else None.
+    """Return the paths of the files in the first folder that contains all of them, else None.
 
-    Only their existence is checked: whoever names a folder answers for what is in it.
+    Only their existence is checked: users are responsible for the content of their folders.
     """
     for folder in _folders():
         paths = [folder / file for file in files]
@@ -30,7 +30,7 @@ def find(files: Sequence[str]) -> list[Path] | None:
 
 
 def cache_folder() -> Path:
-    """Return the folder for fetched sets: KESLER_CACHE, or one in the user's cache folder."""
+    """Return the folder for downloaded sets: KESLER_CACHE, or one in the user's cache folder."""
     if named := os.environ.get("KESLER_CACHE"):
         return Path(named).expanduser()
     return _user_caches() / "kesler"
@@ -44,7 +44,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _user_caches() -> Path:
-    """Return where the platform wants a user's caches; freedesktop.org's place on Unix."""
+    """Return the platform's folder for a user's caches; that of freedesktop.org on Unix."""
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -55,15 +55,15 @@ def _user_caches() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a set is published, and how what is there becomes the files that Kesler reads.
+    """Where a set is published, and how its files are converted to those that Kesler reads.
 
     Parameters
     ----------
     downloads : tuple of (str, str)
-        Address and checksum of each file there, the checksum as "sha256:..." or "md5:...".
+        Address and checksum of each file, the checksum as "sha256:..." or "md5:...".
     convert : callable
         `convert(downloaded, folder)` reads the downloaded files, in the order of `downloads`, and
-        writes into the folder what the cache shall hold, in the layout of KESLER_DATA.
+        writes the files for the cache to the folder, in the layout of KESLER_DATA.
     """
 
     downloads: tuple[tuple[str, str], ...]
@@ -71,27 +71,27 @@ class Home:
 
 
 def fetch(home: Home) -> None:
-    """Bring a set from its home into the cache.
+    """Download a set to the cache.
 
     Parameters
     ----------
     home : Home
-        Where it is, and what it becomes.
+        Where the set is published, and how it is converted.
 
     Raises
     ------
     KeslerError
-        If pooch is not installed, the home cannot be reached, what it gives has not the known
-        checksum, or the cache cannot be written; the cache is then as it was.
+        If pooch is not installed, the server cannot be reached, a file has another checksum, or
+        the cache cannot be written; the cache is then unchanged.
     """
     pooch = _pooch()
     cache = cache_folder()
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        # The workshop lies in the cache, so that a finished file is moved in by a mere rename.
-        with TemporaryDirectory(dir=cache, prefix=".fetching-") as workshop:
-            finished = Path(workshop) / "finished"
-            downloaded = [_download(pooch, *each, Path(workshop)) for each in home.downloads]
+        # The temporary folder is in the cache, so that finished files are moved by renaming.
+        with TemporaryDirectory(dir=cache, prefix=".fetching-") as temporary:
+            finished = Path(temporary) / "finished"
+            downloaded = [_download(pooch, *each, Path(temporary)) for each in home.downloads]
             home.convert(downloaded, finished)
             _move(finished, cache)
     except OSError as error:
@@ -115,12 +115,12 @@ def _download(pooch: ModuleType, address: str, checksum: str, folder: Path) -> P
     try:
         downloader = pooch.HTTPDownloader(progressbar=bar)
         return Path(pooch.retrieve(address, checksum, path=folder, downloader=downloader))
-    except OSError as error:  # what pooch lets through of requests: no host, no page, no answer
+    except OSError as error:  # errors of requests: no host, no page, no response
         raise KeslerError(
             f"{address} could not be fetched ({type(error).__name__}): check the network, "
             "or set KESLER_DATA to a folder that holds the set"
         ) from error
-    except ValueError as error:  # pooch's word for a wrong checksum
+    except ValueError as error:  # raised by pooch for a wrong checksum
         raise KeslerError(
             f"{address} no longer holds the file whose checksum is {checksum}, and nothing was "
             "kept: set KESLER_DATA to a folder that holds the set"

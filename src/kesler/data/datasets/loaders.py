@@ -1,4 +1,4 @@
-"""The one way in which every real set is loaded, and shorthands for the most used."""
+"""Loading of all real sets by name, and functions for the most common ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kesler.data.datasets.fetching import fetch, find
 from kesler.data.datasets.registry import SOURCES, Source
 from kesler.errors import KeslerError
 
-# What NumPy, gzip, json and the parsers raise on a file that is not what it should be.
+# The errors that NumPy, gzip, json and the parsers raise for a file with other content.
 UNREADABLE = (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile, zlib.error)
 
 
@@ -38,9 +38,9 @@ def names() -> list[str]:
 def load(name: str) -> Dataset | RecordDataset:
     """Load a real set by its name.
 
-    Its files come with the package; or lie in the folder that the environment variable KESLER_DATA
-    names; or in the cache (KESLER_CACHE names it, by default it is in the user's cache folder); or
-    are fetched into the cache from the set's public home.
+    The files are searched for in the package, in the folder of the environment variable
+    KESLER_DATA, and in the cache (the folder of KESLER_CACHE, by default in the user's cache
+    folder). If they are not found, they are downloaded to the cache from a public source.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def load(name: str) -> Dataset | RecordDataset:
     Returns
     -------
     Dataset or RecordDataset
-        Rows of numbers, or records of text, with their answers.
+        Rows of numbers, or records of text, with their targets.
 
     Raises
     ------
     KeslerError
-        If there is no such set, it is not here and cannot be fetched, or its file is broken.
+        If the set does not exist, is not found and cannot be downloaded, or its file is damaged.
 
     Examples
     --------
@@ -78,13 +78,13 @@ def load(name: str) -> Dataset | RecordDataset:
 
 
 def load_letter() -> Dataset:
-    """Load LETTER, which comes with Kesler: printed capitals, by 16 measures of their shape.
+    """Load LETTER, included in Kesler: printed capitals, described by 16 measures of their shape.
 
     Returns
     -------
     Dataset
-        X of shape (20000, 16), whole numbers 0 to 15; y the letters 'A' to 'Z'; in UCI's order, of
-        which the first 16000 rows are the usual training part.
+        X of shape (20000, 16), integers 0 to 15; y the letters 'A' to 'Z'; in the order of UCI,
+        where the first 16000 rows are the usual training part.
 
     References
     ----------
@@ -101,12 +101,12 @@ def load_letter() -> Dataset:
 
 
 def load_pendigits() -> Dataset:
-    """Load Pendigits, which comes with Kesler: digits, by eight points of a pen's path.
+    """Load Pendigits, included in Kesler: digits, described by eight points of a pen's path.
 
     Returns
     -------
     Dataset
-        X of shape (10992, 16), whole numbers 0 to 100; y the digits; in UCI's order, of which the
+        X of shape (10992, 16), integers 0 to 100; y the digits; in the order of UCI, where the
         first 7494 rows are the usual training part (30 writers; 14 others wrote the rest).
 
     References
@@ -124,13 +124,13 @@ def load_pendigits() -> Dataset:
 
 
 def load_landsat() -> Dataset:
-    """Load Landsat (satimage), which comes with Kesler: kinds of ground seen from a satellite.
+    """Load Landsat (satimage), included in Kesler: kinds of ground in satellite images.
 
     Returns
     -------
     Dataset
-        X of shape (6435, 36), nine pixels in four spectral bands, whole numbers 0 to 255; y the
-        codes 1, 2, 3, 4, 5, 7 of UCI; in UCI's order, of which the first 4435 rows are the usual
+        X of shape (6435, 36), nine pixels in four spectral bands, integers 0 to 255; y the codes
+        1, 2, 3, 4, 5, 7 of UCI; in the order of UCI, where the first 4435 rows are the usual
         training part.
 
     References
@@ -148,17 +148,18 @@ def load_landsat() -> Dataset:
 
 
 def load_mnist() -> Dataset:
-    """Load MNIST: handwritten digits of 28 x 28 pixels; fetched (11 MB) if it is not here.
+    """Load MNIST: handwritten digits of 28 x 28 pixels; downloaded (11 MB) if not found.
 
     Returns
     -------
     Dataset
-        X of shape (70000, 784), grey 0 to 255; y the digits; the first 60000 rows for training.
+        X of shape (70000, 784), grey values 0 to 255; y the digits; the first 60000 rows are for
+        training.
 
     Raises
     ------
     KeslerError
-        If it is not here and cannot be fetched.
+        If the set is not found and cannot be downloaded.
 
     References
     ----------
@@ -168,18 +169,18 @@ def load_mnist() -> Dataset:
 
 
 def load_20newsgroups() -> RecordDataset:
-    """Load 20 Newsgroups by date, posts with their headers; fetched (14 MB) if it is not here.
+    """Load 20 Newsgroups by date, posts with their headers; downloaded (14 MB) if not found.
 
     Returns
     -------
     RecordDataset
-        18846 records of one field, `text`; y the 20 groups; the first 11314 for training. Sorted
-        by group: shuffle it before you learn from it as a stream.
+        18846 records of one field, `text`; y the 20 groups; the first 11314 are for training. They
+        are sorted by group: shuffle them before online learning.
 
     Raises
     ------
     KeslerError
-        If it is not here and cannot be fetched.
+        If the set is not found and cannot be downloaded.
 
     References
     ----------
@@ -189,7 +190,7 @@ def load_20newsgroups() -> RecordDataset:
 
 
 def load_enron(user: str) -> RecordDataset:
-    """Load the mail of one Enron user, in the order of time; the class is the folder.
+    """Load the mail of one Enron user in chronological order; the class is the folder.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def load_enron(user: str) -> RecordDataset:
     Raises
     ------
     KeslerError
-        If the user is not one of these, or KESLER_DATA does not hold the mail.
+        If the user is not one of these, or the mail is not found in the folder of KESLER_DATA.
 
     References
     ----------
@@ -221,11 +222,10 @@ def _paths(name: str, source: Source) -> list[Path]:
         paths = find(source.files)
     if paths is None:
         raise KeslerError(
-            f"the data set {name!r} is not here, and no public copy of it has a known checksum: "
-            f"it comes from {source.origin}; make {' and '.join(source.files)} of it "
-            "(kesler.data.datasets.dataset says what such files hold) and set the environment "
-            "variable "
-            "KESLER_DATA to the folder in which they lie"
+            f"the data set {name!r} is not found, and no public copy of it has a known checksum: "
+            f"it comes from {source.origin}; convert it to {' and '.join(source.files)} "
+            "(kesler.data.datasets.dataset describes their content) and set the environment "
+            "variable KESLER_DATA to the folder of these files"
         )
     return paths
 

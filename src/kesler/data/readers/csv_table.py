@@ -1,4 +1,4 @@
-"""CSV tables: one record a row, the columns named in the first line."""
+"""CSV tables: one record per row; the first line names the columns."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Row = list[str] | csv.Error
 
 
 def csv_rows(lines: Iterable[str], delimiter: str) -> CsvReader:
-    """Return what reads rows, each of one line or more, for `next_row`."""
+    """Return a reader of rows, each of one or more lines, for `next_row`."""
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def next_row(reader: CsvReader) -> Row | None:
-    """Return the next row, or what the csv module says is wrong with it; None at the end."""
+    """Return the next row, or the error that the csv module raises for it; None at the end."""
     try:
         return next(reader, None)
     except csv.Error as error:
@@ -39,19 +39,19 @@ def next_row(reader: CsvReader) -> Row | None:
 
 
 def csv_label(cell: str) -> str | None:
-    """Return the label in a cell, which stays the text that it is; None if it is empty."""
+    """Return the label in a cell as text; None if it is empty."""
     return cell.strip() or None
 
 
 class CsvScanner(LineScanner):
-    """A scanner of CSV rows: a row is plain if no cell needs care, all on one line.
+    """A scanner of CSV rows, which refuses rows of several lines or with unusual cells.
 
     Parameters
     ----------
     columns : Columns
         Numbers the features.
     delimiter : str
-        What stands between cells.
+        The character between cells.
     """
 
     def __init__(self, columns: Columns, delimiter: str) -> None:
@@ -103,7 +103,7 @@ class CsvScanner(LineScanner):
         return gather
 
     def _number_words(self) -> None:
-        """Give the texts in cells just scanned their numbers as features."""
+        """Assign feature numbers to the texts in the cells that were just scanned."""
         text, number_of = self._text, self._number_of
         for entry, column, start, end in self._words[: self._at[self._lexing.CLOCK]].tolist():
             word = column, text[start:end].tobytes()
@@ -120,9 +120,9 @@ QUOTED = re.compile(r'"[^"]*"')
 def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     """Read CSV, columns named in the first line.
 
-    The first line names the columns; whichever of comma, semicolon and tab splits it most is the
-    delimiter. A cell is a number if it reads as one, absent if it is empty, else a string; a label
-    stays the text that it is, so that 007 and 7 are two classes.
+    The first line names the columns; the delimiter is the one of comma, semicolon and tab that
+    occurs most often in it. A cell is a number if it can be parsed as one, missing if it is empty,
+    else a string. Labels remain text, so that 007 and 7 are two classes.
     """
     delimiter = _delimiter(lines.first())
     rows = _numbered_rows(lines, delimiter)
@@ -143,13 +143,13 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     def scanner() -> CsvScanner:
         return CsvScanner(Columns(names, records, header, fields.label), delimiter)
 
-    # Where text is read, most of the time goes into its tokens.
+    # With text fields, most of the time is spent on tokens.
     scanning = None if fields.text else Scanning(lines, scanner)
     return Reader("line", rows, parse, records.gather, names.vocabulary, scanning)
 
 
 def begins_csv(line: str) -> bool:
-    """Whether a first line is one of CSV: it holds a comma, a semicolon or a tab."""
+    """Return whether a first line is CSV: it contains a comma, a semicolon or a tab."""
     return bool(set(line) & set(DELIMITERS))
 
 
@@ -158,8 +158,8 @@ def _delimiter(header: bytes) -> str:
 
 
 def _numbered_rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, Row]]:
-    """Each row that is not empty, with the number of its first line."""
-    # Bytes that are not UTF-8 pass as surrogates, so that only the row they stand in is bad.
+    """Yield each row that is not empty, with the number of its first line."""
+    # Bytes that are not UTF-8 are decoded to surrogates, so that only their row is bad.
     reader = csv_rows((line.decode(errors="surrogateescape") for _, line in lines), delimiter)
     first_line = 1
     while (row := next_row(reader)) is not None:

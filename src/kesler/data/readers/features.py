@@ -1,4 +1,4 @@
-"""Features are told apart by name or by position: how the entries of rows are put together."""
+"""Conversion of entries to rows, with features identified by name or by position."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import SparseRows
 
 LARGEST = float(np.finfo(np.float32).max)
-MOST_UNKNOWN = 1 << 20  # names that a scanner keeps though they join no vocabulary
+MOST_UNKNOWN = 1 << 20  # names outside the vocabulary that a scanner stores
 
 
 @dataclass(slots=True)
 class Names:
-    """Features known by name, numbered by a vocabulary.
+    """Features identified by name, numbered by a vocabulary.
 
     Parameters
     ----------
     vocabulary : Vocabulary
         The names and their numbers.
     grow : bool
-        True if new names join the vocabulary; False if they have numbers beyond it, or are left
-        out where rows are dense.
+        True if new names are added to the vocabulary; False if they get numbers beyond it, or are
+        omitted if rows are dense.
 
     Examples
     --------
@@ -42,14 +42,14 @@ class Names:
     grow: bool
 
     def gather(self, entries: Sequence[Mapping[str, float]], *, dense: bool = False) -> Rows:
-        """Rows of consecutive entries {name: value}."""
+        """Return the rows of consecutive entries {name: value}."""
         known = self.vocabulary.known if dense else self.vocabulary.numbered
         number = self.vocabulary.learnt if self.grow else known
         numbered = [number(entry) for entry in entries]
         return Rows.from_sparse_rows(numbered, len(self.vocabulary), dense=dense)
 
     def gather_table(self, columns: Sequence[str], values: npt.NDArray[np.float32]) -> Rows:
-        """Rows of a dense table (n_rows, n_columns), what `gather` makes of its entries."""
+        """Return the rows of a dense table (n_rows, n_columns), equal to those of `gather`."""
         number = self.vocabulary.learnt if self.grow else self.vocabulary.known
         numbered = number({column: place for place, column in enumerate(columns)})
         n_rows, n_stored = len(values), len(numbered)
@@ -67,9 +67,9 @@ class Names:
 
 
 class Renumbering:
-    """From the numbers that a scanner gives names to those of a vocabulary.
+    """Conversion of the numbers that a scanner gives names to those of a vocabulary.
 
-    A scanner may be ahead of whoever learns, and of the vocabulary, which grows as rows are taken.
+    A scanner may be ahead of the learner and of the vocabulary, which grows as rows are learnt.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ class Renumbering:
         self._n_forgettings = 0
 
     def rows(self, entries: SparseRows, names: list[str]) -> Rows:
-        """Rows of consecutive entries, numbered by their place in a list of names, which may grow.
+        """Return the rows of entries whose indices refer to a list of names, which may grow.
 
-        Of names that do not join, each in a row has a number of its own, beyond the vocabulary.
+        Names that are not added get numbers beyond the vocabulary, distinct within each row.
         """
         self._prepare(names)
         found = entries.indices
@@ -105,23 +105,23 @@ class Renumbering:
         return Rows(entries.indptr, found, entries.values, n_features, dense=False)
 
     def _prepare(self, names: list[str]) -> None:
-        """Forget numbers that may no longer hold, and make room for those of new names."""
+        """Discard numbers that may be outdated, and allocate memory for those of new names."""
         n_forgettings = self._names.vocabulary.n_forgettings
         if names is not self._numbered or n_forgettings != self._n_forgettings:
             self._numbered, self._n_forgettings = names, n_forgettings
             self._n_same = n_in_common(names, self._names.vocabulary.indices)
             self._numbers = np.arange(self._n_same, dtype=np.int32)
         if len(names) > len(self._numbers):
-            capacity = np.full(len(names) + len(self._numbers), -1, dtype=np.int32)
-            capacity[: len(self._numbers)] = self._numbers
-            self._numbers = capacity
+            enlarged = np.full(len(names) + len(self._numbers), -1, dtype=np.int32)
+            enlarged[: len(self._numbers)] = self._numbers
+            self._numbers = enlarged
 
     def _are_same(self, indices: npt.NDArray[np.int32]) -> bool:
-        """Whether all have the number in the vocabulary that they have already."""
+        """Return whether all indices are the same in the vocabulary."""
         return int(indices.max(initial=-1)) < self._n_same
 
     def _join(self, indices: npt.NDArray[np.int32], names: list[str]) -> bool:
-        """Let new names join, if they come in the order of their numbers; return whether."""
+        """Add new names if they occur in the order of their numbers; return whether they do."""
         vocabulary, start = self._names.vocabulary, self._n_same
         new = indices[indices >= start]
         steps = np.diff(np.maximum.accumulate(new), prepend=start - 1)
@@ -133,7 +133,7 @@ class Renumbering:
         return True
 
     def _found(self, entries: SparseRows, names: list[str]) -> npt.NDArray[np.int32]:
-        """Return the numbers of entries."""
+        """Return the numbers of the features of entries."""
         found = self._numbers[entries.indices]
         if (found < 0).any():
             self._find(names, entries.indices[found < 0])
@@ -146,7 +146,7 @@ class Renumbering:
         return found
 
     def _find(self, names: list[str], wanted: npt.NDArray[np.int32]) -> None:
-        """Look names up in the vocabulary, in the order in which they are wanted."""
+        """Look names up in the vocabulary, in the order of `wanted`."""
         vocabulary = self._names.vocabulary
         for number in dict.fromkeys(wanted.tolist()):
             name = names[number]
@@ -156,7 +156,7 @@ class Renumbering:
 
 
 def n_in_common(names: Iterable[str], others: Iterable[str]) -> int:
-    """Return how many names two lists have in common at their beginning.
+    """Return the length of the longest common prefix of two lists of names.
 
     Examples
     --------
@@ -168,30 +168,30 @@ def n_in_common(names: Iterable[str], others: Iterable[str]) -> int:
 
 @dataclass(slots=True)
 class Positions:
-    """Features known by position; there are as many as the largest index seen so far says.
+    """Features identified by position; the largest index so far determines their number.
 
     Parameters
     ----------
     n_features : int
-        Largest index seen so far, plus one.
+        The largest index so far, plus one.
     """
 
     n_features: int = 0
 
     def gather(self, entries: Sequence[Mapping[int, float]]) -> Rows:
-        """Rows of consecutive entries {index: value}."""
+        """Return the rows of consecutive entries {index: value}."""
         largest = max((max(entry) for entry in entries if entry), default=-1)
         self.n_features = max(self.n_features, largest + 1)
         return Rows.from_sparse_rows(entries, self.n_features)
 
     def rows(self, entries: SparseRows) -> Rows:
-        """Rows of consecutive entries."""
+        """Return the rows of consecutive entries."""
         self.n_features = max(self.n_features, 1 + int(entries.indices.max(initial=-1)))
         return Rows(entries.indptr, entries.indices, entries.values, self.n_features, dense=False)
 
 
 def finite(entry: dict[Any, float]) -> dict[Any, float]:
-    """Return an entry; raises BadRow if a value is NaN, infinite or too large for float32.
+    """Return an entry; raise BadRow if a value is NaN, infinite or too large for float32.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""JSON lines: one JSON object a line."""
+"""JSON lines: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ TEXT = "text"
 def jsonl_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     """Read JSON lines, one object a line.
 
-    By default the label is the field ``label``, of the type it has in JSON, and the text is the
-    field ``text``; without one, each field is a feature, and what an object leaves out is zero.
+    By default the label is the field ``label``, of its type in JSON, and the text is the field
+    ``text``. Without a text field, each field is a feature, and missing fields are zero.
     """
     fields = replace(fields, label=fields.label or LABEL)
     records = Records(fields, names, default_text=TEXT, same_fields=False)
@@ -34,12 +34,12 @@ def jsonl_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
 
 
 def begins_jsonl(line: str) -> bool:
-    """Whether a first line is one of JSON lines: it begins with ``{``."""
+    """Return whether a first line is JSON: it begins with ``{``."""
     return line.startswith("{")
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
-    """Read the JSON object on a line.
+    """Parse the JSON object on a line.
 
     Examples
     --------
@@ -54,6 +54,6 @@ def parse_object(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise BadRow(f"it is a JSON {type(record).__name__}, not an object {{...}}")
     if "\\u" in text:
-        # Escapes can smuggle in halves of characters, which no file could hold later.
+        # Escapes may encode lone surrogates, which cannot be written as UTF-8 later.
         require_text(json.dumps(record, ensure_ascii=False))
     return record

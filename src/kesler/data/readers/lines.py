@@ -1,4 +1,4 @@
-"""Lines: the one way into a text file, compressed or not, and into standard input."""
+"""Lines of text files, compressed or not, and of standard input."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kesler.data.readers.reader import BadRow, readable
 Text = npt.NDArray[np.uint8]
 
 BEYOND = 64  # bytes that may be read past the end of a text
-LASTING = 4  # so many texts there are at a time, of a file that is read
-SHORT_TOKEN = 64  # bytes; such ones are taken all at once, which is faster
+LASTING = 4  # buffers for the texts of a file, used in turn
+SHORT_TOKEN = 64  # bytes; tokens up to this length are extracted together, which is faster
 NEWLINE = ord("\n")
 LINE_END = re.compile(rb"\n")
 
 
 def text_of(content: bytes) -> Text:
-    """Return a text, with room beyond it.
+    """Return a text, with `BEYOND` bytes of padding after it.
 
     Examples
     --------
@@ -46,10 +46,10 @@ def text_of(content: bytes) -> Text:
 def read_texts(
     read_into: Callable[[memoryview], int], n_bytes: int, number: int
 ) -> Iterator[tuple[int, Text]]:
-    r"""Yield what is read, about so many bytes at a time, up to the end of a line; end the last.
+    r"""Yield texts of whole lines, of about `n_bytes` bytes; a newline is added to the last line.
 
-    Each text comes with the number of its first line, counted on from `number`. It holds until
-    `LASTING` more are asked for, which then take its memory.
+    Each text comes with the number of its first line, counted from `number`. It is valid until
+    `LASTING` more texts are requested, which reuse its memory.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def read_texts(
 
 
 def end_of_line(text: Text, start: int) -> int:
-    r"""Return where the line that begins at `start` has ended; every line of a text ends.
+    r"""Return the position after the line at `start`; every line of a text ends with a newline.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def end_of_line(text: Text, start: int) -> int:
 
 
 def tokens_of(text: Text, spans: npt.NDArray[np.int64]) -> list[bytes]:
-    """Return the tokens that begin and end so; none ends with a NUL.
+    """Return the tokens in the given spans, none of which ends with a NUL byte.
 
     Examples
     --------
@@ -132,9 +132,9 @@ COMPRESSED: dict[str, Callable[[str], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
-CHUNK = 1 << 18  # bytes, which stay in a core's own cache while they are scanned
-# Compiled code is loaded when so many bytes have been read: fewer are read in Python in about the
-# time that loading takes, and nothing is compiled for them.
+CHUNK = 1 << 18  # bytes, which fit in a core's own cache while they are scanned
+# Compiled code is loaded after this number of bytes: Python reads fewer in about the time that
+# loading takes, and nothing is compiled for them.
 SMALL = 1 << 18
 
 
@@ -144,19 +144,19 @@ class Lines:
     Parameters
     ----------
     source : str
-        A path, its suffix saying how it is compressed, or ``-`` for standard input.
+        A path, whose suffix determines the compression, or ``-`` for standard input.
 
     Attributes
     ----------
     is_piped : bool
-        Whether the source is standard input, which may have more to say at any time.
+        Whether the source is standard input, where more data may arrive at any time.
     n_bytes : int
-        How much has been read line by line.
+        Number of bytes that were read line by line.
 
     Raises
     ------
     KeslerError
-        On reading: the file can't be opened, is cut short or damaged.
+        On reading, if the file cannot be opened, is cut short or damaged.
     """
 
     def __init__(self, source: str) -> None:
@@ -167,20 +167,20 @@ class Lines:
         self._rest: Iterator[tuple[int, Any]] = _numbered(source, self._in_chunks)
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """All lines, empty ones too."""
+        """Yield all lines, including empty ones."""
         while self._peeked:
             yield self._counted(self._peeked.pop(0))
         yield from map(self._counted, self._rest)
 
     @property
     def is_long(self) -> bool:
-        """Whether so much has been read line by line that compiled code is worth its start."""
+        """Whether enough has been read line by line to justify loading compiled code."""
         return self.n_bytes > SMALL
 
     def chunks(self) -> Generator[tuple[int, Text], None, None]:
-        """All lines in texts, each with the number of its first; the last line is ended too.
+        """Yield the lines as texts with the numbers of their first lines; the last ends as well.
 
-        How long a text holds, `texts.read_texts` says.
+        `read_texts` says how long a text is valid.
         """
         for number, line in self._peeked:
             yield number, text_of(line if line.endswith(b"\n") else line + b"\n")
@@ -188,13 +188,13 @@ class Lines:
         yield from self._rest
 
     def filled(self) -> Iterator[tuple[int, bytes]]:
-        """Lines that are not empty."""
+        """Return an iterator of the lines that are not empty."""
         return ((number, line) for number, line in self if line.strip())
 
     def first(self) -> bytes:
-        """Return the first line that is neither empty nor a comment, and keep it for reading.
+        """Return the first line that is neither empty nor a comment, or an empty line.
 
-        Empty if there is none.
+        The line remains to be read.
         """
         for number, line in self._rest:
             self._peeked.append((number, line))
@@ -208,7 +208,7 @@ class Lines:
 
 
 def decode(line: bytes) -> str:
-    """Return the text of a line; raises BadRow if it isn't UTF-8."""
+    """Return the text of a line; raise BadRow if it is not UTF-8."""
     try:
         return line.decode()
     except UnicodeDecodeError as error:
@@ -216,7 +216,7 @@ def decode(line: bytes) -> str:
 
 
 def require_text(text: str) -> None:
-    """Raise BadRow if a text holds what UTF-8 can't write."""
+    """Raise BadRow if a text cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -224,12 +224,12 @@ def require_text(text: str) -> None:
 
 
 def source_name(source: str) -> str:
-    """Return what messages call a source."""
+    """Return the name of a source in messages."""
     return "standard input" if source == STANDARD_INPUT else source
 
 
 def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
-    """Yield lines, and texts of them once `in_chunks` says so."""
+    """Yield lines, and texts of several lines as soon as `in_chunks` is not empty."""
     errors = (EOFError, OSError, zlib.error, lzma.LZMAError)
     with readable(source_name(source), "text", *errors), _opened(source) as file:
         number = 1
@@ -240,7 +240,7 @@ def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
                 break
         else:
             return
-        # A pipe may have no more to give for a while: what is there is taken.
+        # A pipe may be empty for a while, so only the data that is available is read.
         read_into = file.readinto1 if source == STANDARD_INPUT else file.readinto
         yield from read_texts(read_into, CHUNK, number)
 

@@ -1,7 +1,7 @@
-"""Mail: messages in the order of their dates, the folder that one is filed in being its class.
+"""Mail: messages in the order of their dates; the class of a message is its folder.
 
-Mail is read in two passes: an index of where each message stands and when it was sent, then the
-messages themselves, one by one, in the order of the index.
+Mail is read in two passes: the first builds an index of the locations and dates of messages, the
+second reads the messages one by one in the order of the index.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Mailbox(NamedTuple):
     path : Path
         The file.
     folder : str
-        The folder that its messages are filed in.
+        The folder of its messages.
     is_mbox : bool
-        Whether it can hold more than one.
+        Whether it can hold more than one message.
     """
 
     path: Path
@@ -52,18 +52,18 @@ class Mailbox(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a message stands; places sort by date, then by path and offset.
+    """The location of a message; places sort by date, then by path and offset.
 
     Parameters
     ----------
     timestamp : int
-        When it was sent, in seconds since 1970 (UTC).
+        When the message was sent, in seconds since 1970 (UTC).
     path : str
-        The file that holds it.
+        The file that contains it.
     offset, length : int
-        The bytes of the file that are its own.
+        Its position and length in the file, in bytes.
     folder : str
-        The folder it is filed in.
+        The folder of the message.
     """
 
     timestamp: int
@@ -87,7 +87,7 @@ def index(root: str) -> list[Place]:
     Raises
     ------
     KeslerError
-        If a directory or a file can't be read, or a file given as root is no mbox.
+        If a directory or a file cannot be read, or `root` is a file but not an mbox.
     """
     with readable(root, "mail", OSError):
         return sorted(place for mailbox in _mailboxes(Path(root)) for place in _places(mailbox))
@@ -131,11 +131,11 @@ def _is_mbox(path: Path) -> bool:
 
 
 def _folder(relative: Path) -> str:
-    """Name the folder at a path; Maildirs write the folder Work/Old as a directory .Work.Old."""
+    """Return the folder at a path; a Maildir stores the folder Work/Old in .Work.Old."""
     parts = [
         part[1:].replace(".", "/") if part.startswith(".") else part for part in relative.parts
     ]
-    # A name that isn't UTF-8 comes from the system in halves of characters, which none can print.
+    # Python decodes a name that is not UTF-8 to lone surrogates, which cannot be printed.
     return os.fsencode("/".join(parts)).decode(errors="replace") or INBOX
 
 
@@ -153,10 +153,10 @@ def _places(mailbox: Mailbox) -> Iterator[Place]:
 
 
 def _starts(mbox: BinaryIO) -> Iterator[int]:
-    """Where the messages of an mbox begin: at a From line after an empty line, before a header.
+    """Yield where messages of an mbox begin: at a From line between an empty line and a header.
 
-    Not every program escapes the lines of a text that begin with From; few such lines pass for
-    this.
+    Not every program escapes the lines of a text that begin with From; few of these are mistaken
+    for the beginning of a message.
     """
     yield 0
     candidate, after_empty, offset = -1, False, 0
@@ -183,8 +183,8 @@ def _refuse(error: OSError) -> NoReturn:
     raise error
 
 
-# What mail programs write when they file a message: these headers give its folder away. (A news
-# article's group is its folder.)
+# Headers that mail programs write when they file a message, which reveal its folder. (The folder
+# of a news article is its group.)
 FILING_HEADERS = re.compile(
     r"x-folder|folder|x-original-folder|x-gmail-labels|x-gm-labels|x-labels?|x-keywords|keywords"
     r"|x-mozilla-.*|x-imap.*|x-uid|x-status|status|x-evolution.*|newsgroups|xref",
@@ -195,18 +195,18 @@ FILING_HEADERS = re.compile(
 def message_tokens(message: bytes) -> dict[str, float]:
     r"""Return the binary features of a message: the tokens of its headers and its text.
 
-    The text is that of the parts text/plain and text/html, of the latter without its tags; of an
-    attachment, only the name counts. FILING_HEADERS are left out.
+    The text is that of the parts text/plain and text/html, without HTML tags; only the names of
+    attachments are used. FILING_HEADERS are omitted.
 
     Parameters
     ----------
     message : bytes
-        As it stands in its file; broken headers and unknown charsets are read as well as can be.
+        The bytes in the file; broken headers and unknown charsets are read as far as possible.
 
     Raises
     ------
     BadRow
-        If there is not one header.
+        If there is no header, or parts are nested too deeply.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def _parameter(read: Callable[[], str | None]) -> str | None:
     try:
         return read()
     except Exception:
-        # Over broken parameters the email package stumbles in ways that it doesn't promise.
+        # For broken parameters, the email package raises undocumented errors.
         return None
 
 
@@ -261,12 +261,12 @@ def _decoded(text: bytes, charset: str | None) -> str:
     try:
         return text.decode(charset or "utf-8", errors="replace")
     except (LookupError, ValueError):
-        # The charset is unknown or no charset at all; ASCII is what tokens are made of.
+        # The charset is unknown or invalid; the ASCII characters are enough for most tokens.
         return text.decode("ascii", errors="replace")
 
 
 class _HtmlText(HTMLParser):
-    """Gathers what stands between the tags, scripts and style sheets apart."""
+    """Collects the text between the tags, except scripts and style sheets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -290,7 +290,7 @@ def _without_tags(html: str) -> str:
         parser.feed(html)
         parser.close()
     except AssertionError:
-        # Some Pythons give up at a malformed declaration: what stands before it counts.
+        # Some versions of Python stop at a malformed declaration; the text before it is used.
         pass
     return " ".join(parser.texts)
 
@@ -301,14 +301,14 @@ TEXT_PARTS: dict[str, Callable[[str], str]] = {"text/plain": str, "text/html": _
 def mail_reader(path: str, names: Names) -> Reader:
     """Read mail (Maildir, tree or mbox) in the order of its dates; the class is the folder.
 
-    A Maildir's own messages are in the folder ``INBOX``, those of its ``.Work.Old`` in
-    ``Work/Old``. Elsewhere a file is one message, filed in its directory (``INBOX`` at the root),
-    unless it begins with ``From`` and a space: then it is an mbox, whose own path, without
-    ``.mbox`` or ``.mbx``, is the folder. Hidden files and directories are passed over.
+    The folder of a Maildir's own messages is ``INBOX``, that of messages in ``.Work.Old`` is
+    ``Work/Old``. Elsewhere a file is one message, whose folder is its directory (``INBOX`` at the
+    root). But a file that begins with ``From`` and a space is an mbox, whose folder is its path
+    without ``.mbox`` or ``.mbx``. Hidden files and directories are ignored.
 
-    Dates are taken to UTC. Messages of the same second stand in the order of their paths, then of
-    their places in the file. A message without a readable date takes that of the message before it
-    in its mbox; the first of a file, the time at which the file was last changed.
+    Dates are converted to UTC. Messages of the same second are ordered by path, then by position in
+    the file. A message without a readable date has the date of the preceding message in its mbox;
+    the first message of a file has the modification time of the file.
     """
 
     def parse(place: Place) -> Example:
@@ -319,7 +319,7 @@ def mail_reader(path: str, names: Names) -> Reader:
 
 
 def begins_mbox(line: str) -> bool:
-    """Whether a first line is that of an mbox: it begins with ``From`` and a space."""
+    """Return whether a first line is that of an mbox: it begins with ``From`` and a space."""
     return line.startswith("From ")
 
 

@@ -1,4 +1,4 @@
-"""Opening a stream: the one call that takes a source in any format."""
+"""Opening a source in any format as a stream."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from kesler.errors import KeslerError
 
 @dataclass(frozen=True)
 class Format:
-    """How a format is told from others, and what opens a source that is in it.
+    """How a format is recognised, and the function that opens a source in it.
 
     Parameters
     ----------
     open : callable (...) -> Reader
-        Its docstring begins with a line for lists of formats. The names of its parameters say what
-        it is given, and so what may be asked of the format:
+        The first line of its docstring is used in lists of formats. The names of its parameters
+        determine its arguments, and thereby the options of the format:
 
         - ``lines``, the `Lines` of a file or of standard input, or else ``path``, of a file;
         - ``names``, which number its features; without it features are positions;
-        - ``fields``, for the options ``label`` and ``text``, which others do not take;
+        - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
         - ``require_labels``, whether rows must have a label.
     suffixes : tuple of str
-        The suffixes of files that are in it, in small letters.
+        The suffixes of files of this format, in lower case.
     begins : callable (first line) -> bool, or None
-        Whether a source whose name says nothing is in it, by its first line that is neither empty
-        nor a ``#`` comment; None if that cannot be told.
+        Whether a source without a known suffix has this format, judged by its first line that is
+        neither empty nor a ``#`` comment; None if the line does not show it.
     directories : bool
-        Whether a directory is in it.
+        Whether a directory has this format.
     """
 
     open: Callable[..., Reader]
@@ -57,7 +57,7 @@ class Format:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """What `open` is given."""
+        """The names of the arguments of `open`."""
         return tuple(inspect.signature(self.open).parameters)
 
     @property
@@ -77,7 +77,7 @@ class Format:
 
     @property
     def summary(self) -> str:
-        """What it holds, in a line."""
+        """A description of the format in one line."""
         return (inspect.getdoc(self.open) or "").partition("\n")[0]
 
 
@@ -93,29 +93,28 @@ READERS: dict[str, Format] = {
 }
 """The formats by the names that `open_stream` and the command line take.
 
-The first one that fits a first line is it.
+The first format that matches a first line is chosen.
 """
 
 
 def format_of(source: str, lines: Lines) -> str:
-    """Tell the format of a source.
+    """Return the format of a source.
 
-    A directory is in the format that takes directories; a suffix, in front of that of a
-    compression, says the rest. Where there is no known suffix, as on standard input, the first line
-    is looked at, empty lines and ``#`` comments passed over: the first format of `READERS` that it
-    fits is it.
+    A directory has the format that takes directories. Otherwise the suffix, without that of a
+    compression, determines the format. Without a known suffix, as on standard input, it is the
+    first format of `READERS` that matches the first line that is neither empty nor a ``#`` comment.
 
     Parameters
     ----------
     source : str
         A path, or ``-`` for standard input.
     lines : Lines
-        The lines of the source; what is looked at stays to be read.
+        The lines of the source; the lines that are inspected remain to be read.
 
     Raises
     ------
     KeslerError
-        If neither the name nor the first line tells, or there is no first line.
+        If neither the name nor the first line shows the format, or there is no first line.
     """
     if Path(source).is_dir():
         return next(name for name, each in READERS.items() if each.directories)
@@ -144,12 +143,12 @@ PREFIX = "dataset:"
 
 
 def dataset_reader(source: str, names: Names) -> Reader:
-    """Read a data set; records of text become the tokens of all their fields.
+    """Read a data set; the features of a text record are the tokens of all its fields.
 
     Raises
     ------
     KeslerError
-        If there is no such set, it cannot be had, or its answers are not one class a row.
+        If the data set does not exist or cannot be loaded, or its rows do not have one class each.
     """
     dataset = load(source.removeprefix(PREFIX))
     if isinstance(dataset, RecordDataset):
@@ -169,8 +168,8 @@ def _record_reader(dataset: RecordDataset, names: Names) -> Reader:
 def _classes(source: str, dataset: Dataset) -> list[int | str]:
     if dataset.y.ndim != 1 or dataset.y.dtype.kind not in "iuU":
         raise KeslerError(
-            f"the answers of {source} are not one class a row (their shape is {dataset.y.shape}, "
-            f"their type {dataset.y.dtype}): choose a set of classes, dataset:letter for instance"
+            f"the targets of {source} are not one class per row (their shape is {dataset.y.shape}, "
+            f"their type {dataset.y.dtype}): choose classes, for example dataset:letter"
         )
     classes: list[int | str] = dataset.y.tolist()
     return classes
@@ -189,45 +188,46 @@ def open_stream(
     skip_rows: int = 0,
     block_rows: int = 1024,
 ) -> Stream:
-    r"""Open a source of rows, in whatever format, as a stream of blocks.
+    r"""Open a source of rows in any format as a stream of blocks.
 
     Parameters
     ----------
     source : str or path
         A file, compressed (.gz, .bz2, .xz) or not; a directory of mail; ``-`` for standard input;
-        ``dataset:letter`` or another set that :func:`kesler.datasets.load` knows.
+        ``dataset:letter`` or another set of :func:`kesler.datasets.load`.
     format : str, optional
-        A name of `kesler.readers.READERS`. By default the name of the source tells it, or else the
-        first line: see `kesler.data.readers.opening`.
+        A name of `kesler.readers.READERS`. By default it is inferred from the name of the source or
+        from the first line; see `kesler.data.readers.opening`.
     label : str, optional
-        The column of the labels, needed for CSV and Parquet; ``label`` in JSON lines.
+        The column of the labels, required for CSV and Parquet; by default ``label`` in JSON lines.
     text : str or sequence of str, optional
-        The columns or fields to take the tokens of, separated by commas in a string. By default
-        JSON lines take the field ``text`` if there is one, and all else counts as a table.
+        The columns or fields whose tokens are the features, separated by commas in a string. By
+        default this is the field ``text`` of JSON lines if there is one; other sources are tables.
     vocabulary : Vocabulary, optional
-        The names of the features that are known already; it grows in place.
+        The names of the known features; it grows in place.
     grow : bool
-        If False, nothing joins the vocabulary, as prediction needs: features that are not in it
-        have numbers beyond it, but columns of a dense table are left out.
+        If False, no name is added to the vocabulary, as prediction requires: unknown features get
+        numbers beyond it, except for columns of a dense table, which are omitted.
     require_labels : bool
-        If False, rows may lack their label, which is None then.
+        If False, rows may have no label, which is then None.
     skip_bad : bool
-        If True, rows that can't be read are skipped and counted; if False, the first one raises.
+        If True, unreadable rows are skipped and counted; if False, the first one raises an error.
     skip_rows : int
-        How many rows to pass over first, bad ones not counted, to go on where a run stopped.
+        How many rows to skip first, not counting bad ones, to continue an interrupted run.
     block_rows : int
-        Most rows in a block. Larger blocks cost memory and are read a little faster.
+        Maximum number of rows in a block. Larger blocks need more memory and are read a little
+        faster.
 
     Returns
     -------
     Stream
-        The blocks, read once and lazily: memory doesn't grow with the length of the source,
-        except with the arrays of a .npz file and the index of a mail directory.
+        The blocks, read once and lazily: memory does not grow with the length of the source,
+        except for the arrays of a .npz file and the index of a mail directory.
 
     Raises
     ------
     KeslerError
-        Here or on iteration: one sentence that says what is wrong, where, and what to do.
+        Here or on iteration, if the arguments do not fit the source or it cannot be read.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def _reader(path: str, format: str | None, fields: Fields, names: Names) -> Read
 
 
 def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
-    """Return a format by its name; raise a sentence if it can't go with what else is asked."""
+    """Return a format by its name; raise KeslerError if other arguments do not fit it."""
     source = fields.source
     if name not in READERS:
         raise KeslerError(f"there is no format {name!r}: choose one of {', '.join(READERS)}")
@@ -304,7 +304,7 @@ def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
     if len(names.vocabulary) and not format.has_names:
         raise KeslerError(
             f"{source} is read as {name}, whose features are positions, but the vocabulary "
-            "holds names: give it rows in the format that was learnt from"
+            "holds names: give it rows in the format of the training data"
         )
     return format
 

@@ -1,4 +1,4 @@
-"""Parquet tables: one record a row, the columns named and typed by the file."""
+"""Parquet tables: one record per row; the file defines names and types of the columns."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from kesler.errors import KeslerError
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows by column.
+    """Rows of a table, stored by column.
 
     Parameters
     ----------
     labels : list
         The label of each row.
     indices, values : int32 and float64 arrays of shape (n_rows, n_columns)
-        What is in each cell: the number of a feature, and its value.
+        The content of each cell: the number of a feature, and its value.
     is_there : bool array of shape (n_rows, n_columns)
-        Whether there is something in the cell.
+        Whether the cell is not empty.
     is_plain : bool array of shape (n_rows,)
-        Whether the row is beyond doubt; what the arrays say of others means nothing.
+        Whether the row needs no check by the Python parser; the other arrays are undefined for
+        rows that need one.
     """
 
     labels: list[Any]
@@ -45,20 +46,20 @@ class Batch:
 
     @classmethod
     def empty(cls, n_rows: int, n_columns: int) -> Batch:
-        """Return rows of which nothing is known yet."""
+        """Return rows whose cells are empty."""
         shape = n_rows, n_columns
         indices = np.tile(np.arange(n_columns, dtype=np.int32), (n_rows, 1))
-        nowhere, plain = np.zeros(shape, dtype=bool), np.ones(n_rows, dtype=bool)
-        return cls([None] * n_rows, indices, np.zeros(shape), nowhere, plain)
+        absent, plain = np.zeros(shape, dtype=bool), np.ones(n_rows, dtype=bool)
+        return cls([None] * n_rows, indices, np.zeros(shape), absent, plain)
 
     def entries(self, rows: slice) -> SparseRows:
-        """Return the entries of a run of consecutive rows, all plain."""
+        """Return the entries of a slice of the rows, all plain."""
         there = self.is_there[rows]
         indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return SparseRows(indptr, self.indices[rows][there], as_float32(self.values[rows][there]))
 
     def take_labels(self, array: Any, kind: str) -> None:
-        """Take labels from a column; one that is not of that kind, if any, makes its row odd."""
+        """Set the labels to a column; a row whose label is not of `kind`, if any, is not plain."""
         if not (_is_numeric(array) or _is_text(array)):
             self.is_plain[:] = False
             return
@@ -72,7 +73,7 @@ class Batch:
             self.is_plain[:] &= np.isfinite(_numbers(array)) | ~valid
 
     def take(self, column: int, array: Any, name: str, columns: Columns) -> None:
-        """Take the column of that number from an array of the table."""
+        """Set the column of the given number to an array of the table."""
         valid = _valid(array)
         if _is_numeric(array):
             self.values[:, column] = _numbers(array)
@@ -93,7 +94,7 @@ class Batch:
 
 
 def batch_of(table: Any, columns: Columns, kind: str) -> Batch:
-    """Return the rows of a pyarrow.RecordBatch, whose labels should be of that kind, if any."""
+    """Return the rows of a pyarrow.RecordBatch, whose labels should be of `kind`, if any."""
     batch = Batch.empty(len(table), columns.n_columns)
     numbers = columns.of_header.tolist()
     for number, name, array in zip(numbers, table.schema.names, table.columns, strict=True):
@@ -103,7 +104,7 @@ def batch_of(table: Any, columns: Columns, kind: str) -> Batch:
                 batch.take_labels(plain, kind)
             else:
                 batch.take(number, plain, name, columns)
-        except UnicodeDecodeError:  # the parser in Python says what is wrong
+        except UnicodeDecodeError:  # the parser in Python reports the error
             batch.is_plain[:] = False
     return batch
 
@@ -133,7 +134,7 @@ def _valid(array: Any) -> npt.NDArray[np.bool_]:
 
 
 def _numbers(array: Any) -> npt.NDArray[np.float64]:
-    """Return numbers as float64; what is not there may be anything."""
+    """Return numbers as float64; missing ones are undefined."""
     from pyarrow import types
 
     plain = array.cast("uint8") if types.is_boolean(array.type) else array
@@ -142,14 +143,14 @@ def _numbers(array: Any) -> npt.NDArray[np.float64]:
 
 
 class BatchScanner:
-    """A `Scanner` of record batches: a row is plain if it holds numbers, text or nothing.
+    """A `Scanner` of record batches; plain rows contain only numbers, text and empty cells.
 
     Parameters
     ----------
     columns : Columns
         Numbers the features.
     records : callable (pyarrow.RecordBatch) -> list of dict
-        The rows of a batch as the parser in Python takes them.
+        Returns the rows of a batch in the form that the parser in Python takes.
 
     Attributes
     ----------
@@ -171,12 +172,12 @@ class BatchScanner:
         self.has_ended = False
 
     def expect(self, kind: str) -> None:
-        """Say what labels are, as `Admission` has it; rows whose label is not are refused."""
+        """Set the kind of labels, as in `Admission`; rows with another kind are refused."""
         self._kind = kind
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are in the run so far."""
+        """Number of rows in the run so far."""
         return len(self._labels)
 
     def open(self, pieces: Iterator[tuple[int, Any]]) -> None:
@@ -184,7 +185,7 @@ class BatchScanner:
         self._tables = pieces
 
     def scan(self, n_rows: int) -> Refused | None:
-        """Read until the run has so many rows or the batches end; stop at a row that is refused."""
+        """Read until the run has `n_rows` rows or the batches end; stop at a refused row."""
         while self.n_rows < n_rows and self._has_rows():
             end = min(len(self._batch), self._at + n_rows - self.n_rows)
             plain = self._batch.is_plain[self._at : end]
@@ -203,7 +204,7 @@ class BatchScanner:
             self._labels.append(label)
 
     def taken(self) -> tuple[list[Any], None, Callable[[], Rows]]:
-        """Return the run, its labels, weights and what makes rows of it, and begin another."""
+        """Return the labels, the weights and a function for the rows of the run; begin another."""
         labels, self._labels = self._labels, []
         pieces, self._entries = [Batch.empty(0, 0).entries(slice(0)), *self._entries], []
         entries = SparseRows(
@@ -217,7 +218,7 @@ class BatchScanner:
         return labels, None, gather
 
     def _has_rows(self) -> bool:
-        """Whether there is a row to read, in the next batch if not in this."""
+        """Return whether there is a row to read in this batch or a later one."""
         while self._at == len(self._batch):
             following = next(self._tables, None)
             if following is None:
@@ -229,14 +230,14 @@ class BatchScanner:
         return True
 
     def _take(self, n_rows: int) -> None:
-        """Append the next rows, all plain."""
+        """Append the next rows, which must be plain."""
         rows = slice(self._at, self._at + n_rows)
         self._labels.extend(self._batch.labels[rows])
         self._entries.append(self._batch.entries(rows))
         self._at += n_rows
 
     def _refused(self) -> Refused:
-        """Pass over the next row and return it."""
+        """Return the next row and advance."""
         self._records = self._records or self._records_of(self._table)
         self._at += 1
         return Refused(self._first_row + self._at - 1, self._records[self._at - 1])
@@ -250,7 +251,7 @@ BATCH_ROWS = 4096
 def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
     """Read Parquet, columns named and typed by the file.
 
-    Batches are read one at a time; values and labels keep the types of their columns.
+    One batch is read at a time; values and labels keep the types of their columns.
     """
     with readable(path, "Parquet", *DAMAGE):
         file = opened(path)
@@ -262,7 +263,7 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
     def scanner() -> BatchScanner:
         return BatchScanner(Columns(names, records, header, fields.label), batches.records)
 
-    # Where text is read, most of the time goes into its tokens.
+    # With text fields, most of the time is spent on tokens.
     scanning = None if fields.text else Scanning(batches, scanner)
     return Reader("row", batches, records.example, records.gather, names.vocabulary, scanning)
 
@@ -273,14 +274,14 @@ class Batches:
     Parameters
     ----------
     path : str
-        What messages call the file.
+        The name of the file in messages.
     file : pyarrow.parquet.ParquetFile
-        The file, closed at its end.
+        The file, which is closed after the last row.
 
     Attributes
     ----------
     is_piped, is_long : bool
-        As `Pieces` has it: there is no pipe, and nothing to load before batches are read.
+        As in `Pieces`: the file is not a pipe, and nothing must be loaded before batches are read.
     """
 
     is_piped = False
@@ -292,14 +293,14 @@ class Batches:
         self._left: tuple[int, Any] | None = None
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """All rows as records."""
+        """Yield all rows as records."""
         for first_row, batch in self._batches:
             for place, record in enumerate(self.records(batch)):
                 self._left = first_row + place + 1, batch.slice(place + 1)
                 yield first_row + place, record
 
     def chunks(self) -> Generator[tuple[int, Any], None, None]:
-        """All rows that have not been read yet in batches, each with the number of its first."""
+        """Yield the batches of all unread rows, each with the number of its first row."""
         if self._left is not None:
             yield self._left
         yield from self._batches
@@ -319,7 +320,7 @@ class Batches:
 
 
 def opened(path: str) -> Any:
-    """Open a Parquet file; pyarrow is imported here, for it is needed nowhere else."""
+    """Open a Parquet file; pyarrow is imported here because nothing else needs it."""
     try:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:

@@ -1,7 +1,4 @@
-"""What a format is to a stream, how its labels and numbers are read.
-
-And what is wrong with a row.
-"""
+"""The interface between formats and streams, and the parsing of labels and numbers."""
 
 from __future__ import annotations
 
@@ -19,21 +16,21 @@ from kesler.errors import KeslerError
 
 
 class BadRow(Exception):
-    """What is wrong with one row; the stream says where the row stands and what to do."""
+    """An error in one row; the stream adds the location of the row and a remedy."""
 
 
 @contextmanager
 def readable(source: str, kind: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn the errors of a library that can't read a source into one sentence.
+    """Convert the errors of a library that cannot read a source to KeslerError.
 
     Parameters
     ----------
     source : str
-        What the sentence calls the source.
+        The name of the source in the message.
     kind : str
-        What it was to be read as.
+        The expected kind of content.
     *errors : exception types
-        What the library raises.
+        The errors that the library raises.
 
     Examples
     --------
@@ -56,9 +53,9 @@ short or damaged, fetch or write it again
 
 
 def parse_number(token: str) -> float | None:
-    """Read a token as a number, NaN and infinity included; None if it isn't one.
+    """Parse a token as a number, including NaN and infinity; return None if it is not a number.
 
-    Stricter than ``float``, which takes ``1_000`` and the digits of every script for numbers.
+    This is stricter than ``float``, which accepts ``1_000`` and the digits of every script.
 
     Examples
     --------
@@ -74,12 +71,12 @@ def parse_number(token: str) -> float | None:
 
 
 def parse_label(token: str) -> str | int | float:
-    """Read the label in a format of numbers: an integer, another finite number, or else the token.
+    """Parse a label as an integer or another finite number; return the text if it is neither.
 
     Parameters
     ----------
     token : str
-        As it is written, white space around it allowed.
+        The label as written; surrounding white space is ignored.
 
     Examples
     --------
@@ -97,7 +94,7 @@ def parse_label(token: str) -> str | int | float:
 
 
 def require_label(label: Any, required: bool) -> None:
-    """Raise BadRow if a label can't name a class, or is missing although required."""
+    """Raise BadRow if a label cannot name a class, or is missing although required."""
     if label is None and required:
         raise BadRow("there is no label (only prediction can do without)")
     if not isinstance(label, str | int | float | None):
@@ -107,14 +104,14 @@ def require_label(label: Any, required: bool) -> None:
 
 
 class Example(NamedTuple):
-    """One row as its format gives it, before its features are numbered.
+    """One row as parsed, before its features are numbered.
 
     Parameters
     ----------
     label : str, int, float, bool or None
         Its class; None if the row has none.
     entry : Any
-        Its features, in whatever form the reader's `gather` takes: {name: value} or
+        Its features, in the form that the reader's `gather` takes: {name: value} or
         {index: value}, or the row's number in an array.
     weight : float
         Its importance.
@@ -127,22 +124,22 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A format's way through one source.
+    """The functions with which a stream reads one source in one format.
 
     Parameters
     ----------
     unit : str
-        What its rows are counted in: line, row or message.
+        The unit in which its rows are counted: line, row or message.
     rows : iterable of (place, raw row)
-        The rows as they stand, each with its number (or path) in the source.
+        The raw rows, each with its number (or path) in the source.
     parse : callable (raw row) -> Example
-        Reads one row; raises BadRow if it can't be read.
+        Parses one row; raises BadRow if it is unreadable.
     gather : callable (entries) -> Rows
-        Puts the entries of consecutive rows together.
+        Converts the entries of consecutive rows to rows.
     vocabulary : Vocabulary or None
         The names of the features; None if they are positions.
     scanning : Scanning or None
-        The same way for many rows at once, if there is one.
+        How many rows are read at once, None if that is not possible.
     """
 
     unit: str
@@ -154,14 +151,14 @@ class Reader:
 
 
 class Scanning(NamedTuple):
-    """How rows are read many at once.
+    """How many rows are read at once.
 
     Parameters
     ----------
     pieces : Pieces
-        Where the rows of the reader come from.
+        The source of the rows of the reader.
     scanner : callable () -> Scanner
-        Makes what reads them; loads what that needs.
+        Creates the scanner, and loads the code that it requires.
     """
 
     pieces: Pieces
@@ -169,32 +166,32 @@ class Scanning(NamedTuple):
 
 
 class Pieces(Protocol):
-    """A source that is read row by row, and from any row on in pieces."""
+    """A source that is read row by row at first, and in pieces from any row on."""
 
     @property
     def is_piped(self) -> bool:
-        """Whether the source may have more to say at any time."""
+        """Whether more data may arrive at any time."""
         ...
 
     @property
     def is_long(self) -> bool:
-        """Whether so much has been read row by row that reading many at once is worth its start."""
+        """Whether enough has been read row by row to justify loading a scanner."""
         ...
 
     def chunks(self) -> Generator[tuple[int, Any], None, None]:
-        """All that has not been read yet, each piece with the place of its first row."""
+        """Yield all unread pieces, each with the place of its first row."""
         ...
 
 
 class Refused(NamedTuple):
-    """A row that is not plain.
+    """A row that a scanner leaves to the parser.
 
     Parameters
     ----------
     place : int
-        Where it stands in the source.
+        Its number in the source.
     row : Any
-        The row as the parser of its format takes it.
+        The row in the form that the parser of its format takes.
     """
 
     place: int
@@ -202,7 +199,7 @@ class Refused(NamedTuple):
 
 
 class Scanner(Protocol):
-    """A way through pieces of a source, one run of rows after the other."""
+    """A reader of the pieces of a source, one run of rows after the other."""
 
     @property
     def has_ended(self) -> bool:
@@ -211,19 +208,19 @@ class Scanner(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are in the run so far."""
+        """Number of rows in the run so far."""
         ...
 
     def expect(self, kind: str) -> None:
-        """Say what labels are, as `Admission` has it; rows whose label is not are refused."""
+        """Set the kind of labels, as in `Admission`; rows with another kind are refused."""
         ...
 
     def open(self, pieces: Iterator[tuple[int, Any]]) -> None:
-        """Read these pieces, as `Pieces` yields them."""
+        """Set the pieces to read, as `Pieces` yields them."""
         ...
 
     def scan(self, n_rows: int) -> Refused | None:
-        """Read until the run has so many rows or the pieces end; stop at a row that is refused."""
+        """Read until the run has `n_rows` rows or the pieces end; stop at a refused row."""
         ...
 
     def extend(self, examples: Sequence[Example]) -> None:
@@ -231,5 +228,5 @@ class Scanner(Protocol):
         ...
 
     def taken(self) -> tuple[list[Any], npt.NDArray[np.float64] | None, Callable[[], Rows]]:
-        """Return the run, its labels, weights and what makes rows of it, and begin another."""
+        """Return the labels, the weights and a function for the rows of the run; begin another."""
         ...

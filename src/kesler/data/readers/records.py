@@ -1,4 +1,4 @@
-"""Records: how named fields become features, be they from CSV, Parquet or JSON lines."""
+"""Records: conversion of the named fields of CSV, Parquet and JSON lines to features."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ DENSE = "the first record, of numbers only, makes the table dense"
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a record hold what.
+    """The roles of the fields of a record.
 
     Parameters
     ----------
     source : str
-        What messages call the source of the records.
+        The name of the source in messages.
     label : str or None
         The field of the label.
     text : sequence of str
-        The fields that are text, all others being passed over; empty if none is named.
+        The text fields; if there are any, all other fields are ignored.
     require_labels : bool
         If True, a table must have a column of labels.
     """
@@ -41,7 +41,7 @@ class Fields:
     require_labels: bool
 
     def require_columns(self, columns: Sequence[str]) -> None:
-        """Raise KeslerError if the columns of a table are not distinct, or a wanted one lacks."""
+        """Raise KeslerError if columns are not distinct, or a required one is missing."""
         twice = [name for name in columns if columns.count(name) > 1]
         if twice:
             raise KeslerError(
@@ -61,30 +61,31 @@ class Fields:
 
 
 class Records:
-    """Records {field: value} as examples.
+    """Conversion of records {field: value} to examples.
 
-    With text fields, a record is the tokens of these and nothing else. Without, it is a row of a
-    table: a number is the feature ``field``, a string the feature ``field=value``, a boolean is 0
-    or 1, and what is empty or None is absent. If the records have the same fields and the first
-    holds only numbers, the table is dense: every record must hold a number in each field.
+    With text fields, the features of a record are the tokens of these fields only. Without text
+    fields, it is a row of a table: a number is the feature ``field``, a string is the feature
+    ``field=value``, a boolean is 0 or 1, and an empty field or None is missing. If all records have
+    the same fields and the first holds only numbers, the table is dense: every record must hold a
+    number in each field.
 
     Parameters
     ----------
     fields : Fields
-        Which fields hold what.
+        The roles of the fields.
     names : Names
-        Where the features get their numbers.
+        Numbers the features.
     default_text : str or None
-        The text field if none is named and the first record has it.
+        The text field, if none is given and the first record has this field.
     same_fields : bool
-        If True, the fields of the first record are those of all, as in a table with a header; if
-        False, each record has its own, and what it leaves out is zero.
+        If True, all records have the fields of the first, as in a table with a header; if False,
+        each record has its own fields, and missing ones are zero.
 
     Attributes
     ----------
     columns : dict of str to None, or None
-        The columns of a dense table in the order of their numbers; None if it is not dense, or no
-        record has been read yet.
+        The columns of a dense table in the order of their numbers; None if the table is not dense
+        or no record has been read yet.
 
     Examples
     --------
@@ -111,14 +112,14 @@ class Records:
         self.columns: dict[str, None] | None = None
 
     def example(self, record: dict[str, Any]) -> Example:
-        """Take the label out of a record and make the rest features; the first settles how."""
+        """Remove the label from a record and convert the rest; the first record determines how."""
         label = record.pop(self._fields.label, None) if self._fields.label is not None else None
         if self._entry is None:
             self._entry = self._settled(record)
         return Example(label, finite(self._entry(record)))
 
     def gather(self, entries: Sequence[Mapping[str, float]]) -> Rows:
-        """Rows of consecutive entries."""
+        """Return the rows of consecutive entries."""
         return self._names.gather(entries, dense=self.columns is not None)
 
     def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
@@ -131,7 +132,7 @@ class Records:
         return partial(_dense_entry, columns=self.columns)
 
     def _is_dense(self, first: Mapping[str, Any]) -> bool:
-        # A vocabulary with indicators comes from a sparse table: this is more of it.
+        # A vocabulary with indicators comes from a sparse table, which this one continues.
         known = self._names.vocabulary.indices
         goes_on_sparse = any("=" in name and name not in first for name in known)
         is_numeric = all(isinstance(value, int | float) for value in first.values())
@@ -144,13 +145,13 @@ class Records:
         if missing:
             raise KeslerError(
                 f"{self._fields.source} lacks {listed(missing)}, which the vocabulary holds: "
-                f"give it the columns that were learnt from (it has {listed(first)})"
+                f"give it the columns of the training data (it has {listed(first)})"
             )
         return dict.fromkeys(sorted(first, key=lambda name: known.get(name, len(known))))
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a message lists them, the first twenty of them.
+    """Return the first twenty names as a list for a message.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def _text_entry(record: Mapping[str, Any], fields: Sequence[str]) -> dict[str, f
 def _dense_entry(record: Mapping[str, Any], columns: dict[str, None]) -> dict[str, float]:
     odd = sorted(record.keys() ^ columns.keys())
     if odd:
-        raise BadRow(f"{odd[0]!r} stands either here or in the first record, not in both: {DENSE}")
+        raise BadRow(f"{odd[0]!r} is not in both this record and the first one: {DENSE}")
     for column in columns:
         if not isinstance(record[column], int | float):
             raise BadRow(f"{column!r} holds {record[column]!r}, which is no number: {DENSE}")
@@ -205,14 +206,14 @@ def _as_float(field: str, value: float) -> float:
 
 
 class Columns:
-    """The features of a table by number: first its columns, then all others as they come.
+    """The features of a table by number: first its columns, then others as they occur.
 
     Parameters
     ----------
     names : Names
         The vocabulary, and whether it grows.
     records : Records
-        How rows are read one by one; at least one has been.
+        The conversion of single records; at least one has been read.
     header : sequence of str
         The columns.
     label : str or None
@@ -223,9 +224,9 @@ class Columns:
     is_dense : bool
         Whether each row holds a number in each column, in the order of their numbers.
     takes_text : bool
-        Whether a text in a column is a feature, and no other column can have the same one.
+        Whether a text in a column is a feature that no other column can have.
     of_header : int64 array
-        The number of each column, -1 for that of the labels.
+        The number of each column, -1 for the column of the labels.
     """
 
     def __init__(
@@ -236,14 +237,14 @@ class Columns:
         self._columns = list(features if records.columns is None else records.columns)
         self._names = names
         self._renumbering = Renumbering(names)
-        # Names that hold "=" may be those of a text in another column.
+        # A column whose name contains "=" may have the name of a text feature of another column.
         self.takes_text = not self.is_dense and not any("=" in name for name in features)
         self._begin()
         self.of_header = np.array([self._numbers.get(column, -1) for column in header])
 
     @property
     def n_columns(self) -> int:
-        """How many columns hold features."""
+        """Number of columns that hold features."""
         return len(self._columns)
 
     def numbers(self, features: Iterable[str]) -> list[int]:
@@ -251,18 +252,18 @@ class Columns:
         return [self._number(feature) for feature in features]
 
     def name(self, number: int) -> str:
-        """Return the feature of a number."""
+        """Return the name of a feature, given its number."""
         return self._numbered[number]
 
     def gathering(self, entries: SparseRows) -> Callable[[], Rows]:
-        """Return what makes rows of entries numbered so."""
+        """Return a function that converts entries with these numbers to rows."""
         if self.is_dense:
             values = entries.values.reshape(len(entries), len(self._columns))
             return partial(self._names.gather_table, self._columns, values)
         return partial(self._renumbering.rows, entries, self._numbered)
 
     def forgets(self) -> bool:
-        """Forget all but the columns if much is kept that joins no vocabulary; say whether."""
+        """Discard all but the columns if too many unknown names are stored; return whether."""
         is_much = len(self._numbered) > MOST_UNKNOWN and not self._names.grow
         if is_much:
             self._begin()

@@ -1,7 +1,7 @@
-"""Scanners of lines: plain ones of a text format, many at once by compiled loops.
+"""Scanners, which read many plain lines of a text format at once in compiled loops.
 
-A loop refuses every line whose meaning is not plain, be it bad, odd or only rare. Such a line is
-read by the parser of its format in Python, which is the one that says what the format means.
+A loop refuses every line that is malformed or uses rare features of the format. The parser in
+Python reads such a line; this parser defines the format.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from kesler.data.readers.stream import NUMBER, TEXT
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 
-ROOM = 1 << 12  # of rows and entries, at first
+ROOM = 1 << 12  # initial capacity for rows and entries
 MOST_LABELS = 1 << 16
 
 
 class LineScanner(ABC):
     """A `Scanner` of texts of whole lines.
 
-    A format says how its lines are scanned (`_scanned`), how features of a row that was read in
-    Python are numbered (`_numbers`), and how rows are made of all of them (`_gathering`).
+    A format defines how its lines are scanned (`_scanned`), how the features of a row that was read
+    in Python are numbered (`_numbers`), and how entries are converted to rows (`_gathering`).
 
     Attributes
     ----------
@@ -55,27 +55,27 @@ class LineScanner(ABC):
         self.has_ended = False
 
     def expect(self, kind: str) -> None:
-        """Say what labels are, as `Admission` has it; lines whose label is not are refused."""
+        """Set the kind of labels, as in `Admission`; lines with another kind are refused."""
         kinds = {NUMBER: self._lexing.A_NUMBER, TEXT: self._lexing.TEXT}
         self._kind = kinds.get(kind, self._lexing.ANYTHING)
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are in the run so far."""
+        """Number of rows in the run so far."""
         return len(self._labels)
 
     def open(self, pieces: Iterator[tuple[int, Text]]) -> None:
-        """Read these texts, each of which ends with a line and has the number of its first."""
+        """Set the texts to read: whole lines, with the number of the first line of each text."""
         self._texts = pieces
 
     def scan(self, n_rows: int) -> Refused | None:
-        """Read until the run has so many rows or the texts end; stop at a line that is refused."""
+        """Read until the run has `n_rows` rows or the texts end; stop at a refused line."""
         while self.n_rows < n_rows and self._has_text():
-            self._capacity_for_rows(min(n_rows, self.n_rows + ROOM))
+            self._reserve_rows(min(n_rows, self.n_rows + ROOM))
             stop = self._scanned(self._text, min(n_rows, len(self._weights)))
             self._take_labels()
             if stop == self._lexing.CROWDED:
-                self._capacity_for_entries(2 * len(self._indices))
+                self._reserve_entries(2 * len(self._indices))
             elif stop == self._lexing.REFUSED:
                 return self._refused()
         return None
@@ -85,8 +85,8 @@ class LineScanner(ABC):
         for label, entry, weight in examples:
             row, start = self.n_rows, int(self._at[self._lexing.ENTRY])
             end = start + len(entry)
-            self._capacity_for_rows(row + 1)
-            self._capacity_for_entries(end)
+            self._reserve_rows(row + 1)
+            self._reserve_entries(end)
             self._indices[start:end] = self._numbers(list(entry))
             self._values[start:end] = list(entry.values())
             self._weights[row] = weight
@@ -96,7 +96,7 @@ class LineScanner(ABC):
             self._labels.append(label)
 
     def taken(self) -> tuple[list[Any], npt.NDArray[np.float64] | None, Callable[[], Rows]]:
-        """Return the run, its labels, weights and what makes rows of it, and begin another."""
+        """Return the labels, the weights and a function for the rows of the run; begin another."""
         n_rows, n_entries = self.n_rows, int(self._at[self._lexing.ENTRY])
         entries = SparseRows(
             self._indptr[: n_rows + 1].copy(),
@@ -110,7 +110,7 @@ class LineScanner(ABC):
 
     @abstractmethod
     def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
-        """Scan lines by the compiled loop; return why it stopped."""
+        """Scan lines in the compiled loop; return the reason why it stopped."""
 
     @abstractmethod
     def _numbers(self, features: list[Any]) -> Any:
@@ -118,7 +118,7 @@ class LineScanner(ABC):
 
     @abstractmethod
     def _gathering(self, entries: SparseRows) -> Callable[[], Rows]:
-        """Return what makes rows of entries numbered so."""
+        """Return a function that converts entries with these numbers to rows."""
 
     @property
     def _draft(self) -> Any:
@@ -127,7 +127,7 @@ class LineScanner(ABC):
         )
 
     def _has_text(self) -> bool:
-        """Whether there is a line to read, in the next text if not in this."""
+        """Return whether there is a line to read in this text or a later one."""
         while self._at[self._lexing.POSITION] == len(self._text):
             following = next(self._texts, None)
             if following is None:
@@ -139,38 +139,38 @@ class LineScanner(ABC):
         return True
 
     def _take_labels(self) -> None:
-        """Read the labels of rows just scanned."""
+        """Append the labels of the rows that were just scanned."""
         spans = self._spans[self.n_rows : self._at[self._lexing.ROW]]
         self._labels.extend(map(self._label_of.__getitem__, tokens_of(self._text, spans)))
 
     def _refused(self) -> Refused | None:
-        """Pass over the next row and return it; None if it is empty."""
+        """Return the next row and advance; None if the row is empty."""
         return Refused(self._line_number(), self._line())
 
     def _line_number(self) -> int:
         return self._first_line + int(self._at[self._lexing.LINE])
 
     def _line(self) -> bytes:
-        """Pass over the next line and return it."""
+        """Return the next line and advance."""
         at, lexing = self._at, self._lexing
         start = int(at[lexing.POSITION])
         end = end_of_line(self._text, start)
         at[lexing.POSITION], at[lexing.LINE] = end, at[lexing.LINE] + 1
         return self._text[start:end].tobytes()
 
-    def _capacity_for_rows(self, n_rows: int) -> None:
+    def _reserve_rows(self, n_rows: int) -> None:
         if n_rows > len(self._weights):
             self._weights = _enlarged(self._weights, n_rows)
             self._indptr = _enlarged(self._indptr, 2 * len(self._weights))
             self._spans = _enlarged(self._spans, len(self._weights))
 
-    def _capacity_for_entries(self, n_entries: int) -> None:
+    def _reserve_entries(self, n_entries: int) -> None:
         self._indices = _enlarged(self._indices, n_entries)
         self._values = _enlarged(self._values, n_entries)
 
 
 class _Labels(dict[bytes, Any]):
-    """What the label of a row is, by what is written."""
+    """The parsed labels, by their text."""
 
     def __init__(self, parse: Callable[[str], Any]) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class _Labels(dict[bytes, Any]):
 
 
 def _enlarged(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    """Return the array if it has room for so many, or else a longer one that begins with it."""
+    """Return the array if it has the given length, or else a longer copy."""
     capacity = max(1, len(array))
     while capacity < length:
         capacity *= 2

@@ -1,4 +1,4 @@
-"""The stream: rows of any format, block by block, bad ones skipped or refused."""
+"""The stream: rows of any format, block by block; bad rows are skipped or raise an error."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ TEXT, NUMBER = "text", "a number"
 
 @dataclass(slots=True)
 class Admission:
-    """The one judge of rows, whichever way they are read.
+    """The check of all rows, whether parsed or scanned.
 
     Parameters
     ----------
     reader : Reader
-        Reads a row.
+        Parses a row.
     source : str
-        What messages call the source.
+        The name of the source in messages.
     require_labels : bool
         If True, a row without a label is a bad row.
     skip_bad : bool
-        If True, bad rows are counted; if False, the first one raises.
+        If True, bad rows are counted; if False, the first one raises an error.
     kind : str
-        What labels are, `TEXT` or `NUMBER`, as the first says; empty before it, and if none is
-        required.
+        The kind of the first label, `TEXT` or `NUMBER`; empty before the first row, and if labels
+        are not required.
     n_good, n_bad : int
-        Rows so far.
+        Numbers of good and bad rows so far.
     """
 
     reader: Reader
@@ -60,7 +60,7 @@ class Admission:
     n_bad: int = 0
 
     def example(self, place: int | str, raw: Any) -> Example | None:
-        """Read a row; None if it is bad and skipped."""
+        """Parse a row; return None if it is bad and skipped."""
         try:
             example = self.reader.parse(raw)
             require_label(example.label, self.require_labels)
@@ -72,13 +72,13 @@ class Admission:
         return example
 
     def require_rows(self, skip_rows: int) -> None:
-        """Raise KeslerError, at the end of the source, if there were no rows or too few to skip."""
+        """Raise KeslerError at the end of the source if it has no rows or too few to skip."""
         if self.n_good == 0:
             raise KeslerError(f"{self.source} holds no rows ({self.n_bad} are bad): check it")
         if self.n_good < skip_rows:
             raise KeslerError(
                 f"{self.source} holds {self.n_good} rows, fewer than the {skip_rows} to skip: "
-                "go on with the source that the run began with"
+                "continue with the source of the interrupted run"
             )
 
     def _require_same_kind(self, label: Any) -> None:
@@ -106,10 +106,10 @@ NAME = "kesler reads ahead"
 
 
 def read_ahead(items: Iterator[Item], capacity: int) -> Generator[Item, None, None]:
-    """Yield items that a second thread asks for, in their order; of those ready, `capacity` wait.
+    """Yield items that a second thread reads in order; at most `capacity` items wait.
 
-    What asking raises is raised here, in its place. The thread ends with the items, or soon after
-    the iterator is closed or dropped.
+    An error of the items is raised here, in its place. The thread ends with the items, or soon
+    after the iterator is closed or deleted.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def read_ahead(items: Iterator[Item], capacity: int) -> Generator[Item, None, No
         except BaseException as error:
             end = error
         waiting.put(end)
-        end = None  # an error knows this frame: each would keep the other, and all that is here
+        end = None  # the error refers to this frame: breaks the reference cycle
 
     thread = Thread(target=fill, name=NAME, daemon=True)
     thread.start()
@@ -141,19 +141,20 @@ def read_ahead(items: Iterator[Item], capacity: int) -> Generator[Item, None, No
     finally:
         found = None
         dropped.set()
-        # Who waits to put an item finds room for it, sees that none is wanted, and ends.
+        # If the thread waits to put an item, emptying the queue lets it go on, and it ends.
         while not waiting.empty():
             waiting.get_nowait()
         thread.join()
 
 
-AHEAD = 4  # runs that wait to be learnt
-PIECES_AHEAD = LASTING - 2  # that wait to be scanned, besides one that is and one that is read
+AHEAD = 4  # runs that may wait to be learnt
+# Pieces that may wait to be scanned, besides the one that is scanned and the one that is read.
+PIECES_AHEAD = LASTING - 2
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive good rows, whose features have no numbers yet.
+    """Consecutive good rows whose features are not numbered yet.
 
     Parameters
     ----------
@@ -162,9 +163,9 @@ class Run:
     weights : float64 array of shape (n_rows,) or None
         The importance of each row; None if all are 1.
     gather : callable () -> Rows
-        Numbers the features, in the order in which runs are asked for.
+        Numbers the features and returns the rows; must be called in the order of the runs.
     n_bad : int
-        Bad rows of the source by the end of the run.
+        Number of bad rows of the source up to the end of the run.
     """
 
     labels: list[Any]
@@ -174,12 +175,12 @@ class Run:
 
 
 def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]:
-    """Read a source in runs of `block_rows`; the one that reaches `skip_rows` ends there.
+    """Read a source in runs of `block_rows` rows; a run ends where `skip_rows` is reached.
 
     Raises
     ------
     KeslerError
-        On iteration: a bad row, a source without rows or with fewer than are to be skipped.
+        On iteration, for a bad row, or a source without rows or with too few to skip.
     """
     lengths = _lengths(block_rows, skip_rows)
     wanted = next(lengths)
@@ -191,7 +192,8 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
         if len(examples) == wanted:
             yield _run(examples, admission)
             examples, wanted = [], next(lengths)
-        is_known = bool(examples) or admission.n_good > 0  # how rows are read, of what labels
+        # The first good row determines how rows are read and the kind of labels.
+        is_known = bool(examples) or admission.n_good > 0
         if scanning is not None and scanning.pieces.is_long and is_known:
             rest = _scanned(scanning, admission, examples, wanted, lengths)
             yield from rest if scanning.pieces.is_piped else read_ahead(rest, AHEAD)
@@ -202,7 +204,7 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
 
 
 def _lengths(block_rows: int, skip_rows: int) -> Iterator[int]:
-    """Yield how many rows each run has."""
+    """Yield the number of rows of each run."""
     yield from repeat(block_rows, skip_rows // block_rows)
     if rest := skip_rows % block_rows:
         yield rest
@@ -228,7 +230,7 @@ def _scanned(
     wanted: int,
     lengths: Iterator[int],
 ) -> Iterator[Run]:
-    """Read the rest of a source, from a run of `wanted` rows on that begins with examples."""
+    """Scan the rest of a source; the first run has `wanted` rows and begins with `examples`."""
     scanner = scanning.scanner()
     scanner.expect(admission.kind)
     scanner.extend(examples)
@@ -246,7 +248,7 @@ def _scanned(
 
 
 def _pieces(pieces: Pieces) -> Generator[tuple[int, Any], None, None]:
-    """Return the pieces of a source, read ahead if they are all there."""
+    """Return the pieces of a source, read ahead unless it is a pipe."""
     chunks = pieces.chunks()
     return chunks if pieces.is_piped else read_ahead(chunks, PIECES_AHEAD)
 
@@ -259,7 +261,7 @@ def _scanned_run(scanner: Scanner, admission: Admission) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of consecutive rows with their labels.
+    """Consecutive rows with their labels.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ class Block:
         return len(self.labels)
 
     def __getitem__(self, part: slice) -> Block:
-        """Return a run of consecutive rows of the block, as views."""
+        """Return a slice of the block, as views."""
         weights = None if self.weights is None else self.weights[part]
         return Block(self.rows[part], self.labels[part], weights)
 
@@ -290,33 +292,33 @@ class Stream(Iterator[Block]):
     Parameters
     ----------
     reader : Reader
-        The way through the source.
+        The reader of the source.
     source : str
-        What messages call the source.
+        The name of the source in messages.
     require_labels : bool
         If True, a row without a label is a bad row.
     skip_bad : bool
-        If True, bad rows are skipped and counted; if False, the first one raises.
+        If True, bad rows are skipped and counted; if False, the first one raises an error.
     skip_rows : int
-        How many good rows are read and thrown away first.
+        How many good rows are read and discarded first.
     block_rows : int
-        Most rows in a block.
+        Maximum number of rows in a block.
 
     Attributes
     ----------
     n_rows : int
-        Rows yielded so far.
+        Number of rows yielded so far.
     n_bad : int
-        Bad rows skipped so far.
+        Number of bad rows skipped so far.
     vocabulary : Vocabulary or None
         The names of the features; None if they are positions.
     source : str
-        What messages call the source.
+        The name of the source in messages.
 
     Raises
     ------
     KeslerError
-        On iteration: a bad row, a source without rows or with fewer than are to be skipped.
+        On iteration, for a bad row, or a source without rows or with too few to skip.
     """
 
     def __init__(
@@ -343,7 +345,7 @@ class Stream(Iterator[Block]):
             if not run.labels:
                 continue
             rows = run.gather()
-            # Skipped rows are gathered too: they number their features as when they were learnt.
+            # Skipped rows are gathered too, so that features get the same numbers as in training.
             if self._to_skip:
                 self._to_skip -= len(rows)
                 continue

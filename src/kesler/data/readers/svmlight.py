@@ -1,4 +1,4 @@
-"""The svmlight (LIBSVM) format: one row a line, ``label index:value index:value ...``."""
+"""The svmlight (LIBSVM) format: one row per line, ``label index:value index:value ...``."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FEATURE = re.compile(r"-?[0-9]+:")
 def svmlight_reader(lines: Lines) -> Reader:
     """Read svmlight (LIBSVM) text, a label and index:value pairs.
 
-    An index is a column as it is written, from 0 or from 1 on. What follows a ``#`` is a comment,
-    ``qid:`` is passed over, and a line that begins with ``index:value`` is a row without a label.
+    Indices are used as written, whether they begin at 0 or 1. Text after ``#`` is a comment,
+    ``qid:`` is ignored, and a line that begins with ``index:value`` is a row without a label.
     """
     rows = ((number, line) for number, line in lines if line.partition(b"#")[0].strip())
     positions = Positions()
@@ -34,7 +34,7 @@ def svmlight_reader(lines: Lines) -> Reader:
 
 
 def begins_svmlight(line: str) -> bool:
-    """Whether a first line is one of svmlight: a label and then nothing but ``index:value``."""
+    """Return whether a first line is svmlight: a label, then only ``index:value`` pairs."""
     pairs = line.partition("#")[0].split()[1:]
     return bool(pairs) and all(PAIR.fullmatch(pair) for pair in pairs)
 
@@ -72,7 +72,7 @@ class SvmlightScanner(LineScanner):
 
 
 def parse_row(line: bytes) -> Example:
-    """Read one line.
+    """Parse one line.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _entry(tokens: list[str]) -> dict[int, float]:
     if "_" in "".join(tokens):
         raise BadRow("a feature holds '_', which Python takes in numbers and svmlight does not")
     try:
-        # One comprehension for all tokens: this is where the time of reading goes.
+        # One comprehension for all tokens, since reading spends most of its time here.
         entry = {int(index): float(value) for index, value in [t.split(":") for t in tokens]}
     except ValueError:
         raise BadRow(f"{_fault(tokens)!r} is not index:value") from None

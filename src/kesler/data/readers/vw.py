@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's text formats: one example a line, or a line for each class that it may be.
+"""Vowpal Wabbit's text formats: one line per example, or one line per class of an example.
 
 ::
 
@@ -31,17 +31,17 @@ from kesler.data.readers.scanner import LineScanner
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 
-ROOM = 1 << 12  # of names, at first
-LETTERS = 16  # of a name: room for so many
+ROOM = 1 << 12  # initial capacity for names
+LETTERS = 16  # initial capacity for letters, per name
 
 
 class NameTable:
-    """Names and their numbers, in the order in which they are met.
+    """Names and their numbers, in the order of their first occurrence.
 
     Attributes
     ----------
     arrays : NamedTuple of arrays
-        As compiled loops take them: see `kesler.compiled.readers.lexing`.
+        The form that compiled loops take; see `kesler.compiled.readers.lexing`.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class NameTable:
         self._names = list[str]()
 
     def names(self) -> list[str]:
-        """Return the names by number: one list, which grows."""
+        """Return the names in the order of their numbers, always the same growing list."""
         arrays, n_read = self.arrays, len(self._names)
         n_names = int(arrays.size[0])
         if n_names > n_read:
@@ -68,7 +68,7 @@ class NameTable:
         return self._names
 
     def numbers(self, names: list[str]) -> npt.NDArray[np.int32]:
-        """Return the numbers of names, each of which holds a caret and no end of a line."""
+        """Return the numbers of names, each of which contains a caret and no newline."""
         encoded = [name.encode(errors="surrogatepass") for name in names]
         ends = np.cumsum([len(name) + 1 for name in encoded], dtype=np.int64) - 1
         letters = text_of(b"\n".join([*encoded, b""]))
@@ -79,7 +79,7 @@ class NameTable:
         return numbers
 
     def grow(self) -> None:
-        """Make room for twice as many names."""
+        """Double the capacity."""
         arrays, n_names = self.arrays, int(self.arrays.size[0])
         self.arrays = self._empty(2 * len(arrays.ends), 2 * (len(arrays.letters) - BEYOND))
         numbers = np.empty(n_names, dtype=np.int32)
@@ -107,17 +107,17 @@ class NameTable:
 def vw_reader(lines: Lines, names: Names) -> Reader:
     """Read Vowpal Wabbit text, a label and named features a line.
 
-    Features are named ``namespace^name``; one that stands twice counts twice. As in Vowpal Wabbit,
-    a token that touches the first ``|`` is a tag, not a label.
+    Features are named ``namespace^name``; the values of a repeated feature are added. As in Vowpal
+    Wabbit, a token directly before the first ``|``, without a space, is a tag, not a label.
     """
     scanning = Scanning(lines, partial(VwScanner, names))
     return Reader("line", lines.filled(), parse_row, names.gather, names.vocabulary, scanning)
 
 
 def begins_vw(line: str) -> bool:
-    """Whether a first line is one of Vowpal Wabbit's.
+    """Return whether a first line is Vowpal Wabbit text.
 
-    It is if a ``|`` stands in it, and before that at most a label, an importance and a tag.
+    Such a line contains a ``|``, preceded by at most a label, an importance and a tag.
     """
     head, bar, _ = line.partition("|")
     return bool(bar) and len(head.split()) <= 3 and not set(head) & set(DELIMITERS)
@@ -164,7 +164,7 @@ class VwScanner(LineScanner):
         return partial(self._renumbering.rows, entries, names)
 
     def _begin(self) -> None:
-        """Begin a table with the names of the vocabulary, up to one that can't stand in a line.
+        """Create a table of the names of the vocabulary, up to the first that no line can contain.
 
         Most names then have the same number in both.
         """
@@ -179,7 +179,7 @@ def _can_be_written(name: str) -> bool:
 
 
 def parse_row(line: bytes) -> Example:
-    """Read one line.
+    """Parse one line.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def parse_row(line: bytes) -> Example:
 
 
 def parse_line(line: bytes) -> tuple[list[str], dict[str, float]]:
-    """Return what stands before the first ``|`` of a line, without a tag, and its features.
+    """Return the tokens before the first ``|`` of a line, without a tag, and its features.
 
     Examples
     --------
@@ -249,7 +249,7 @@ BEGINNING = re.compile(r"(?:shared|\*\*\*shared\*\*\*|[^\s|,;]+:[-+.0-9e]+)\s+(?
 
 
 class Rated(NamedTuple):
-    """The features of an example: those of all its classes, and those of each."""
+    """The features of an example: those shared by its classes, and those of each class."""
 
     attributes: dict[str, float]
     ratings: dict[Label, dict[str, float]]
@@ -258,10 +258,10 @@ class Rated(NamedTuple):
 def vw_ldf_reader(lines: Lines, names: Names) -> Reader:
     """Read Vowpal Wabbit's label-dependent features, a line for each class of an example.
 
-    A line is ``class[:cost] ['tag]|namespace features``, and an empty one ends an example. The
-    features of a class are the ratings that it gets, each by the sub-expert ``namespace^name``;
-    those of a first line ``shared |`` are attributes of the example. The right class is the one of
-    lowest cost; without costs there is none.
+    A line is ``class[:cost] ['tag]|namespace features``, and an empty line ends an example. The
+    features of a class are its ratings, each by the sub-expert ``namespace^name``; those of a first
+    line ``shared |`` are attributes of the example. The label is the class of lowest cost; without
+    costs there is no label.
     """
 
     def gather(entries: Sequence[Rated]) -> Rows:
@@ -272,13 +272,13 @@ def vw_ldf_reader(lines: Lines, names: Names) -> Reader:
 
 
 def begins_ldf(line: str) -> bool:
-    """Whether a first line is one of them: ``shared`` or ``class:cost`` stands before a ``|``."""
+    """Return whether a first line has ``shared`` or ``class:cost`` before a ``|``."""
     head, bar, _ = line.partition("|")
     return bool(bar) and BEGINNING.fullmatch(head) is not None
 
 
 def examples(lines: Lines) -> Iterator[tuple[int, list[NumberedLine]]]:
-    """Yield the lines of each example, with the number of its first."""
+    """Yield the lines of each example, with the number of its first line."""
     example = list[NumberedLine]()
     for number, line in lines:
         if line.strip():
@@ -291,7 +291,7 @@ def examples(lines: Lines) -> Iterator[tuple[int, list[NumberedLine]]]:
 
 
 def parse_example(lines: Sequence[NumberedLine]) -> Example:
-    """Read the lines of one example.
+    """Parse the lines of one example.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def parse_example(lines: Sequence[NumberedLine]) -> Example:
 
 
 def _add(line: bytes, example: Rated, costs: dict[Label, float], *, is_first: bool) -> None:
-    """Add what a line says to its example."""
+    """Add the content of a line to its example."""
     tokens, features = parse_line(line)
     if len(tokens) != 1:
         raise BadRow(
@@ -324,7 +324,7 @@ def _add(line: bytes, example: Rated, costs: dict[Label, float], *, is_first: bo
     elif is_first:
         example.attributes.update(features)
     else:
-        raise BadRow("'shared' does not stand in the first line of its example")
+        raise BadRow("'shared' is not in the first line of its example")
 
 
 def _label_and_cost(token: str) -> tuple[Label, float | None]:
@@ -334,26 +334,26 @@ def _label_and_cost(token: str) -> tuple[Label, float | None]:
         raise BadRow(f"{token!r} is not class or class:cost, the cost a finite number")
     if label in DEFINITION:
         raise BadRow(
-            f"{token!r} begins a definition of labels, which are not read: write features out"
+            f"{token!r} begins a definition of labels, which is not supported: list the features"
         )
     return parse_label(label), number
 
 
 def _require_new(label: Label, known: Mapping[Label, object]) -> None:
     if label in known:
-        raise BadRow(f"the class {label!r} stands twice in its example")
+        raise BadRow(f"the class {label!r} occurs twice in its example")
     if any(isinstance(label, str) != isinstance(other, str) for other in known):
         raise BadRow(f"of the class {label!r} and those before, one is text and one a number")
 
 
 def _right(ratings: Mapping[Label, object], costs: Mapping[Label, float]) -> Label | None:
-    """Return the class of lowest cost, None if no class has one."""
+    """Return the class of lowest cost, None if no class has a cost."""
     if not ratings:
         raise BadRow("the example has no class")
     if not costs:
         return None
     if len(costs) < len(ratings):
-        raise BadRow("some classes of the example have a cost, others none")
+        raise BadRow("some classes of the example have a cost, others have none")
     lowest = min(costs.values())
     right = [label for label, cost in costs.items() if cost == lowest]
     if len(right) > 1:
