@@ -198,7 +198,8 @@ def _named_by_contents(function: Function) -> Function:
     """Return the function under a name that ends with a digest of what it computes.
 
     Numba's cache distinguishes functions by file, name and line only, which does not distinguish
-    two lambdas on one line, or two closures made by one function.
+    two lambdas on one line, or two closures made by one function. A digest of this package is part
+    of the name too, as in `kernel`, since the function may contain its loops.
     """
     copy = FunctionType(
         function.__code__,
@@ -207,7 +208,8 @@ def _named_by_contents(function: Function) -> Function:
         function.__defaults__,
         function.__closure__,
     )
-    copy.__qualname__ = f"{function.__qualname__}_{_digest(function):x}"
+    digests = f"{_digest(function):x}_{_package_digest():x}"
+    copy.__qualname__ = f"{function.__qualname__}_{digests}"
     copy.__module__ = function.__module__
     return copy
 
