@@ -1,6 +1,6 @@
 """One event at a time: a dictionary of 80 named features is predicted, then learnt from.
 
-    python benchmarks/events.py [--quick] [--events 4000]
+    python benchmarks/events.py [--quick] [--cpu haswell] [--events 4000]
 
 Events are texts of about 80 words, as dictionaries {word: 1}, of 20 classes; one in ten has the
 words of another class. Each contestant is handed the dictionary and, then, the label. Of two calls

@@ -1,6 +1,6 @@
 """Whole commands, from a text file to a model, beside Vowpal Wabbit's in the same run.
 
-    python benchmarks/files.py [--quick] [--rows 1000000]
+    python benchmarks/files.py [--quick] [--cpu haswell] [--rows 1000000]
 
 `kesler learn` and `vw --oaa 20` as processes of their own, from their start to their end, on the
 same file: rows of about 80 words out of 2^18 in 20 classes, one row in ten with the words of

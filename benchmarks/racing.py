@@ -16,6 +16,7 @@ import argparse
 import gc
 import json
 import math
+import os
 import platform
 import sys
 import tempfile
@@ -39,6 +40,13 @@ INTRODUCTION = """Each race is one command, `python benchmarks/<race>.py`; `make
 all, and `make bench` a shorter form of each. Contestants run in turn, in one process unless a race
 says otherwise; medians are shown. This page is written by the races; their figures, run by run,
 stand in [results](results/)."""
+
+LEVELS = {
+    "native": "all instructions of this processor",
+    "haswell": "AVX2, vectors of 256 bits",
+    "x86-64-v2": "SSE4.2, vectors of 128 bits, as many as ARM's NEON has, which is not measured",
+}
+"""The names of processors, of LLVM and of compilers alike, that a race can compile for."""
 
 Figures = Mapping[str, float]
 """What stands beside a time, by the title of its column: {"error %": 4.2}."""
@@ -232,6 +240,12 @@ def command_line(about: str) -> argparse.ArgumentParser:
         help="what ratios are of: processor time where other work runs beside (default wall)",
     )
     parser.add_argument(
+        "--cpu",
+        choices=list(LEVELS),
+        default="native",
+        help="the processor that our loops, and those in C++, are compiled for (default native)",
+    )
+    parser.add_argument(
         "--results",
         type=Path,
         help="the folder of figures (default benchmarks/results, for --quick a temporary one)",
@@ -255,7 +269,9 @@ class Race:
     """
 
     def __init__(self, name: str, title: str, about: str, arguments: argparse.Namespace) -> None:
+        require_level(arguments.cpu)
         self.name, self.title, self.about = name, title, about.split("\n\n", 2)[2].strip()
+        self.cpu = arguments.cpu
         self.is_quick, self.clock = arguments.quick, arguments.clock
         self.repeats = arguments.repeats
         temporary = Path(tempfile.gettempdir()) / "kesler-races" / "results"
@@ -320,25 +336,34 @@ class Race:
             print(f"\n{block}", flush=True)
         self.blocks.extend(blocks)
 
-    def check(self, claim: str, holds: bool | None) -> None:
+    def check(self, claim: str, holds: bool | None, **figures: Any) -> None:
         """Add a claim that the race must show; None if what it needs was left out."""
-        self.checks.append({"claim": claim, "holds": None if holds is None else bool(holds)})
+        check = {"claim": claim, "holds": None if holds is None else bool(holds)}
+        self.checks.append(check | figures)
 
     def at_least(self, claim: str, found: float, target: float) -> None:
         """Check that a figure reaches a target."""
-        holds = None if math.isnan(found) else found >= target
-        self.check(f"{claim}: {figure(found)}at least {target:g}", holds)
+        self._compare(claim, found, f"at least {target:g}", found >= target)
 
     def at_most(self, claim: str, found: float, target: float) -> None:
         """Check that a figure stays within a target."""
-        holds = None if math.isnan(found) else found <= target
-        self.check(f"{claim}: {figure(found)}at most {target:g}", holds)
+        self._compare(claim, found, f"at most {target:g}", found <= target)
+
+    def _compare(self, claim: str, found: float, target: str, holds: bool) -> None:
+        is_measured = not math.isnan(found)
+        self.check(
+            f"{claim}: {figure(found)}{target}",
+            holds if is_measured else None,
+            of=f"{claim}, {target}",
+            found=f"{found:.3g}" if is_measured else "-",
+        )
 
     def write(self) -> int:
         """Write the figures and the page; return the exit code: 1 if a check failed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         found = {
             "race": self.name,
+            "cpu": self.cpu,
             "title": self.title,
             "about": self.about,
             "circumstances": f"{circumstances()} {processor_name()}.",
@@ -351,10 +376,21 @@ class Race:
             "runs": self.runs,
         }
         text = json.dumps(found, indent=1) + "\n"
-        (self.folder / f"{self.name}.json").write_text(text, encoding="utf-8")
+        level = "" if self.cpu == "native" else f".{self.cpu}"
+        (self.folder / f"{self.name}{level}.json").write_text(text, encoding="utf-8")
         page = write_page(self.folder)
         print("", *verdicts(self.checks), f"{page} is written.", sep="\n")
         return 1 if any(each["holds"] is False for each in self.checks) else 0
+
+
+def require_level(cpu: str) -> None:
+    """Start this command anew, for code that is compiled for a processor, unless it already is.
+
+    Numba reads these settings when it is imported.
+    """
+    settings = {} if cpu == "native" else {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": ""}
+    if any(os.environ.get(name) != value for name, value in settings.items()):
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | settings)
 
 
 # ---- the page -------------------------------------------------------------------------------
@@ -396,21 +432,53 @@ def figure(found: float) -> str:
 def write_page(folder: Path) -> Path:
     """Write the page of all races of which the folder has figures; return its path."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    races = [each for each in found if isinstance(each, dict) and "race" in each]
+    races: dict[str, list[Mapping[str, Any]]] = {}
+    for each in found:
+        if isinstance(each, dict) and "race" in each:
+            races.setdefault(each["race"], []).append(each)
     page = folder.parent / PAGE
-    parts = ["# Races", INTRODUCTION, *(section(each) for each in races)]
+    parts = ["# Races", INTRODUCTION, *(section(levels) for levels in races.values())]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page
 
 
-def section(found: Mapping[str, Any]) -> str:
-    """Return what the page says of one race."""
+def section(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page says of one race: each level, and all of them side by side."""
+    levels = {each.get("cpu", "native"): each for each in found}
+    levels = {cpu: levels[cpu] for cpu in LEVELS if cpu in levels}
+    first = next(iter(levels.values()))
+    blocks = [f"## {first['title']}", first["about"]]
+    for cpu, each in levels.items():
+        if len(levels) > 1:
+            blocks.append(f"### Compiled for {cpu}: {LEVELS[cpu]}")
+            blocks.extend(block.replace("### ", "#### ") for block in each["blocks"])
+        else:
+            blocks.extend(each["blocks"])
+        blocks.extend(("\n".join(verdicts(each["checks"])), setting(each)))
+    if len(levels) > 1:
+        blocks.extend(("### Side by side", side_by_side(levels)))
+    return "\n\n".join(filter(None, blocks))
+
+
+def setting(found: Mapping[str, Any]) -> str:
+    """Return the command of a race, and the circumstances of its run."""
     peers = ", ".join(f"{package} {each}" for package, each in found["peers"].items())
-    made = f"`python benchmarks/{found['race']}.py{' --quick' * found['is_quick']}`"
+    cpu = found.get("cpu", "native")
+    level = "" if cpu == "native" else f" --cpu {cpu}"
+    made = f"`python benchmarks/{found['race']}.py{level}{' --quick' * found['is_quick']}`"
     settings = f"{made}, {found['seconds']} s, by {found['clock']} time; {found['circumstances']}"
-    blocks = [f"## {found['title']}", found["about"], *found["blocks"]]
-    checks = "\n".join(verdicts(found["checks"]))
-    return "\n\n".join(filter(None, [*blocks, checks, f"{settings}{' ' + peers if peers else ''}"]))
+    return f"{settings}{' ' + peers if peers else ''}"
+
+
+def side_by_side(levels: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of the figures that are checked, one column for each level."""
+    figures = {
+        cpu: {each["of"]: each["found"] for each in found["checks"] if "of" in each}
+        for cpu, found in levels.items()
+    }
+    claims = dict.fromkeys(claim for each in figures.values() for claim in each)
+    lines = [[claim, *(each.get(claim, "-") for each in figures.values())] for claim in claims]
+    return table(["what is checked", *levels], lines)
 
 
 def verdicts(checks: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -1,17 +1,18 @@
 """PA-I beside the same algorithm in C++, and what this machine could do at most.
 
-    python benchmarks/roofline.py [--quick]
+    python benchmarks/roofline.py [--quick] [--cpu haswell]
 
 The trials of PA-I, one hypothesis a class, on rows that are ready in memory: our kernel, and
-`benchmarks/pa1.cpp`, built on the spot with g++ -O3 -march=native; the same float32 weights by
-feature, and the same mistakes. Both learn from each row what scores are worth as probabilities, to
-the same temperature; a third contestant, in C++, does not, and says what that costs. A row's trial
-reads the weights of all classes for each of its words, and writes those of two; it multiplies and
-adds once for each weight read. Against that stand what the machine measured in the same run: bytes
-a second of a triad a = b + s c over arrays larger than all caches, bytes a second of rows of the
-same width gathered at random from a table of the same size, and multiplications and additions a
-second on what a core's own cache holds. At 2,000 classes our learner keeps entries in place of a
-table, which C++ has: what a row moves is then far less than the table says.
+`benchmarks/pa1.cpp`, built on the spot with g++ -O3 for the same processor; the same float32
+weights by feature, and the same mistakes; memory that the system has handed over beforehand. Both
+learn from each row what scores are worth as probabilities, to the same temperature; a third
+contestant, in C++, does not, and says what that costs. A row's trial reads the weights of all
+classes for each of its words, and writes those of two; it multiplies and adds once for each weight
+read. Against that stand what the machine measured in the same run: bytes a second of a triad a = b
++ s c over arrays larger than all caches, bytes a second of rows of the same width gathered at
+random from a table of the same size, and multiplications and additions a second on what a core's
+own cache holds. At 2,000 classes our learner keeps entries in place of a table, which C++ has: what
+a row moves is then far less than the table says.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from racing import Laps, Race, command_line, table, timed
 from text_stream import make_text_stream
 
 SOURCE = Path(__file__).with_name("pa1.cpp")
-MOST = 1.15
-"""Of the time in C++."""
+MOST = {20: 1.10, 200: 1.0, 2000: 1.0}
+"""Of the time in C++, by the number of classes."""
 SIZES = {20: 100_000, 200: 50_000, 2000: 10_000}
 """Rows by the number of classes."""
 OURS, THEIRS, BARE = "kesler's kernel", "C++", "C++, without probabilities"
@@ -98,18 +99,24 @@ class Prepared(Learner):
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass from nothing, and where it writes what it predicts and how scores are tempered."""
+    """One pass from nothing, what it predicts, how scores are tempered, and the tables it fills."""
 
     run: Callable[[], None]
     predictions: Predictions
-    calibration: npt.NDArray[np.float64] | None
+    calibration: Callable[[], npt.NDArray[np.float64] | None]
+    weights: Floats
 
 
 def prepare_ours(problem: Problem) -> Pass:
     """Return a pass of our kernel."""
     machine = Prepared([PerClass()], PassiveAggressive(), ClassTable())
     predictions, _ = machine.learn(problem.rows, problem.y.tolist())
-    return Pass(machine.run, predictions, machine.arrays()["calibration"])
+    return Pass(
+        machine.run,
+        predictions,
+        lambda: machine.arrays()["calibration"],
+        machine.stored["weights.values"],
+    )
 
 
 def prepare_theirs(library: Any, problem: Problem, *, calibrates: bool) -> Pass:
@@ -132,7 +139,12 @@ def prepare_theirs(library: Any, problem: Problem, *, calibrates: bool) -> Pass:
             None if calibration is None else address(calibration),
         )
 
-    return Pass(run, predictions, calibration)
+    return Pass(run, predictions, lambda: calibration, weights)
+
+
+def touch(weights: Floats) -> None:
+    """Write to every page of a table of zeros, so that no pass waits for memory from the system."""
+    weights.reshape(-1)[::1024] = 0
 
 
 def address(array: npt.NDArray[Any]) -> ctypes.c_void_p:
@@ -140,13 +152,13 @@ def address(array: npt.NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def build(folder: Path) -> Any:
-    """Return the algorithm in C++ as a library, None where there is no compiler."""
+def build(folder: Path, cpu: str) -> Any:
+    """Return the algorithm in C++, compiled for a processor; None where there is no compiler."""
     compiler = shutil.which("g++")
     if compiler is None:
         return None
     library = folder / "pa1.so"
-    flags = ["-O3", "-march=native", "-ffp-contract=off", "-fopenmp-simd"]
+    flags = ["-O3", f"-march={cpu}", "-ffp-contract=off", "-fopenmp-simd"]
     subprocess.run([compiler, *flags, "-shared", "-fPIC", "-o", library, SOURCE], check=True)
     return ctypes.CDLL(str(library))
 
@@ -162,6 +174,7 @@ def race_of(problem: Problem, library: Any, repeats: int) -> dict[str, Laps]:
     for _ in range(repeats):
         passes = {name: make() for name, make in makers.items()}
         for name, each in passes.items():
+            touch(each.weights)
             wall, processor, _ = timed(each.run)
             laps[name].wall.append(wall)
             laps[name].processor.append(processor)
@@ -175,8 +188,9 @@ def require_same(first: Pass, *others: Pass) -> None:
     for other in others:
         if not np.array_equal(other.predictions, first.predictions):
             raise AssertionError("the algorithm in C++ predicts other classes")
-        if other.calibration is not None:
-            np.testing.assert_allclose(other.calibration, first.calibration, rtol=1e-3)
+        found = other.calibration()
+        if found is not None:
+            np.testing.assert_allclose(found, first.calibration(), rtol=1e-3)
 
 
 # ---- what the machine can do ---------------------------------------------------------------------
@@ -274,16 +288,17 @@ def main() -> int:
     race = Race("roofline", "The kernel beside C++ and the machine's limits", __doc__, arguments)
     lines, bandwidth, flops = [], triad_bandwidth(), peak()
     with tempfile.TemporaryDirectory() as folder:
-        library = build(Path(folder))
+        library = build(Path(folder), race.cpu)
         if library is None:
             race.add("There is no g++ here: the race is left out.")
         for n_classes, n_rows in SIZES.items():
             problem = Problem.of(n_rows // (2 if race.is_quick else 1), n_classes)
             if library is not None:
-                laps = race_of(problem, library, race.repeats)
+                laps = race_of(problem, library, 3 * race.repeats)
                 race.show(f"{n_classes:,} classes", laps)
                 ratio = laps[OURS].seconds(race.clock) / laps[THEIRS].seconds(race.clock)
-                race.at_most(f"the kernel at {n_classes:,} classes, times C++", ratio, MOST)
+                claim = f"the kernel at {n_classes:,} classes, times C++"
+                race.at_most(claim, ratio, MOST[n_classes])
                 lines.append(roof(problem, laps[OURS], bandwidth, flops, race.clock))
     if lines:
         race.add("### The roof", table(HEADER, lines))

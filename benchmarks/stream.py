@@ -1,6 +1,6 @@
 """Rows per second of one pass over a text-like stream, beside the peers' in the same run.
 
-    python benchmarks/stream.py [--quick] [--rows 100000] [--classes 20 200 2000]
+    python benchmarks/stream.py [--quick] [--cpu haswell] [--rows 100000] [--classes 20 200 2000]
 
 One pass over rows of about 80 words out of 2^18, one row in ten with the words of another class.
 Kesler runs PassiveAggressive (PA-I) on one hypothesis a class, told neither the classes nor their
