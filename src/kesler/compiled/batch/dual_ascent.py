@@ -30,7 +30,7 @@ from kesler.compiled.jit.decorators import (
     inlined,
     kernel,
 )
-from kesler.compiled.jit.pointers import fetch_near
+from kesler.compiled.jit.pointers import fetch
 
 FORBIDDEN = -1e30
 # Weight tables with fewer numbers than this stay in a core's own cache and are not prefetched.
@@ -166,9 +166,9 @@ def sparse_fetch_row(rows, i):
     start = rows.indptr[i]
     stop = min(rows.indptr[i + 1], start + LONGEST)
     for j in range(start, stop, SHORT_LINE):
-        fetch_near(rows.indices, j)
+        fetch(rows.indices, j)
     for j in range(start, stop, LINE):
-        fetch_near(rows.values, j)
+        fetch(rows.values, j)
 
 
 @always_inlined
@@ -176,7 +176,7 @@ def dense_fetch_row(rows, i):
     """Prefetch the entries of a row."""
     n = rows.values.shape[1]
     for j in range(0, min(n, LONGEST), LINE):
-        fetch_near(rows.values, i * n + j)
+        fetch(rows.values, i * n + j)
 
 
 fetch_row = by_class({SparseRows: sparse_fetch_row, DenseRows: dense_fetch_row})
@@ -188,7 +188,7 @@ def sparse_fetch_weights(rows, i, weights):
     width = weights.shape[1]
     for j in range(rows.indptr[i], rows.indptr[i + 1]):
         for r in range(0, min(width, LONGEST), LINE):
-            fetch_near(weights, rows.indices[j] * width + r)
+            fetch(weights, rows.indices[j] * width + r)
 
 
 @always_inlined
@@ -207,9 +207,9 @@ def fetch_ahead(rows, facts, order, position, weights, duals):
         fetch_weights(rows, order[min(position + 1, last)], weights)
     i, width = order[min(position + AHEAD, last)], duals.shape[1]
     fetch_row(rows, i)
-    fetch_near(facts, i * facts.shape[1])
+    fetch(facts, i * facts.shape[1])
     for r in range(0, min(width, LONGEST), LINE):
-        fetch_near(duals, i * width + r)
+        fetch(duals, i * width + r)
 
 
 @inlined

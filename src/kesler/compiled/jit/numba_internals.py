@@ -13,6 +13,7 @@ by kernels only, where both is done once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -23,6 +24,7 @@ from numba.core.ccallback import CFunc
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.imputils import impl_ret_borrowed
+from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
@@ -55,6 +57,7 @@ __all__ = [
     "part_options",
     "populate_array",
     "register_model",
+    "register_width",
     "type_callable",
     "value_of",
 ]
@@ -116,6 +119,8 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.core.base.BaseContext.make_tuple": ("self", "builder", "typ", "values"),
     "numba.core.cgutils._StructProxy._getvalue": ("self",),
     "numba.core.cgutils.voidptr_t": PRESENT,
+    "numba.core.cpu.CPUContext.codegen": ("self",),
+    "numba.core.registry.cpu_target": PRESENT,
     "numba.core.types.ExternalFunction": PRESENT,
     "numba.core.types.StarArgTuple": PRESENT,
     # Attributes that Numba's own methods assign.
@@ -147,6 +152,7 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.extending.type_callable": PRESENT,
     # llvmlite.
     "llvmlite.binding.ModuleRef.as_bitcode": ("self",),
+    "llvmlite.binding.TargetMachine.emit_assembly": ("self", "module"),
     "llvmlite.binding.TargetMachine.emit_object": ("self", "module"),
     "llvmlite.binding.parse_assembly": ("llvmir", "context"),
     "llvmlite.binding.parse_bitcode": ("bitcode", "context"),
@@ -316,6 +322,16 @@ def compiled_callback(function: Function, signature: Any, cache: Any, *, allocat
     compiled._cache = cache
     compiled.compile()
     return compiled
+
+
+@cache
+def register_width() -> int:
+    """Return the bits of the vectors that LLVM computes with on this processor: 512, 256 or 128."""
+    lines = "<16 x float> @add(<16 x float> %a, <16 x float> %b)"
+    body = "%sum = fadd <16 x float> %a, %b\n ret <16 x float> %sum"
+    module = llvm.parse_assembly(f"define {lines} {{\n {body}\n}}")
+    code = cpu_target.target_context.codegen()._tm.emit_assembly(module)
+    return 512 if "zmm" in code else 256 if "ymm" in code else 128
 
 
 def value_of(struct: Any) -> Any:

@@ -29,11 +29,13 @@ from kesler.compiled.jit.numba_internals import (
     models,
     populate_array,
     register_model,
+    register_width,
     type_callable,
     value_of,
 )
 
 SIMD_WIDTH = 16
+HALF = SIMD_WIDTH // 2
 
 
 @always_inlined
@@ -43,47 +45,51 @@ def whole_lines(n: int) -> int:
 
 
 class Line(types.Type):
-    """The type of a line: sixteen numbers of one type."""
+    """The type of a line: sixteen numbers of one type, or half as many."""
 
-    def __init__(self, dtype: types.Float) -> None:
-        self.dtype = dtype
-        super().__init__(name=f"Line[{dtype}]")
+    def __init__(self, dtype: types.Float, lanes: int = SIMD_WIDTH) -> None:
+        self.dtype, self.lanes = dtype, lanes
+        super().__init__(name=f"Line[{dtype}, {lanes}]")
 
 
 @register_model(Line)
 class _Vector(models.PrimitiveModel):
     def __init__(self, manager: Any, line: Line) -> None:
         number = manager.lookup(line.dtype).get_value_type()
-        super().__init__(manager, line, ir.VectorType(number, SIMD_WIDTH))
+        super().__init__(manager, line, ir.VectorType(number, line.lanes))
 
 
 # ---- the code of each operation ------------------------------------------------------------------
 
 
-def _place(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+def _place(context: Any, builder: ir.IRBuilder, array: Any, values: Any, vector: Any) -> Any:
     """Return the address of a line in an array, which need not be aligned to a cache line."""
-    array = signature.args[0]
     data = context.make_array(array)(context, builder, values[0]).data
-    vector = context.get_value_type(Line(array.dtype))
     return builder.bitcast(builder.gep(data, [values[1]]), vector.as_pointer())
 
 
 def _load(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    size = signature.args[0].dtype.bitwidth // 8
-    return builder.load(_place(context, builder, signature, values), align=size)
+    array, vector = signature.args[0], context.get_value_type(signature.return_type)
+    place = _place(context, builder, array, values, vector)
+    return builder.load(place, align=array.dtype.bitwidth // 8)
 
 
 def _store(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    size = signature.args[0].dtype.bitwidth // 8
-    builder.store(values[2], _place(context, builder, signature, values), align=size)
+    array = signature.args[0]
+    place = _place(context, builder, array, values, values[2].type)
+    builder.store(values[2], place, align=array.dtype.bitwidth // 8)
     return context.get_dummy_value()
 
 
 def _spread(_: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    number = values[-1]
-    vector = ir.Constant(ir.VectorType(number.type, SIMD_WIDTH), ir.Undefined)
+    return _filled(builder, values[-1], signature.return_type.lanes)
+
+
+def _filled(builder: ir.IRBuilder, number: Any, lanes: int) -> Any:
+    """Return a vector with a number in all lanes."""
+    vector = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
     first = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), 0))
-    return _shuffled(builder, first, [0] * SIMD_WIDTH)
+    return _shuffled(builder, first, [0] * lanes)
 
 
 def _shuffled(builder: ir.IRBuilder, vector: Any, lanes: list[int]) -> Any:
@@ -103,7 +109,7 @@ def _folded(combine: Callable[..., Any]) -> Callable[..., Any]:
     """Return code that combines the lanes, two halves at a time."""
 
     def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        vector, n = values[0], SIMD_WIDTH
+        vector, n = values[0], values[0].type.count
         while n > 1:
             n //= 2
             halves = [_shuffled(builder, vector, list(range(s, s + n))) for s in (0, n)]
@@ -114,8 +120,9 @@ def _folded(combine: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _holds(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    number = _spread(context, builder, signature, values)
-    bits = builder.bitcast(builder.fcmp_ordered("==", values[0], number), ir.IntType(SIMD_WIDTH))
+    line, lanes = values[0], values[0].type.count
+    number = _filled(builder, values[1], lanes)
+    bits = builder.bitcast(builder.fcmp_ordered("==", line, number), ir.IntType(lanes))
     return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
 
@@ -127,10 +134,41 @@ def _beyond(_: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
 
 
 def _first_of(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    line, n = values[0], builder.trunc(values[1], ir.IntType(32))
-    lanes = ir.Constant(ir.VectorType(n.type, SIMD_WIDTH), list(range(SIMD_WIDTH)))
-    is_first = builder.icmp_signed("<", lanes, _spread(context, builder, signature, [n]))
-    return builder.select(is_first, line, ir.Constant(line.type, None))
+    line, n = values
+    if register_width() == 512:
+        return builder.select(
+            _lane_is_below(builder, n, line.type.count), line, ir.Constant(line.type, None)
+        )
+    bits = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), line.type.count)
+    chosen = builder.and_(builder.bitcast(line, bits), _ones_then_zeros(builder, bits, n))
+    return builder.bitcast(chosen, line.type)
+
+
+def _lane_is_below(builder: ir.IRBuilder, n: Any, lanes: int) -> Any:
+    """Return for each lane whether its number is below n."""
+    n = builder.trunc(n, ir.IntType(32))
+    numbers = ir.Constant(ir.VectorType(n.type, lanes), list(range(lanes)))
+    return builder.icmp_signed("<", numbers, _filled(builder, n, lanes))
+
+
+def _ones_then_zeros(builder: ir.IRBuilder, bits: ir.VectorType, n: Any) -> Any:
+    """Return ones in the bits of the first n lanes, zeros in the others, read from a table.
+
+    Of a comparison, LLVM would make a masked store where the line goes back to its place, and
+    AMD's processors take tens of cycles for one that is not AVX-512's.
+    """
+    lanes, number = bits.count, bits.element
+    name, least, most = f"kesler.{lanes}.{number}", ir.IntType(64)(0), ir.IntType(64)(lanes)
+    stored = builder.module.globals.get(name)
+    if stored is None:
+        kind = ir.ArrayType(number, 2 * lanes)
+        stored = ir.GlobalVariable(builder.module, kind, name)
+        stored.initializer = ir.Constant(kind, [-1] * lanes + [0] * lanes)
+        stored.linkage, stored.global_constant = "internal", True
+    n = builder.select(builder.icmp_signed("<", n, least), least, n)
+    n = builder.select(builder.icmp_signed(">", n, most), most, n)
+    start = cgutils.gep_inbounds(builder, stored, 0, builder.sub(most, n))
+    return builder.load(builder.bitcast(start, bits.as_pointer()), align=number.width // 8)
 
 
 def _converted(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
@@ -168,10 +206,16 @@ def load(array: Any, position: int) -> Any:
     return array.reshape(-1)[position : position + SIMD_WIDTH].copy()
 
 
+@_compiled(lambda array, _: Line(array.dtype, HALF), _load)
+def load_half(array: Any, position: int) -> Any:
+    """Return the half of a line that begins at a flat index."""
+    return array.reshape(-1)[position : position + HALF].copy()
+
+
 @_compiled(lambda *_: types.void, _store)
 def store(array: Any, position: int, line: Any) -> None:
-    """Write a line to the position that `load` reads."""
-    array.reshape(-1)[position : position + SIMD_WIDTH] = line
+    """Write a line, or half of one, to the position that it is loaded from."""
+    array.reshape(-1)[position : position + len(line)] = line
 
 
 @_compiled(Line, _spread)
@@ -180,13 +224,13 @@ def spread(number: Any) -> Any:
     return np.full(SIMD_WIDTH, number)
 
 
-@_compiled(lambda _: Line(types.float64), _converted)
+@_compiled(lambda line: Line(types.float64, line.lanes), _converted)
 def widen(line: Any) -> Any:
     """Return a line of float32 as float64."""
     return line.astype(np.float64)
 
 
-@_compiled(lambda _: Line(types.float32), _converted)
+@_compiled(lambda line: Line(types.float32, line.lanes), _converted)
 def narrow(line: Any) -> Any:
     """Return a line of float64 as float32."""
     return line.astype(np.float32)
@@ -230,7 +274,7 @@ def beyond(number: Any, bound: Any, value: Any) -> Any:
 @_compiled(lambda line, _: line, _first_of)
 def first_of(line: Any, n: int) -> Any:
     """Return the line with all but the first n lanes set to 0."""
-    return np.where(np.arange(SIMD_WIDTH) < n, line, np.zeros_like(line))
+    return np.where(np.arange(len(line)) < n, line, np.zeros_like(line))
 
 
 def _operate(operation: Any, code: str) -> None:
@@ -247,7 +291,9 @@ def _operate(operation: Any, code: str) -> None:
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         lines = [
-            value if isinstance(kind, Line) else _spread(context, builder, signature, [value])
+            value
+            if isinstance(kind, Line)
+            else _filled(builder, value, signature.return_type.lanes)
             for kind, value in zip(signature.args, values, strict=True)
         ]
         return getattr(builder, code)(*lines)
@@ -265,11 +311,15 @@ if not config.DISABLE_JIT:
 
 @inlined
 def squared_length(values):
-    """Return ||x||^2 in float64."""
-    total = 0.0
-    for j in range(values.shape[0]):
+    """Return ||x||^2 in float64, summed in lines, which shortens the chain of additions."""
+    n, line, total = values.shape[0], spread(0.0), 0.0
+    in_lines = n // SIMD_WIDTH * SIMD_WIDTH
+    for j in range(0, in_lines, SIMD_WIDTH):
+        some = widen(load(values, j))
+        line = line + some * some
+    for j in range(in_lines, n):
         total += np.float64(values[j]) * np.float64(values[j])
-    return total
+    return total_of(line) + total
 
 
 @inlined

@@ -6,7 +6,7 @@ from __future__ import annotations
 from numba import types
 
 from kesler.compiled.jit.decorators import DOUBLES, INT_TABLE, INTS, always_inlined, inlined, kernel
-from kesler.compiled.jit.pointers import fetch_near
+from kesler.compiled.jit.pointers import fetch
 from kesler.compiled.readers.lexing import (
     BAR,
     BYTES,
@@ -105,7 +105,7 @@ def _features(text, i, is_utf8, capacity, tokens, values, names):
                 return i, -CROWDED, False
             code = code_of(text, name, name_end, prefix, n_before)
             home = home_of(names, code)
-            fetch_near(names.slots, home * names.slots.shape[1])
+            fetch(names.slots, home * names.slots.shape[1])
             tokens[n, CODE], tokens[n, HOME] = code, home
             tokens[n, NAMESPACE], tokens[n, NAMESPACE_END] = space, space_end
             tokens[n, NAME], tokens[n, NAME_END] = name, name_end

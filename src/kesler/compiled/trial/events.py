@@ -31,7 +31,7 @@ from kesler.compiled.jit.decorators import (
     inlined,
     kernel,
 )
-from kesler.compiled.jit.pointers import byte_at, fetch_at, fetch_near, pointer_reader, put, word_at
+from kesler.compiled.jit.pointers import byte_at, fetch, fetch_at, pointer_reader, put, word_at
 from kesler.compiled.trial.tasks import task_at
 from kesler.state.capacity import aligned_zeros
 
@@ -207,7 +207,7 @@ def write_all_fields(read, n):
         if not write_fields(name_fields[NUMBER], cursor, name_fields):
             forget_failure()
             return False
-        fetch_near(read.recent, WIDTH * start_of(read.recent, name_fields))
+        fetch(read.recent, WIDTH * start_of(read.recent, name_fields))
     return True
 
 

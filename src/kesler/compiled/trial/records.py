@@ -66,6 +66,8 @@ NO_INSTANCE = np.float32(1e-30)
 EXACT = 1e-6
 # Arguments of helpers, since Numba compiles a helper again for each literal.
 NOTHING, ONE = np.int64(0), np.int64(1)
+# Views of a row for at most so many classes are stored: of 80 features they take 40 kB.
+FEW_CLASSES = 128
 # The largest amount that a trial may add to a weight; float32 ends at 3e38.
 LARGEST = 1e37
 
@@ -224,7 +226,7 @@ def make_scratch(learner, rows):
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
         n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
     n_conditioned = 0 if learner.preprocessing.method == NONE else longest
-    n_vectors, n_stored = longest if wide else 0, n_parts if keeps_views(learner) else 0
+    n_vectors, n_stored = longest if wide else 0, n_parts if keeps_views(learner, n_classes) else 0
     is_rated = asks_for_all(learner.rule.selection) and learner.preconditioner.kind == ADAPTIVE
     of_classes = (n_classes, n_classes, n_classes, width)
     of_row = (longest, longest, longest, n_conditioned, (n_vectors, n_classes))
@@ -261,9 +263,13 @@ def asks_for_all(selection):
 
 
 @inlined
-def keeps_views(learner):
-    """Return whether the views of a shared part are used again, since all classes move."""
-    if not asks_for_all(learner.rule.selection):
+def keeps_views(learner, n_classes):
+    """Return whether the views of a shared part are stored, since they are used again.
+
+    They are where all classes move, and where there are so few classes that the views of a row
+    stay in the cache of a core.
+    """
+    if n_classes > FEW_CLASSES and not asks_for_all(learner.rule.selection):
         return False
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.map[part] > GIVEN and learner.parts.kind[part] == SHARED:

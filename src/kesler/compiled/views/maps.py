@@ -32,7 +32,15 @@ from kesler.compiled.jit.decorators import (
     callback_address,
     instantiate,
 )
-from kesler.compiled.jit.simd import SIMD_WIDTH, first_of, load, spread, store
+from kesler.compiled.jit.simd import (
+    HALF,
+    SIMD_WIDTH,
+    first_of,
+    load,
+    load_half,
+    store,
+    whole_lines,
+)
 from kesler.compiled.trial.records import (
     COUNT,
     ORIGIN,
@@ -47,6 +55,8 @@ from kesler.compiled.trial.records import (
 
 # The tasks of `run`; not literals, since Numba compiles a helper once more for each literal.
 PROJECT, PRODUCTS, SQUARED_NORMS, PHI, TABLE = np.arange(5)
+# For so many eights of classes, each is processed for all features before the next.
+FEW = 4
 LOWEST = -1e30  # lower bound of the logarithm of a density
 
 
@@ -221,9 +231,9 @@ def its_divisors(inputs, r):  # type: ignore[no-untyped-def]
 
 @always_inlined
 def their_divisors(inputs, r):  # type: ignore[no-untyped-def]
-    """Return the same as `its_divisors`, for the sixteen classes from r on."""
+    """Return the same as `its_divisors`, for the eight classes from r on."""
     divisors = inputs.divisors
-    return line_at(divisors, PSEUDO, r), line_at(divisors, OWN, r), line_at(divisors, OTHERS, r)
+    return half_at(divisors, PSEUDO, r), half_at(divisors, OWN, r), half_at(divisors, OTHERS, r)
 
 
 @always_inlined
@@ -233,9 +243,9 @@ def seen_flag(inputs, r):  # type: ignore[no-untyped-def]
 
 
 @always_inlined
-def line_at(array, row, column):  # type: ignore[no-untyped-def]
-    """Return the sixteen numbers of a row from a column on."""
-    return load(array, np.intp(row) * array.shape[1] + column)
+def half_at(array, row, column):  # type: ignore[no-untyped-def]
+    """Return the eight numbers of a row from a column on."""
+    return load_half(array, np.intp(row) * array.shape[1] + column)
 
 
 at_class = by_class(
@@ -270,13 +280,13 @@ def at_ratio(inputs, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped
 
 @always_inlined
 def at_ratios(inputs, g, x, level, f, r, divisors, q):  # type: ignore[no-untyped-def]
-    """Return the same as `at_ratio`, for the sixteen classes from r on."""
-    return in_ratio(g, x, level, line_at(inputs.counts, f, r), divisors, q)
+    """Return the same as `at_ratio`, for the eight classes from r on."""
+    return in_ratio(g, x, level, half_at(inputs.counts, f, r), divisors, q)
 
 
 @always_inlined
 def in_ratio(g, x, level, own, divisors, q):  # type: ignore[no-untyped-def]
-    """Return g of the counts of one class or of sixteen."""
+    """Return g of the counts of one class or of eight."""
     pseudo = divisors[0] * level
     others = (level - own + pseudo) * divisors[1]
     return g(x, (own + pseudo) * divisors[2], others, q)
@@ -354,12 +364,17 @@ def run(inputs, g, task, indices, values, k, parameters, operands):  # type: ign
 def fill_each(inputs, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
     """Set vectors[j, r] to phi_i(x, r) at entry j, for r < k; with weights, sum the products."""
     vectors, weights, out = operands.vectors, operands.weights, operands.out
-    n = indices.shape[0]
+    n, width = indices.shape[0], whole_lines(k)
+    last = width - SIMD_WIDTH
     for j in range(np.uintp(n)):
         f = np.uintp(indices[j])
         x, level = at_feature(inputs, values[j], f)
-        for r in range(np.uintp(k)):
+        # Whole lines, without a remainder that LLVM would not vectorise.
+        for r in range(np.uintp(width)):
             vectors[j, r] = at(inputs, g, x, level, f, r, at_class(inputs, r), q)
+        if k < width:
+            end = np.intp(j) * vectors.shape[1] + last
+            store(vectors, end, first_of(load(vectors, end), k - last))
     for r in range(0, k if weights.shape[0] > 0 else 0, SIMD_WIDTH):
         total = load(out, r)
         for j in range(n):
@@ -368,43 +383,37 @@ def fill_each(inputs, g, indices, values, k, q, operands):  # type: ignore[no-un
 
 
 @always_inlined
-def fill_lines(inputs, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
-    """Do the same for sixteen classes at a time, and leave zeros after the last class.
+def fill_halves(inputs, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
+    """Do the same for eight classes at a time, and leave zeros after the last class.
 
-    For at most two lines, the divisors of the classes and the sums stay in registers. For more, the
-    lines of a feature are processed one after the other, in the order of memory.
+    Eight, since the divisions take most of the time: of 20 classes, whole lines would divide for
+    32. Where there are few classes, the divisors and the sums of eight stay in registers for all
+    features. For more, a feature is processed for all classes, in the order of memory.
     """
     vectors, weights, out = operands.vectors, operands.weights, operands.out
     is_summed = weights.shape[0] > 0
-    if k <= 2 * SIMD_WIDTH:
-        s = SIMD_WIDTH if SIMD_WIDTH < k else 0
-        of_class, of_other = their_divisors(inputs, 0), their_divisors(inputs, s)
-        total, other_total = spread(np.float32(0)), spread(np.float32(0))
-        if is_summed:
-            total, other_total = load(out, 0), load(out, s)
-        for j in range(indices.shape[0]):
-            f, row = np.uintp(indices[j]), j * vectors.shape[1]
-            x, level = at_feature(inputs, values[j], f)
-            line = first_of(at_ratios(inputs, g, x, level, f, 0, of_class, q), k)
-            other = first_of(at_ratios(inputs, g, x, level, f, s, of_other, q), k - s)
-            store(vectors, row, line)
-            store(vectors, row + s, other)
+    if k <= FEW * HALF:
+        for r in range(0, k, HALF):
+            divisors, total = their_divisors(inputs, r), load_half(out, r)
+            for j in range(indices.shape[0]):
+                f = np.uintp(indices[j])
+                x, level = at_feature(inputs, values[j], f)
+                views = first_of(at_ratios(inputs, g, x, level, f, r, divisors, q), k - r)
+                store(vectors, j * vectors.shape[1] + r, views)
+                if is_summed:
+                    total = total + views * weights[np.uintp(j)]
             if is_summed:
-                total = total + line * weights[np.uintp(j)]
-                other_total = other_total + other * weights[np.uintp(j)]
-        if is_summed:
-            store(out, 0, total)
-            store(out, s, other_total)
+                store(out, r, total)
     else:
         for j in range(indices.shape[0]):
             f, row = np.uintp(indices[j]), j * vectors.shape[1]
             x, level = at_feature(inputs, values[j], f)
-            for r in range(0, k, SIMD_WIDTH):
+            for r in range(0, k, HALF):
                 views = at_ratios(inputs, g, x, level, f, r, their_divisors(inputs, r), q)
-                line = first_of(views, k - r)
-                store(vectors, row + r, line)
+                views = first_of(views, k - r)
+                store(vectors, row + r, views)
                 if is_summed:
-                    store(out, r, load(out, r) + line * weights[np.uintp(j)])
+                    store(out, r, load_half(out, r) + views * weights[np.uintp(j)])
 
 
-fill = by_class({Statistics: fill_each, Shares: fill_each, Ratios: fill_lines, Moments: fill_each})
+fill = by_class({Statistics: fill_each, Shares: fill_each, Ratios: fill_halves, Moments: fill_each})

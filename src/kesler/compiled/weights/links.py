@@ -212,8 +212,19 @@ def change_plainly(weights, column, indices, phi, coefficient):
     Nothing is read from the learner, which for all that LLVM knows might change with every weight:
     a pass of PA-I takes a sixth less time.
     """
-    for j in range(indices.shape[0]):
-        weights[indices[j], column] += coefficient * phi[j]
+    c = np.uintp(column)  # unsigned indices spare the loop the test for negative ones
+    for j in range(np.uintp(indices.shape[0])):
+        weights[np.uintp(indices[j]), c] += coefficient * phi[j]
+
+
+@always_inlined
+def change_two_plainly(weights, column, other_column, indices, phi, coefficient, other):
+    """Change the weights of two hypotheses as `change_plainly` does, in one loop."""
+    c, d = np.uintp(column), np.uintp(other_column)
+    for j in range(np.uintp(indices.shape[0])):
+        i = np.uintp(indices[j])
+        weights[i, c] += coefficient * phi[j]
+        weights[i, d] += other * phi[j]
 
 
 @inlined

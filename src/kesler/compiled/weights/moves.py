@@ -22,7 +22,7 @@ from kesler.compiled.trial.records import (
     n_candidates,
 )
 from kesler.compiled.views.given import add_given_sum, add_given_view, largest_given
-from kesler.compiled.weights.links import begin_walk, change, change_plainly
+from kesler.compiled.weights.links import begin_walk, change, change_plainly, change_two_plainly
 from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.weights.scores import phi_of
 from kesler.compiled.weights.wide import change_widely, is_wide_part, spread_coefficients, sum_views
@@ -84,6 +84,13 @@ def move_part(learner, part, indices, values, n_moved, scratch, solver):
     if kind == SHARED:
         add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
         return
+    if kind == PER_CLASS and n_moved == 2 and learner.parts.map[part] == ITSELF:
+        if begin_walk(learner).is_plain:
+            r, s, coefficients = solver.moved[0], solver.moved[1], solver.coefficients
+            step, other = np.float32(coefficients[r]), np.float32(coefficients[s])
+            table = learner.weights.values
+            change_two_plainly(table, offset + r, offset + s, indices, values, step, other)
+            return
     for i in range(n_moved):
         r = solver.moved[i]
         if kind == PER_CLASS:

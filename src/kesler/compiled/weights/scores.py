@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
-from kesler.compiled.jit.pointers import fetch, fetch_near
+from kesler.compiled.jit.pointers import fetch
 from kesler.compiled.jit.simd import (
     SIMD_WIDTH,
     first_of,
@@ -32,8 +32,6 @@ from kesler.compiled.weights.ordered import add_ordered_scores
 LEAST = 1 << 17
 # After this many consecutive cache lines the hardware prefetches the next ones.
 MOST_LINES = 8
-# Rows of at most this many numbers are prefetched into the nearest cache.
-NARROW = 3 * SIMD_WIDTH
 
 
 @always_inlined
@@ -80,10 +78,10 @@ def fetch_entries(rows, t):
     They are consecutive, but too much is read between two rows for the hardware to detect that.
     """
     for j in range(rows.indptr[t], rows.indptr[t + 1], SIMD_WIDTH):
-        fetch_near(rows.values, j)
+        fetch(rows.values, j)
     if t + 2 < rows.indptr.shape[0]:
         for j in range(rows.indptr[t + 1], rows.indptr[t + 2], SIMD_WIDTH):
-            fetch_near(rows.indices, j)
+            fetch(rows.indices, j)
 
 
 @inlined
@@ -91,10 +89,7 @@ def fetch_rows(table, indices, first, width):
     """Prefetch `width` columns of a table for the features of a row."""
     for column in range(first, first + min(width, MOST_LINES * SIMD_WIDTH), SIMD_WIDTH):
         for j in range(indices.shape[0]):
-            if width <= NARROW:
-                fetch_near(table, indices[j] * table.shape[1] + column)
-            else:
-                fetch(table, indices[j] * table.shape[1] + column)
+            fetch(table, indices[j] * table.shape[1] + column)
 
 
 @always_inlined
@@ -158,8 +153,8 @@ def add_two_lines(indices, values, upcoming, weights, column, out, r):
         x, start = number(values[j]), indices[j] * row + column
         if j < upcoming.shape[0]:
             ahead = upcoming[j] * row + column
-            fetch_near(weights, ahead)
-            fetch_near(weights, ahead + SIMD_WIDTH)
+            fetch(weights, ahead)
+            fetch(weights, ahead + SIMD_WIDTH)
         a = a + load(weights, start) * x
         b = b + load(weights, start + SIMD_WIDTH) * x
     fetch_rest(indices, upcoming, weights, column, 2 * SIMD_WIDTH)
@@ -175,7 +170,7 @@ def add_line(indices, values, upcoming, weights, column, out, r):
     for j in range(indices.shape[0]):
         x, start = number(values[j]), indices[j] * row + column
         if j < upcoming.shape[0]:
-            fetch_near(weights, upcoming[j] * row + column)
+            fetch(weights, upcoming[j] * row + column)
         a = a + load(weights, start) * x
     fetch_rest(indices, upcoming, weights, column, SIMD_WIDTH)
     store(out, r, a)

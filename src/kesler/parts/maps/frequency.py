@@ -13,11 +13,9 @@ from kesler.parts.maps.feature_map import FeatureMap
 
 def frequency(x, p, q):
     """Return reward x if p >= common, penalty x if p <= rare, and 0 otherwise."""
-    if p >= q[0]:
-        return q[2] * x
-    if p <= q[1]:
-        return q[3] * x
-    return np.float32(0)
+    reward, penalty = q[2] * x, q[3] * x  # computed beforehand: the choice is then without a jump
+    low = penalty if p <= q[1] else np.float32(0)
+    return reward if p >= q[0] else low
 
 
 @dataclass(frozen=True)
