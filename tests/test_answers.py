@@ -1,4 +1,4 @@
-"""What is always true of the faces whose answers are label sets and rankings."""
+"""Laws of the estimators whose targets are label sets and rankings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from registry import CUSTOM, FAMILIES, SETS, covering
 from streams import everything, learnt
 
 FEW = covering(CASES, "estimator", of=lambda case: vars(case.row) | {"estimator": case.estimator})
-"""For laws on what comes before a trial and after it: names, labels and their room."""
+"""For laws on the steps before and after a trial: names, labels and their capacity."""
 
 
 def assert_same(one: Any, other: Any, X: np.ndarray) -> None:

@@ -343,7 +343,7 @@ def test_the_same_seed_gives_the_same_model_and_cyclic_order_needs_none():
     assert not np.array_equal(first.coef_, other.coef_)
 
 
-# ---- beginning from what was learnt -------------------------------------------------------------
+# ---- warm starts --------------------------------------------------------------------------------
 
 
 def test_a_warm_start_goes_on_from_the_last_fit():

@@ -156,7 +156,7 @@ EXPECTED = {
 
 
 def outline(dataset):
-    """Return what EXPECTED says of a set, from the set itself."""
+    """Return the figures of EXPECTED for a set, from the set itself."""
     if isinstance(dataset, Dataset):
         rows, columns, y = *dataset.X.shape, dataset.y
         several = y.shape[1] if y.ndim == 2 else len(np.unique(y))

@@ -303,7 +303,7 @@ FITTED = {
 
 
 def by_step(step, x):
-    """Return the columns of an instance by what a step says of itself."""
+    """Return the columns of an instance by the description of a step."""
     match type(step).__name__:
         case "Column":
             return [x[step.index]]

@@ -1,4 +1,4 @@
-"""Forgetting: the past fades row by row, whatever is kept of it, and a changed stream is followed.
+"""Forgetting: all state decays row by row, and learners follow a changed stream.
 
 Shorter runs of the same learners are held to all laws of the registry.
 """
@@ -36,7 +36,7 @@ from registry import Row
 from streams import assert_same, make_stream
 from test_preconditioners import NOT_PLAIN, follow, reference_of
 
-STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
+STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 resolves
 HALF_LIVES = [1.0, 2.0, 7.5, 300.0]
 
 
@@ -84,7 +84,7 @@ def test_every_trial_of_a_long_run_equals_its_reference(row):
     )  # divided by now
 
 
-# ---- what is kept of the past -------------------------------------------------------------------
+# ---- decaying state -----------------------------------------------------------------------------
 
 
 def smooth_contrast(x: Any, rows: Any, w: Any, own: Any) -> Any:
@@ -219,7 +219,7 @@ def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(str
     assert in_change <= min(after, after_less) * 1.1 + 5
 
 
-# ---- half-lives that are none -------------------------------------------------------------------
+# ---- invalid half-lives -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("half_life", [0, -3, 0.5, np.nan, np.inf, "100", True, [100]], ids=str)
@@ -276,7 +276,7 @@ def test_constants_and_absent_classes_leave_finite_numbers():
     X = np.hstack([rng.normal(size=(3000, 2)), np.ones((3000, 1))])
     X[100:, 1] = 3.0  # constant for thousands of half-lives
     y = np.where(np.arange(3000) < 60, np.arange(3000) % 3, np.arange(3000) % 2)
-    with np.errstate(over="ignore"):  # interpreted, squares say so before they are clipped
+    with np.errstate(over="ignore"):  # interpreted, squares overflow before they are clipped
         follow_constants(X, y)
 
 

@@ -165,7 +165,7 @@ def test_features_that_are_not_known_join_nothing_where_none_may(tmp_path, name)
         assert known.names == WORDS[:1]
 
 
-# ---- how a format is told -----------------------------------------------------------------------
+# ---- detection of formats -----------------------------------------------------------------------
 
 
 def test_no_suffix_is_of_two_formats_or_of_a_compression():
@@ -269,7 +269,7 @@ def test_a_file_cut_short_is_a_sentence_that_names_it(tmp_path, name, share):
         read(path, format=name, **options)
 
 
-# ---- what is said of them -----------------------------------------------------------------------
+# ---- messages -----------------------------------------------------------------------------------
 
 
 @every

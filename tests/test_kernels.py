@@ -394,7 +394,7 @@ def test_a_budget_that_is_not_reached_changes_nothing():
     assert_same(model, bounded, stream.X)
 
 
-# ---- the faces ----------------------------------------------------------------------------------
+# ---- estimators ---------------------------------------------------------------------------------
 
 
 def test_auto_is_the_difference_of_dense_rows_under_a_kernel():

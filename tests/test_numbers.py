@@ -13,7 +13,7 @@ from kesler.updates import MIRA, PassiveAggressive
 
 
 def mean_of(model: OnlineClassifier, code: int = 0) -> np.ndarray:
-    """Return the mean that a learner keeps of a class."""
+    """Return the mean that a learner stores for a class."""
     arrays = model._learner.arrays()
     return arrays["statistics.sums"][0][:, code] / arrays["statistics.totals"][0][code]
 

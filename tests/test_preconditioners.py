@@ -241,7 +241,7 @@ INVARIANT = {
 @pytest.mark.parametrize("name", INVARIANT)
 def test_a_row_of_weight_two_is_the_row_twice(name):
     rule, hypotheses, n_classes = INVARIANT[name]
-    # The product with the first instance stands still, so that both rows are seen alike.
+    # The product with the first instance is constant, so that both rows are seen alike.
     model = OnlineClassifier(hypotheses, "product", rule)
     stream = make_stream(5, n_rows=60, n_classes=n_classes, n_features=4)
     moved = 0
@@ -439,7 +439,7 @@ KEPT = [
 
 @pytest.mark.parametrize("parts", KEPT, ids=str)
 def test_5_evidence_and_virtual_class_grow_and_go_on(parts, tmp_path):
-    """More classes and features than there is room for, in files and pickles on the way."""
+    """More classes and features than the capacity, with files and pickles in between."""
     rule, hypotheses, preconditioner, on_new_class = parts
     rng = np.random.default_rng(4)
     y = rng.permutation(np.repeat(np.arange(40), 4)).tolist()

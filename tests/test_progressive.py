@@ -140,7 +140,7 @@ def test_a_thinned_curve_is_exact_at_its_points(lengths, seed):
 
 
 class Recorder:
-    """Stands in for a learner: notes what it is given, and may refuse, or wait for a sign."""
+    """A mock learner: records its arguments, and may raise, or wait for an event."""
 
     def __init__(self, refuses=(), waits=None):
         self.seen, self.refuses, self.waits = [], refuses, waits

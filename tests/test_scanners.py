@@ -27,7 +27,7 @@ def directory(tmp_path_factory):
 
 
 def read_all(path, small, chunk=1 << 20, vocabulary=(), **options):
-    """Return all that a stream tells, read in Python up to `small` bytes and in such chunks."""
+    """Return the content of a stream, read in Python up to `small` bytes and in such chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "SMALL", small)
         patch.setattr(lines, "CHUNK", chunk)
@@ -50,7 +50,7 @@ def read_all(path, small, chunk=1 << 20, vocabulary=(), **options):
 
 
 def same(path, *, small=0, chunk=1 << 20, **options):
-    """Require that both ways tell the same, and return it."""
+    """Require that both ways give the same, and return it."""
     expected = read_all(path, 1 << 40, **options)
     assert read_all(path, small, chunk, **options) == expected
     return expected

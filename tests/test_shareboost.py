@@ -539,7 +539,7 @@ def test_spreads_of_indicators_follow_from_scores():
 
 
 def test_scikit_learn_checks_pass():
-    # Penalised, so that the optimum is one point, also where classes are apart.
+    # Penalised, so that the optimum is one point, also if classes are separable.
     model = ShareBoostClassifier(penalty="frobenius", alpha=1e-2, tol=1e-14)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # fewer features than asked for
