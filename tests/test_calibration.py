@@ -92,7 +92,7 @@ def test_what_is_learnt_equals_the_reference(seed, n_classes, inverse, jump):
 
 @pytest.mark.parametrize("inverse", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("n_classes", [2, 5, 20])
-def test_the_temperature_that_made_the_answers_is_found(inverse, n_classes):
+def test_the_temperature_of_the_targets_is_found(inverse, n_classes):
     scores, y = drawn(1, 4000, n_classes, inverse)
     learner, result = run(scores, y)
     found = learner._learner.arrays()["calibration"][0]  # of the last hundred rows or so
@@ -208,7 +208,7 @@ def test_badly_scaled_rows_have_probabilities(scale, update):
     assert np.isfinite(result.calibration_error)
 
 
-def test_noise_is_told_by_the_probabilities():
+def test_probabilities_reflect_noise():
     generator = np.random.default_rng(5)
     X = generator.normal(size=(3000, 6))
     y = X[:, :4].argmax(axis=1)

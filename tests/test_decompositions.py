@@ -244,7 +244,7 @@ def test_loss_decoding_sums_the_loss_of_each_bit(code, loss):
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: str(code.shape))
-def test_hamming_decoding_counts_bits_and_ties_go_to_the_class_met_first(code):
+def test_hamming_decoding_counts_bits_and_ties_go_to_the_first_known_class(code):
     margins = np.random.default_rng(0).integers(-1, 2, size=(60, code.shape[1])).astype(float)
     model = with_margins(ErrorCorrectingCode(code=code, decoding="hamming"), margins, len(code))
     distances = [
@@ -279,7 +279,7 @@ def test_one_vs_rest_counts_the_features_that_its_classes_choose_together():
         OneVsRest(GaussianNB()).fit(X, y).n_features_by_round_  # noqa: B018
 
 
-def test_one_vs_rest_gives_equal_margins_to_the_class_met_first():
+def test_one_vs_rest_gives_equal_margins_to_the_first_known_class():
     X = [[0.0, 0.0]] * 3
     assert OneVsRest(DummyClassifier(strategy="prior")).fit(X, list("cba")).predict(X)[0] == "a"
     model = OneVsRest(OnlineClassifier("multi", update="perceptron")).partial_fit(X, list("cba"))

@@ -338,7 +338,7 @@ def test_columns_of_several_candidates_stand_side_by_side(name):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_stump_tells_neighbouring_numbers_apart(dtype):
+def test_a_stump_separates_neighbouring_numbers(dtype):
     low = np.array([1.0, -1e30, 5e-324, 0.0], dtype=dtype)
     X = np.array([low, np.nextafter(low, dtype(np.inf))])
     stumps = Stumps().fit(X)

@@ -271,7 +271,7 @@ def test_dense_sparse_and_named_rows_are_the_same(way):
 
 
 @every_way
-def test_labels_are_names_and_declared_classes_room(way):
+def test_labels_are_names_and_declared_classes_capacity(way):
     learners = [OnlineClassifier("multi", update="pa1"), LinearMax("romma")]
     plain = Ensemble(learners, way).fit(STREAM.X, STREAM.y)
     names = np.array([*"fedcba"])
@@ -340,7 +340,7 @@ def test_classes_join_groups_of_every_learner():
     assert "new" in model._learner.members[0].groups[0]
 
 
-def test_the_bound_of_majority_is_told():
+def test_the_bound_of_majority_is_reported():
     model = Ensemble(members(), "majority", demotion=0.5).fit(STREAM.X, STREAM.y)
     least = min(model.mistakes_of_learners_)
     bounded = (least * math.log(2) + math.log(5)) / math.log(4 / 3)

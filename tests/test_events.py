@@ -192,7 +192,7 @@ def test_every_number_is_rounded_as_in_a_batch(number):
     )
 
 
-def test_a_long_event_makes_room():
+def test_a_long_event_grows_the_buffers():
     long = {f"n{number}": float(number % 7) for number in range(5000)}
     events = [({"n1": 1.0}, 0), (long, 1), ({"n1": 2.0}, 0), (long, 0)]
     assert_same(

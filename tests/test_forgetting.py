@@ -119,7 +119,7 @@ VIEWS = [
 @pytest.mark.parametrize(
     ("view", "reference_learner"), VIEWS, ids=["contrast", "gaussian-ratio", "mean"]
 )
-def test_what_is_kept_of_classes_and_of_all_fades(view, reference_learner, half_life):
+def test_statistics_of_classes_and_of_all_decay(view, reference_learner, half_life):
     # The 64th row: what Gaussians follow from is brought up to date at powers of two.
     stream = make_stream(3, n_rows=64, n_classes=3, n_features=4, density=0.6)
     model = OnlineClassifier(Shared(view, begins_at=1.0), update=STILL, half_life=half_life)
@@ -227,7 +227,7 @@ def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(str
     "estimator",
     [OnlineClassifier, OnlineMultilabelClassifier, OnlineLabelRanker, OnlineOrdinalClassifier],
 )
-def test_half_lives_that_are_none_are_refused(estimator, half_life):
+def test_invalid_half_lives_are_refused(estimator, half_life):
     y: Any = {OnlineMultilabelClassifier: [["a"], ["b"]], OnlineLabelRanker: [[1, 2], [2, 1]]}
     with pytest.raises(
         KeslerError, match=r"half_life=.* must be a finite number of rows, 1 or more"
@@ -243,7 +243,7 @@ def test_half_lives_that_are_none_are_refused(estimator, half_life):
         ({"averaged": True}, "the mean over all trials"),
     ],
 )
-def test_where_nothing_can_fade_it_is_said(made, why):
+def test_where_nothing_can_decay_it_raises(made, why):
     with pytest.raises(KeslerError, match=f"half_life=50: .*{why}"):
         OnlineClassifier("multi", update="perceptron", half_life=50, **made).fit(np.eye(2), [0, 1])
 

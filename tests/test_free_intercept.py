@@ -189,7 +189,7 @@ def test_a_warm_start_keeps_the_intercept():
     assert model.set_params(C=1.2).fit(X, y).converged_
 
 
-def test_too_few_passes_are_told():
+def test_too_few_passes_warn():
     X, y = blobs(5, n=200)
     with pytest.warns(UserWarning, match="relative duality gap"):
         model = free(max_iter=3, tol=1e-9).fit(X, y)

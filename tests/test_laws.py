@@ -832,7 +832,7 @@ def test_6_predicting_unknown_names_changes_nothing(row):
 
 
 @every_row([row for row in ROWS if not row.averaged])  # which predict by other weights
-def test_6_predict_says_what_the_next_trial_will(row):
+def test_6_predict_equals_the_next_trial(row):
     """Bit for bit, with features that were never seen wherever rows may have them."""
     stream = make_stream(43, n_rows=30, density=0.7)
     rows: Any = stream.X[:, None] if row.dense_only else [[x] for x in unforeseen(stream.X)]

@@ -402,7 +402,7 @@ def test_a_class_is_no_mistake_and_no_prediction_before_it_is_met(on_new_class):
     assert model.decision_function(stream.X).shape == (50, 6)
 
 
-def test_a_newcomer_begins_with_what_the_virtual_class_has():
+def test_a_new_class_starts_with_the_weights_of_the_virtual_class():
     X = np.array([[1.0, 0.0], [1.0, 0.5], [1.0, -0.5], [0.0, 0.0]])
     model = OnlineClassifier(
         "multi", update="ovr-squared", preconditioner="adagrad", on_new_class="inherit"

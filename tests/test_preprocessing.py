@@ -207,7 +207,7 @@ def test_attributes_beside_ratings_are_conditioned():
 # ---- features never seen -------------------------------------------------------------------------
 
 
-def test_a_word_never_met_counts_in_the_length_and_as_the_rarest():
+def test_an_unknown_word_counts_in_the_length_and_as_the_rarest():
     model = OnlineClassifier("multi", update="perceptron", preprocessing="idf")
     model.learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y").learn_one({"a": 1.0}, "y")
     alone, beside = model.decision_function([{"a": 1.0}, {"a": 1.0, "new": 9.0, "newer": 1.0}])

@@ -508,7 +508,7 @@ def test_evaluations_grow_with_the_logarithm_of_the_classes():
     assert found[0] < found[1] < found[2] < 16
 
 
-def test_with_room_for_all_classes_it_is_one_against_all():
+def test_with_capacity_for_all_classes_it_is_one_against_all():
     X, y = planted(4, 200)
     model = OneAgainstSome(SGD, n_candidates=4, n_passes=2).fit(X, y)
     assert model._considered(X).all() and model.n_evaluations_ == 4

@@ -581,7 +581,7 @@ def test_a_class_of_one_row_and_classes_apart():
     assert apart.score(np.eye(4), [0, 1, 2, 2]) == 1 and np.isfinite(apart.coef_).all()
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_warn():
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         model = ShareBoostClassifier(3, max_iter=1, tol=1e-9).fit(X_WINE, Y_WINE)
     assert not model.converged_
