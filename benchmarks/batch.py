@@ -1,14 +1,15 @@
-"""The batch machines to a duality gap of 1e-3, beside liblinear's: time, and the same objective.
+"""Time of the batch solvers to a duality gap of 1e-3, compared with liblinear.
 
     python benchmarks/batch.py [--sets mnist r8 ...] [--C 1 0.1] [--repeats 3]
 
-The multiclass support vector machine of Crammer and Singer, without a threshold: ours, `fit` as a
-whole, beside liblinear's `-s 4` (package liblinear-official), its solver alone on rows that it was
-handed beforehand. Liblinear stops by the violation of its optimality conditions, not by the gap;
-it is run with the largest eps of a list at which its own weights are within 1e-3 of the best dual
-objective known, in the median of the runs (it is random), which nothing tells its users. Seconds
-of processor time, one thread each, the median of the repeats, ours and theirs in turn. Into
-benchmarks/results/batch.md and .json; exits 1 if a target is missed.
+The problem is the multiclass support vector machine of Crammer and Singer, without an intercept.
+The time of Kesler is that of the whole `fit`; the time of liblinear's `-s 4` (package
+liblinear-official) is that of its solver alone, on rows converted beforehand. Liblinear stops by
+the violation of its optimality conditions, not by the gap. It runs with the largest eps of a list
+at which its weights are within 1e-3 of the best known dual objective, in the median of the runs (it
+is random); its users cannot know this eps. Times are seconds of processor time with one thread, the
+median of the repeats; both run in turn. The script writes benchmarks/results/batch.md and .json,
+and exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ GAP, CLOSE = 1e-3, 1e-4
 EPSILONS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 HALF = ("mnist", "r8", "stream")
 MOST = {True: 0.5, False: 1.5}
-"""Of liblinear's time, on the three sets that matter most and elsewhere."""
+"""The largest share of liblinear's time: on the three sets in HALF, and on the others."""
 SLOW = ("mnist",)
-"""Sets on which liblinear takes minutes: one C, and no run of it to the last digit."""
+"""Sets on which liblinear takes minutes: they run with one C, without an exact solution."""
 SPLITS = {"mnist": 60_000, "pendigits": 7494, "landsat": 4435}
-"""How many rows of a set its source trains on; the others are taken whole."""
+"""The number of training rows of a set in its source; other sets are used whole."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A set to learn: rows as both are handed them, and classes by number."""
+    """A set to learn: rows as both receive them, and encoded classes."""
 
     name: str
     X: Any
@@ -63,7 +64,7 @@ class Rows:
 
 @dataclass
 class Race:
-    """What was found on a set: seconds, objectives, and how liblinear had to be set."""
+    """The results on a set: seconds, objectives, and the eps of liblinear."""
 
     name: str
     C: float
@@ -88,7 +89,7 @@ class Race:
 
 
 def measurements(name: str) -> Rows:
-    """Read a table, each feature brought to [0, 1]; pixels all alike."""
+    """Read a table and scale each feature to [0, 1]; all pixels have the same scale."""
     data = load(name)
     n = SPLITS.get(name, len(data.y))
     X = np.asarray(data.X, dtype=np.float64)[:n]
@@ -136,7 +137,7 @@ def objective(rows: Rows, W: npt.NDArray[np.float64], C: float) -> float:
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the processor time of a run, and what it returned."""
+    """Return the processor time and the result of a run."""
     gc.collect()
     start = time.process_time()
     found = run()
@@ -152,17 +153,17 @@ def ours(rows: Rows, C: float, tol: float) -> CrammerSingerClassifier:
 
 
 def weights_of(model: Any) -> npt.NDArray[np.float64]:
-    """Return liblinear's weights as an array (n_classes, n_features), classes by number."""
+    """Return liblinear's weights as an array (n_classes, n_features), in the order of the codes."""
     W = np.ctypeslib.as_array(model.w, shape=(model.nr_feature, model.nr_class)).T
     return W[np.argsort(model.get_labels())].copy()
 
 
 def race(rows: Rows, C: float, repeats: int) -> Race:
-    """Find the eps that liblinear needs, then run both in turn."""
-    handed = problem(rows.y.astype(np.float64), sparse.csr_matrix(rows.X))
+    """Find the eps that liblinear needs, and run both in turn."""
+    prepared = problem(rows.y.astype(np.float64), sparse.csr_matrix(rows.X))
 
     def theirs(eps: float) -> Any:
-        return train(handed, parameter(f"-s 4 -c {C} -e {eps} -B -1 -q"))
+        return train(prepared, parameter(f"-s 4 -c {C} -e {eps} -B -1 -q"))
 
     exact = ours(rows, C, GAP / 3 if rows.name in SLOW else CLOSE / 2)
     best, shape = exact.dual_objective_, (*rows.X.shape, int(rows.y.max()) + 1)
@@ -188,7 +189,7 @@ def race(rows: Rows, C: float, repeats: int) -> Race:
 
 
 def gap(rows: Rows, model: Any, C: float, best_dual: float) -> float:
-    """Return how far liblinear's weights are from the best dual objective known, relatively."""
+    """Return the relative gap between liblinear's weights and the best known dual objective."""
     reached = objective(rows, weights_of(model), C)
     return (reached - best_dual) / reached
 
@@ -229,13 +230,13 @@ def cells(each: Race) -> list[str]:
 
 
 def main() -> int:
-    """Run the races and write the page."""
+    """Run the comparisons and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--C", nargs="+", type=float, default=[1.0])
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    page, races = Report("batch", "Batch machines beside liblinear", RESULTS), []
+    page, races = Report("batch", "Batch solvers compared with liblinear", RESULTS), []
     for name in arguments.sets:
         rows = SETS[name]()
         for C in arguments.C[: 1 if name in SLOW else None]:

@@ -1,9 +1,9 @@
-"""Multinomial logistic regression to a given accuracy, beside scikit-learn's solvers.
+"""Time of multinomial logistic regression to a given accuracy, compared with scikit-learn.
 
     python benchmarks/batch_softmax.py [r8 mnist stream] [--repeats 3]
 
-Of each solver the loosest setting is looked for that comes within 1e-4 of the optimum; then all are
-timed with these settings, one after the other, again and again in one process.
+For each solver, the script finds the loosest setting that comes within 1e-4 of the optimum. It then
+times all solvers with these settings, in turn, in one process.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from text_stream import make_text_stream
 
 RESULTS = Path(__file__).parent / "results"
 ACCURACY = 1e-4
-TIGHT = 1e-6  # excess of the optimum about 1e-8
-MOST_SLOWER = 4.0  # a peer that needs so many times our time is not looked at further
+TIGHT = 1e-6  # its relative excess over the optimum is about 1e-8
+MOST_SLOWER = 4.0  # a peer that takes this many times our time is given up
 
 Problem = tuple[Any, npt.NDArray[np.int64]]
 
 
 def r8() -> Problem:
-    """Return the news of R8 as tf-idf."""
+    """Return the news articles of R8 as tf-idf."""
     data = load("r8")
     X = TfidfVectorizer().fit_transform([record["text"] for record in data.records])
     return X, np.unique(data.y, return_inverse=True)[1]
 
 
 def mnist() -> Problem:
-    """Return the training digits, pixels from 0 to 1."""
+    """Return the training digits with pixels in [0, 1]."""
     data = load("mnist")
     return np.asarray(data.X[:60_000], dtype=np.float64) / 255, np.asarray(data.y[:60_000])
 
 
 def stream() -> Problem:
-    """Return a stream of text-like rows of 20 classes, indexed by int32 as saga asks for."""
+    """Return a stream of text-like rows of 20 classes, with int32 indices, which saga requires."""
     X, y = make_text_stream(100_000, 20)
     X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)
     return X, y
@@ -65,7 +65,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {"r8": r8, "stream": stream, "mnist
 
 
 def objective(model: Any, X: Any, y: npt.NDArray[np.int64]) -> float:
-    """Return what both libraries minimise, C = 1."""
+    """Return the objective that both libraries minimise, with C = 1."""
     scores = X @ model.coef_.T + model.intercept_
     losses = logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
     return float(losses.sum() + 0.5 * (model.coef_**2).sum())
@@ -73,7 +73,7 @@ def objective(model: Any, X: Any, y: npt.NDArray[np.int64]) -> float:
 
 @dataclass(frozen=True)
 class Solver:
-    """A way to fit, whose accuracy goes by one setting."""
+    """A solver whose accuracy depends on one setting."""
 
     name: str
     make: Callable[[Any], Any]
@@ -100,7 +100,7 @@ SOLVERS = (
 
 
 def fit(model: Any, X: Any, y: npt.NDArray[np.int64]) -> tuple[Any, float]:
-    """Return the fitted model and the seconds it took."""
+    """Return the fitted model and the seconds of the fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         begin = time.perf_counter()
@@ -110,7 +110,7 @@ def fit(model: Any, X: Any, y: npt.NDArray[np.int64]) -> tuple[Any, float]:
 
 @dataclass(frozen=True)
 class Setting:
-    """The loosest setting found, None if there is none, and what it came to."""
+    """The loosest setting found, None if there is none, with its excess and its seconds."""
 
     value: Any
     excess: float
@@ -120,8 +120,8 @@ class Setting:
 def loosest(solver: Solver, X: Any, y: Any, best: float, limit: float) -> Setting:
     """Return the loosest setting within the accuracy, by bisection.
 
-    Settings grow from the cheapest, so that none costs much more than the one that is looked for;
-    a solver still short of the accuracy after `limit` seconds has none.
+    The search starts from the cheapest setting, so that no run costs much more than the result.
+    A solver that does not reach the accuracy within `limit` seconds has none.
     """
     low, step = -1, 1
     high, found = None, None
@@ -144,7 +144,7 @@ def loosest(solver: Solver, X: Any, y: Any, best: float, limit: float) -> Settin
 
 
 def measure(name: str, repeats: int) -> dict[str, Any]:
-    """Return what each solver needs on one problem."""
+    """Return the settings and the times of each solver on one problem."""
     X, y = PROBLEMS[name]()
     fit(SoftmaxClassifier(max_iter=1), X[:200], y[:200])  # compiles
     tight, seconds = fit(SoftmaxClassifier(tol=TIGHT), X, y)
@@ -175,8 +175,9 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# Multinomial logistic regression, seconds to within 1e-4 of the optimum",
         "",
-        "Medians; every solver with its loosest setting that comes this near (kesler: `tol`, the "
-        "others: `max_iter`). `>`: not yet as near after this time, excess in brackets.",
+        "Medians of the times of each solver, with its loosest setting that reaches this accuracy "
+        "(kesler: `tol`, the others: `max_iter`). `>`: not reached after this time; the excess is "
+        "in brackets.",
         "",
         "| problem | optimum | kesler | lbfgs | saga | best peer / kesler |",
         "|---|---|---|---|---|---|",
@@ -198,14 +199,14 @@ def cell(setting: dict[str, Any], seconds: float | None) -> str:
 
 
 def main() -> None:
-    """Run what is asked for, and put it beside what was run before."""
+    """Run the requested problems, and merge their results with those of earlier runs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all unless told")
+    parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all by default")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     unknown = [name for name in arguments.problems if name not in PROBLEMS]
     if unknown:
-        parser.error(f"there is no set {unknown[0]!r}: choose among {', '.join(PROBLEMS)}")
+        parser.error(f"unknown set {unknown[0]!r}; choose from {', '.join(PROBLEMS)}")
     path = RESULTS / "batch_softmax.json"
     before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]

@@ -1,11 +1,12 @@
-"""What a user gets who chooses nothing: mistakes on 23 real sets, beside Vowpal Wabbit's.
+"""Mistakes of the default learner on 23 real sets, compared with Vowpal Wabbit.
 
     python benchmarks/defaults.py [--sets beck-s letter ...] [--orders 5]
 
-One pass over each set, predict, then learn; % of all rows that were predicted wrongly, the first
-row of a class not counted. Ours is told neither the classes nor their number. Vowpal Wabbit's runs
-are kept in benchmarks/results/vw.json, so that they need not be made again, nor the package be
-installed. Into benchmarks/results/defaults.md and .json; exits 1 if a target is missed.
+Each learner makes one pass over each set and predicts each row before it learns it. Errors are the
+share in % of wrong predictions among all rows; the first row of a class is not counted. Kesler has
+no prior knowledge of the classes or their number. The runs of Vowpal Wabbit are stored in
+benchmarks/results/vw.json, so that neither a new run nor the package is needed. The script writes
+benchmarks/results/defaults.md and .json, and exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ N_ORDERS = 5
 
 
 def of_kind(kind: str, **others: Any) -> OnlineClassifier:
-    """Return the default learner of a kind of rows, with other settings here and there."""
+    """Return the default learner of a kind of rows, with some settings changed."""
     settings = of_words() if kind == "text" else of_measurements()
     return OnlineClassifier(**{**settings, **others})
 
@@ -49,9 +50,9 @@ def with_steps(kind: str, times: float) -> OnlineClassifier:
 
 
 def with_map(kind: str, words: FeatureMap, measurements: FeatureMap) -> OnlineClassifier:
-    """Return the default learner with another view for the shared hypothesis."""
-    view = words if kind == "text" else measurements
-    return of_kind(kind, hypotheses=[PerClass(), Shared(view)])
+    """Return the default learner with another feature map for the shared hypothesis."""
+    feature_map = words if kind == "text" else measurements
+    return of_kind(kind, hypotheses=[PerClass(), Shared(feature_map)])
 
 
 HINGE, SQUARED = OneVsRestHinge(), OneVsRestSquared()
@@ -76,10 +77,10 @@ CANDIDATES: dict[str, Callable[[str], OnlineClassifier]] = {
     "PA-I": lambda kind: of_kind(kind, update="pa1", preconditioner="auto"),
     "PA-I, as Fink": lambda kind: OnlineClassifier(update="pa1"),
 }
-"""Learners by name, for a kind of rows; the first is judged.
+"""Learners by name, for a kind of rows.
 
-And the ensemble after it. The choice that
-leaves one set out is among all but the ensemble; random orders are for the first two."""
+The targets are those of the first two, which also run in random orders. The leave-one-set-out
+choice is among all but the ensemble."""
 N_REORDERED = 2
 
 KERNEL = "RBF, untuned"
@@ -93,7 +94,7 @@ KERNEL_TARGETS = {
     "yaleb": 16.1,
     "mnist": 6.6,
 }
-"""Point 6 of the frontier; of MNIST the first 10,000 rows."""
+"""Errors to reach without tuning, in %; on MNIST, of the first 10,000 rows."""
 KERNEL_ROWS, KERNEL_GRACE = 10_000, 1.05
 
 GRACE = {"trec": 1.03, "cnae9": 1.03, "webkb": 1.03}
@@ -107,7 +108,7 @@ VW, TUNED = "VW default", "VW best of 9"
 
 @dataclass
 class Study:
-    """What was found.
+    """The results.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class Study:
     spread : mapping of learner to % mistakes by set, one for each random order
     calibration : mapping of learner to expected calibration errors by set
     p_values : mapping of set to p
-        McNemar's, of the default against Vowpal Wabbit's.
+        McNemar's test of the default against Vowpal Wabbit's default.
     """
 
     errors: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -125,7 +126,7 @@ class Study:
     p_values: dict[str, float] = field(default_factory=dict)
 
     def note(self, learner: str, name: str, wrong: npt.NDArray[np.bool_], order: int) -> None:
-        """Keep the share of mistakes of a run."""
+        """Store the share of mistakes of a run."""
         error = 100 * float(wrong.mean())
         if order == 0:
             self.errors.setdefault(learner, {})[name] = error
@@ -133,7 +134,7 @@ class Study:
             self.spread.setdefault(learner, {}).setdefault(name, []).append(error)
 
     def forget(self, *learners: str) -> None:
-        """Leave out learners that were not run on every set."""
+        """Remove learners that did not run on every set."""
         for learner in learners:
             self.errors.pop(learner, None)
             self.spread.pop(learner, None)
@@ -143,7 +144,7 @@ def main() -> int:
     """Run the study and write the page."""
     arguments = parse()
     if "KESLER_DATA" not in os.environ:
-        print("KESLER_DATA is not set: sets that are neither shipped nor fetched are left out.")
+        print("KESLER_DATA is not set: sets that are not available without it are skipped.")
     sets = [each for each in SETS if not arguments.sets or each.name in arguments.sets]
     runs = KeptRuns(RESULTS / "vw.json")
     page = Report("defaults", "The default learner on real sets", RESULTS)
@@ -152,7 +153,7 @@ def main() -> int:
         try:
             stream = each.stream()
         except KeslerError as error:
-            print(f"{each.name} is left out: {error}")
+            print(f"{each.name} is skipped: {error}")
             continue
         run_set(study, each, stream, runs, arguments.orders)
         read.append(each)
@@ -204,7 +205,7 @@ def run_set(study: Study, each: RealSet, stream: Stream, runs: KeptRuns, n_order
 def run_ours(
     study: Study, learner: str, model: OnlineClassifier, name: str, stream: Stream, order: int
 ) -> npt.NDArray[np.bool_]:
-    """Run one of our learners, and return which rows it got wrong."""
+    """Run one of our learners, and return which rows it predicted wrongly."""
     result = progressive_validate(model, stream.X, stream.y)
     wrong = np.diff(result.curve, prepend=0) > 0
     study.note(learner, name, wrong, order)
@@ -223,7 +224,7 @@ def write(page: Report, study: Study, sets: Sequence[RealSet], runs: KeptRuns) -
         study.forget(VW, TUNED)
         lack = "is not installed" if not is_installed() else "was not run"
         page.add(
-            f"Vowpal Wabbit {lack}, and its runs are not kept: compared with what was published."
+            f"Vowpal Wabbit {lack}, and has no stored runs: the published figures are used instead."
         )
     else:
         page.add(f"Vowpal Wabbit {runs.version} was run with {len(SETTINGS)} settings.")
@@ -231,7 +232,7 @@ def write(page: Report, study: Study, sets: Sequence[RealSet], runs: KeptRuns) -
     page.add("## Over all sets", summary_table(study, sets))
     if study.spread:
         page.add("## Random orders: mean and standard deviation", spread_table(study, sets))
-    page.add("## Chosen without the set", choice_table(study, sets))
+    page.add("## Learner chosen on the other sets", choice_table(study, sets))
     if study.calibration:
         page.add("## Expected calibration error, 15 bins", calibration_table(study, sets))
     for claim, holds in targets(study, sets):
@@ -244,7 +245,7 @@ def write(page: Report, study: Study, sets: Sequence[RealSet], runs: KeptRuns) -
 
 
 def errors_table(study: Study, sets: Iterable[RealSet]) -> str:
-    """Return the mistakes by set, with McNemar's p of the default against Vowpal Wabbit's."""
+    """Return the mistakes by set, with the p of McNemar's test against Vowpal Wabbit's default."""
     learners = [name for name in ordered(study) if is_judged(name)]
     header = ["set", *learners, "published VW", "its best", "D3", "p"]
     rows = []
@@ -258,7 +259,7 @@ def errors_table(study: Study, sets: Iterable[RealSet]) -> str:
 
 
 def summary_table(study: Study, sets: Sequence[RealSet]) -> str:
-    """Return geometric means against Vowpal Wabbit's, and mean ranks."""
+    """Return geometric means relative to Vowpal Wabbit, and mean ranks."""
     ranked = {name: found for name, found in study.errors.items() if name != KERNEL}
     ranks = mean_ranks(ranked, [each.name for each in sets])
     rows = []
@@ -271,7 +272,7 @@ def summary_table(study: Study, sets: Sequence[RealSet]) -> str:
 
 
 def is_judged(learner: str) -> bool:
-    """Whether a learner is more than a candidate that the default was chosen among."""
+    """Return whether a learner is more than a candidate for the default."""
     return learner not in list(CANDIDATES)[N_REORDERED:]
 
 
@@ -286,7 +287,7 @@ def spread_table(study: Study, sets: Iterable[RealSet]) -> str:
 
 
 def choice_table(study: Study, sets: Sequence[RealSet]) -> str:
-    """Return what the other sets of the same kind would choose among our learners."""
+    """Return the learners of the smallest mean error on the other sets of the same kind."""
     rows = []
     for kind in ("text", "dense"):
         part = [each for each in sets if each.kind == kind]
@@ -298,8 +299,8 @@ def choice_table(study: Study, sets: Sequence[RealSet]) -> str:
         errors = {name: error for name, (_, error) in chosen.items()}
         mean = mean_of(errors, part, default_of(study, part))
         counts = {name: sum(made == name for made, _ in chosen.values()) for name in among}
-        said = ", ".join(f"{name} {count} times" for name, count in counts.items() if count)
-        rows.append([kind, said, cell(mean)])
+        summary = ", ".join(f"{name} {count} times" for name, count in counts.items() if count)
+        rows.append([kind, summary, cell(mean)])
     return table(["sets", "chosen", "against VW"], rows)
 
 
@@ -313,11 +314,11 @@ def calibration_table(study: Study, sets: Iterable[RealSet]) -> str:
     return table(header, rows)
 
 
-# ---- what must hold -------------------------------------------------------------------------
+# ---- targets --------------------------------------------------------------------------------
 
 
 def targets(study: Study, sets: Sequence[RealSet]) -> list[tuple[str, bool]]:
-    """Return the targets, and whether each is reached on the sets that were run."""
+    """Return the targets, and whether each is met on the sets that were run."""
     learner = next(iter(CANDIDATES))
     ours = study.errors[learner]
     checks = []
@@ -343,7 +344,7 @@ def targets(study: Study, sets: Sequence[RealSet]) -> list[tuple[str, bool]]:
 
 
 def references(study: Study, sets: Sequence[RealSet]) -> list[tuple[str, Errors, Errors]]:
-    """Return Vowpal Wabbit's default and best: as published, and as run here if it was."""
+    """Return Vowpal Wabbit's default and best: as published, and as run here if available."""
     default = {each.name: each.published.default for each in sets}
     tuned = {each.name: each.published.tuned for each in sets}
     found = [("published", default, tuned)]
@@ -378,13 +379,13 @@ def calibration_targets(ours: Errors | None, sets: Sequence[RealSet]) -> list[tu
     least = at_least(LEAST_CALIBRATED, sets)
     claim = f"default: calibration error under {MOST_CALIBRATION_ERROR} on at least {least} sets"
     if ours is None:
-        return [(f"{claim}: there are no probabilities", False)]
+        return [(f"{claim}: no probabilities were computed", False)]
     over = [s.name for s in sets if ours[s.name] >= MOST_CALIBRATION_ERROR]
     return [(f"{claim}{but(over)}", len(over) <= len(sets) - least)]
 
 
 def at_least(number: int, sets: Sequence[RealSet]) -> int:
-    """Return the number on these sets that allows as many exceptions as that on all of them."""
+    """Return the number of these sets that allows as many exceptions as on all of them."""
     return max(0, len(sets) - (len(SETS) - number))
 
 
@@ -408,27 +409,27 @@ def parts(sets: Sequence[RealSet]) -> dict[str, Sequence[RealSet]]:
 
 
 def mean_of(errors: Errors, sets: Iterable[RealSet], reference: Errors) -> float:
-    """Return the geometric mean against a reference over some sets."""
+    """Return the geometric mean relative to a reference over some sets."""
     return geometric_mean({each.name: errors[each.name] for each in sets}, reference)
 
 
 def default_of(study: Study, sets: Iterable[RealSet]) -> Mapping[str, float]:
-    """Return Vowpal Wabbit's default, as run here or else as published."""
+    """Return the errors of Vowpal Wabbit's default, as run here or else as published."""
     return study.errors.get(VW) or {each.name: each.published.default for each in sets}
 
 
 def tuned_of(study: Study, sets: Iterable[RealSet]) -> Mapping[str, float]:
-    """Return Vowpal Wabbit's best of nine, as run here or else as published."""
+    """Return the errors of Vowpal Wabbit's best of nine, as run here or else as published."""
     return study.errors.get(TUNED) or {each.name: each.published.tuned for each in sets}
 
 
 def cell(value: float | None, digits: int = 2) -> str:
-    """Return a figure for a table."""
+    """Return a value as the cell of a table."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def around(values: Sequence[float]) -> str:
-    """Return the mean and the standard deviation of some figures."""
+    """Return the mean and the standard deviation as a cell."""
     return f"{np.mean(values):.2f} ± {np.std(values):.2f}" if values else "-"
 
 

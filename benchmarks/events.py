@@ -1,15 +1,16 @@
-"""One event at a time: a dictionary of 80 named features is predicted, then learnt from.
+"""Time per event: predict a dictionary of 80 named features, then learn it.
 
     python benchmarks/events.py [--quick] [--cpu haswell] [--events 4000]
 
-Events are texts of about 80 words, as dictionaries {word: 1}, of 20 classes; one in ten has the
-words of another class. Each contestant is handed the dictionary and, then, the label. Of two calls
-one predicts and one learns; of one call (a trial) it learns, and says what it had predicted. Vowpal
-Wabbit's Python is handed the line that it reads, made of the dictionary, or the example parsed of
-it; scikit-learn hashes the dictionary and learns by `partial_fit`; river takes it as it is. All
-learn some events beforehand. Errors are of the events that are timed, no event twice; slow peers
-are given fewer, as the table says, and have learnt from fewer. A second table has the forms in
-which ours takes the same events, a third what an event costs as its features grow.
+Events are texts of about 80 words in 20 classes, as dictionaries {word: 1}; one in ten has the
+words of another class. Each contestant receives the dictionary first, then the label. With two
+calls, one predicts and one learns; with one call (a trial), the learner learns and returns its
+prediction from before. Vowpal Wabbit receives a line of text made from the dictionary, or the
+example parsed from it; scikit-learn hashes the dictionary and learns by `partial_fit`; river takes
+the dictionary as it is. All learn some events beforehand. Errors are those on the timed events, and
+no event is used twice; slow peers run on fewer events, as the table shows, and have learnt from
+fewer. A second table compares the forms of an event that Kesler accepts, and a third shows the time
+per event as its features grow.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from text_stream import make_text_stream
 
 N_CLASSES, N_WORDS = 20, 80
 SIZES = (20, 80, 320, 1280)
-"""Features of an event, at which the cost is measured."""
+"""Numbers of features per event at which the time is measured."""
 OURS = ("kesler PA-I", "kesler default")
 PEERS = {"vw": 2, "river": 30, "scikit-learn": 500}
-"""How many times their events per second PA-I must reach, each in the fastest way it offers."""
+"""The least ratio of the events per second of PA-I to theirs, each in its fastest form."""
 LINEAR = 1.1
-"""The most that the exponent of the time in the number of features may be."""
+"""The largest exponent of the time in the number of features."""
 
 Entry = dict[str, float]
 Learner = Callable[[Any, int], Any]
-"""Predicts an event, hears the answer, learns it, and returns the prediction."""
+"""Predicts an event, learns it with its label, and returns the prediction."""
 
 
 def events_of(n_events: int, n_words: int = N_WORDS) -> list[tuple[Entry, int]]:
-    """Return events; each has strings of its own for its words, as if they came from a parser."""
+    """Return events; each has its own strings for its words, as if a parser had made them."""
     n_texts = -(-n_words // N_WORDS)
     X, y = make_text_stream(n_events * n_texts, N_CLASSES)
     ends = X.indptr[::n_texts].tolist()
@@ -55,7 +56,7 @@ def events_of(n_events: int, n_words: int = N_WORDS) -> list[tuple[Entry, int]]:
 
 
 def in_two_calls(model: Any) -> Learner:
-    """Return what predicts, then learns, in the manner of river, which is ours."""
+    """Return a function that predicts, then learns, by the methods that Kesler and river share."""
 
     def step(x: Any, y: int) -> Any:
         predicted = model.predict_one(x) if getattr(model, "n_known_", 1) else None
@@ -91,7 +92,7 @@ def river_softmax() -> Learner:
 
 
 class VowpalWabbit:
-    """Vowpal Wabbit's one-against-all, handed lines that are made of dictionaries."""
+    """Vowpal Wabbit's one-against-all, on lines made from dictionaries."""
 
     def __init__(self) -> None:
         from vowpalwabbit import Workspace
@@ -99,7 +100,7 @@ class VowpalWabbit:
         self.workspace = Workspace(f"--oaa {N_CLASSES} -b 22 --quiet")
 
     def line(self, x: Entry) -> str:
-        """Return the features as it reads them."""
+        """Return the features as a line of its text format."""
         return "| " + " ".join([f"{name}:{value}" for name, value in x.items()])
 
     def in_two_calls(self, x: Entry, y: int) -> int:
@@ -110,7 +111,7 @@ class VowpalWabbit:
         return int(predicted) - 1
 
     def in_one(self, x: Entry, y: int) -> int:
-        """Learn an example that is parsed once, and ask what was predicted of it."""
+        """Learn an example that is parsed once, and return its prediction."""
         example = self.workspace.example(f"{y + 1} {self.line(x)}")
         self.workspace.learn(example)
         predicted = example.get_prediction()
@@ -119,7 +120,7 @@ class VowpalWabbit:
 
 
 class Hashed:
-    """scikit-learn's PA-I over hashed names."""
+    """scikit-learn's PA-I on hashed names."""
 
     def __init__(self) -> None:
         from sklearn.feature_extraction import FeatureHasher
@@ -139,13 +140,16 @@ class Hashed:
 
 
 class Stream:
-    """Events for one learner, some a run and none twice.
+    """The events of one learner, consumed in runs; no event is used twice.
 
     Parameters
     ----------
-    make : what makes the learner.
-    events : all of them.
-    n_timed : how many events a run takes.
+    make : callable
+        Returns a new learner.
+    events : sequence
+        All events.
+    n_timed : int
+        The number of events per run.
     """
 
     def __init__(self, make: Callable[[], Learner], events: Sequence[Any], n_timed: int) -> None:
@@ -153,12 +157,12 @@ class Stream:
         self.n_seen = self.n_wrong = 0
 
     def prepare(self) -> None:
-        """Make the learner, and let it learn as many events as a run takes."""
+        """Make the learner, and learn the events of one run."""
         self.learner = self.make()
         self._next_wrong()
 
     def run(self) -> Figures:
-        """Go through the next events."""
+        """Predict and learn the next events."""
         self.n_wrong += self._next_wrong()
         return {"error %": 100 * self.n_wrong / (self.n_seen - self.n_timed)}
 
@@ -169,12 +173,12 @@ class Stream:
         return sum([learner(x, y) != y for x, y in events])
 
     def contestant(self, name: str, package: str = "") -> Contestant:
-        """Return the contestant of this name."""
+        """Return a contestant that runs this stream."""
         return Contestant(name, self.run, self.n_timed, package, prepare=self.prepare)
 
 
 def contestants(events: Sequence[Any], n_timed: int) -> Iterator[Contestant]:
-    """Yield ours and the peers, slow ones with few events a run."""
+    """Yield our learners and the peers; slow peers have few events per run."""
     for name, make in {"kesler PA-I": pa1, "kesler default": default}.items():
         yield Stream(lambda make=make: in_two_calls(make()), events, n_timed).contestant(name)
         one_call = f"{name}, one call"
@@ -193,7 +197,7 @@ def contestants(events: Sequence[Any], n_timed: int) -> Iterator[Contestant]:
 
 
 def forms(events: Sequence[tuple[Entry, int]], n_timed: int) -> Iterator[Contestant]:
-    """Yield PA-I, in one call, on the same events in each form that it takes."""
+    """Yield PA-I, with one call, on the same events in each form that it accepts."""
     numbers: dict[str, int] = {}
     for x, _ in events:
         for name in x:
@@ -208,18 +212,18 @@ def forms(events: Sequence[tuple[Entry, int]], n_timed: int) -> Iterator[Contest
 
 
 def growth(n_timed: int) -> Growth:
-    """Return what events cost as their features grow."""
+    """Return the growth of the time per event with its features."""
 
     def prepare(size: int) -> Callable[[], Figures]:
         stream = Stream(lambda: in_two_calls(pa1()), events_of(8 * n_timed, size), n_timed)
         stream.prepare()
         return stream.run
 
-    return Growth("features of an event", SIZES, prepare, LINEAR)
+    return Growth("features per event", SIZES, prepare, LINEAR)
 
 
 def fastest(laps: Mapping[str, Laps], name: str, clock: str) -> str:
-    """Return whose median is shortest among the contestants with names that begin so."""
+    """Return the fastest of the contestants whose names start with a given text."""
     named = [each for each in laps if each.startswith(name)]
     return min(named, key=lambda each: laps[each].each(clock), default=name)
 
@@ -227,12 +231,14 @@ def fastest(laps: Mapping[str, Laps], name: str, clock: str) -> str:
 def main() -> int:
     """Run the race."""
     parser = command_line(__doc__)
-    parser.add_argument("--events", type=int, default=4000, help="events of a run (default 4,000)")
+    parser.add_argument("--events", type=int, default=4000, help="events per run (default 4,000)")
     arguments = parser.parse_args()
-    race = Race("events", "From event to answer", __doc__, arguments)
+    race = Race("events", "Single events", __doc__, arguments)
     n_timed = 1000 if race.is_quick else arguments.events
     events = events_of(n_timed * (1 + race.repeats))
-    laps = race.run("Learn and predict one dictionary", contestants(events, n_timed), "events")
+    laps = race.run(
+        "Prediction and learning of one dictionary", contestants(events, n_timed), "events"
+    )
     for peer, target in PEERS.items():
         theirs = fastest(laps, peer, race.clock)
         ours, by_default = (fastest(laps, name, race.clock) for name in OURS)
@@ -240,8 +246,8 @@ def main() -> int:
         race.at_least(f"{ours}, times the events per second of {theirs}", faster, target)
         faster = times_faster(laps, by_default, theirs, race.clock)
         race.add(f"{by_default}: {faster:.3g} times the events per second of {theirs}.")
-    race.run("Forms of the same events, by PA-I in one call", forms(events, n_timed), "events")
-    race.grow("What an event costs", [growth(max(100, n_timed // 10))])
+    race.run("Forms of the same events, PA-I, one call", forms(events, n_timed), "events")
+    race.grow("Time per event", [growth(max(100, n_timed // 10))])
     return race.write()
 
 

@@ -1,15 +1,15 @@
-"""Whole commands, from a text file to a model, beside Vowpal Wabbit's in the same run.
+"""Time of whole commands, from a text file to a model, compared with Vowpal Wabbit.
 
     python benchmarks/files.py [--quick] [--cpu haswell] [--rows 1000000]
 
-`kesler learn` and `vw --oaa 20` as processes of their own, from their start to their end, on the
-same file: rows of about 80 words out of 2^18 in 20 classes, one row in ten with the words of
-another class. Kesler runs PassiveAggressive (PA-I) on one hypothesis a class, told neither the
-classes nor their number, and its default learner; Vowpal Wabbit reads without a cache, with a table
-large enough that weights do not collide. Both predict rows before they learn them, and both errors
-count every row. Then the rows alone, as arrays, beside scikit-learn's reader of svmlight, and those
-of a table, beside pandas'; how the time of the command grows with the file; and the most memory of
-the process, which should not.
+`kesler learn` and `vw --oaa 20` run as separate processes, timed from start to end, on the same
+file: rows of about 80 words out of 2^18 in 20 classes, one row in ten with the words of another
+class. Kesler runs its default learner, and PassiveAggressive (PA-I) with one hypothesis per class,
+without prior knowledge of the classes or their number. Vowpal Wabbit reads without a cache, with a
+table large enough that weights do not collide. Both predict rows before they learn them, and both
+errors count every row. Further tables compare the readers alone, for svmlight with scikit-learn and
+for tables with pandas, and show how the time of the command grows with the file. The peak memory of
+the process should not grow.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from text_stream import make_text_stream
 
 N_CLASSES, BITS = 20, 23
 N_COLUMNS = 20
-"""Columns of a table, besides that of the class."""
+"""Columns of a table, without that of the class."""
 TARGET = 4
-"""How many times Vowpal Wabbit's rows per second the whole command must reach."""
+"""The least ratio of the rows per second of the whole command to Vowpal Wabbit's."""
 MOST_MEMORY = 1.15
-"""The most times the memory for a tenth of the rows that all of them may take."""
+"""The largest ratio of the memory for all rows to that for a tenth of them."""
 PIECE = 100_000
-"""Rows that are drawn at a time."""
+"""The number of rows drawn at a time."""
 PA1 = ("--hypotheses", "multi", "--update", "pa1")
 OURS, THEIRS = "kesler learn, PA-I, VW text", "vw --oaa, VW text"
 
@@ -60,7 +60,7 @@ class Files:
     def __init__(self, folder: Path, n_rows: int) -> None:
         self.n_rows = n_rows
         self.vw, self.svmlight = folder / f"{n_rows}.vw", folder / f"{n_rows}.svm"
-        # In a process of its own: what this one holds counts as memory of the commands it starts.
+        # In another process: memory of this one would count as that of the commands that it starts.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             pool.submit(write_rows, self.vw, self.svmlight, n_rows).result()
 
@@ -86,32 +86,32 @@ def write_rows(vw: Path, svmlight: Path, n_rows: int) -> None:
 
 
 def finished(command: list[str]) -> tuple[str, float]:
-    """Run a process to its end; return what it printed and its most memory in megabytes."""
+    """Run a process; return its output and its peak memory in megabytes."""
     with tempfile.TemporaryFile("w+") as printed:
         process = subprocess.Popen(command, stdout=printed)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+            raise SystemExit(f"{' '.join(command)} failed with exit code {process.returncode}")
         printed.seek(0)
         return printed.read(), usage.ru_maxrss / 1024
 
 
 def kesler(path: Path, *options: str) -> Figures:
-    """Learn a file by the command line."""
+    """Learn a file with the command line."""
     with tempfile.TemporaryDirectory() as folder:
-        model, account = Path(folder) / "model", Path(folder) / "account.json"
+        model, results = Path(folder) / "model", Path(folder) / "results.json"
         command = [sys.executable, "-m", "kesler.cli", "learn", str(path), *options]
-        _, megabytes = finished([*command, "--model", str(model), "--json", str(account)])
-        (result,) = json.loads(account.read_text())["methods"].values()
+        _, megabytes = finished([*command, "--model", str(model), "--json", str(results)])
+        (result,) = json.loads(results.read_text())["methods"].values()
     wrong = result["mistakes"] + result["first_seen"]
-    return {"error %": 100 * wrong / result["trials"], "most MB": megabytes}
+    return {"error %": 100 * wrong / result["trials"], "peak MB": megabytes}
 
 
 def vowpal_wabbit(path: Path, n_rows: int) -> Figures:
     """Learn a file with Vowpal Wabbit."""
     loss, megabytes = finished([sys.executable, "-c", VOWPAL_WABBIT, str(path)])
-    return {"error %": 100 * float(loss) / n_rows, "most MB": megabytes}
+    return {"error %": 100 * float(loss) / n_rows, "peak MB": megabytes}
 
 
 def commands(files: Files) -> list[Contestant]:
@@ -125,7 +125,7 @@ def commands(files: Files) -> list[Contestant]:
         "kesler learn, default, VW text": (files.vw,),
     }
     theirs = {THEIRS: files.vw, "vw --oaa, VW text.gz": packed[files.vw]}
-    kesler(files.vw, *PA1)  # compiles what is not compiled yet
+    kesler(files.vw, *PA1)  # compile the loops before the race
     return [
         *(Contestant(name, partial(kesler, *each), files.n_rows) for name, each in ours.items()),
         *(
@@ -163,18 +163,18 @@ def main() -> int:
         files = Files(Path(folder), n_rows)
         laps = race.run(f"{n_rows:,} rows, {N_CLASSES} classes, whole commands", commands(files))
         claim = "times the rows per second of vw --oaa without a cache, whole command, VW text"
-        if race.is_quick:  # most of a short run is the start of the process
+        if race.is_quick:  # the start of the process dominates a short run
             race.check(f"{claim}: at least {TARGET}", None)
         else:
             race.at_least(claim, times_faster(laps, OURS, THEIRS, race.clock), TARGET)
         tenth = Files(Path(folder), n_rows // 10)
-        memory = kesler(tenth.vw, *PA1)["most MB"]
-        found = laps[OURS].figures["most MB"] / memory
+        memory = kesler(tenth.vw, *PA1)["peak MB"]
+        found = laps[OURS].figures["peak MB"] / memory
         race.at_most("times the memory for a tenth of the rows", found, MOST_MEMORY)
         run_reading(race, files if race.is_quick else tenth)
         run_tables(race, Path(folder), n_rows // 4)
         sizes = [n_rows // 10 * times for times in (1, 2, 4, 8)]
-        race.grow("What a longer file costs", [Growth("rows", sizes, partial(longer, files))])
+        race.grow("Time by the size of the file", [Growth("rows", sizes, partial(longer, files))])
     return race.write()
 
 
@@ -196,7 +196,7 @@ def run_reading(race: Race, files: Files) -> None:
 
 
 def write_tables(folder: Path, n_rows: int) -> tuple[Path, Path]:
-    """Write a table of numbers and a class of text as CSV and, if pyarrow is there, as Parquet."""
+    """Write a table of numbers and text labels as CSV and, with pyarrow, as Parquet."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(n_rows, N_COLUMNS)).round(4)
     y = [f"class {k}" for k in generator.integers(0, N_CLASSES, n_rows)]
@@ -223,7 +223,7 @@ def read_table(path: Path) -> Figures:
 
 
 def read_by_pandas(path: Path) -> Figures:
-    """Read a table as frames of as many rows as our blocks have."""
+    """Read a table as data frames of the size of our blocks."""
     import pandas
 
     with pandas.read_csv(path, chunksize=1024) as frames:
@@ -246,7 +246,7 @@ def run_tables(race: Race, folder: Path, n_rows: int) -> None:
 
 
 def longer(files: Files, n_rows: int) -> Callable[[], Figures]:
-    """Return the command on the first so many rows."""
+    """Return the command on the first `n_rows` rows."""
     path = files.vw.with_name(f"first-{n_rows}.vw")
     with files.vw.open() as all_rows, path.open("w") as first:
         first.writelines(row for row, _ in zip(all_rows, range(n_rows), strict=False))

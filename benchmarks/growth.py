@@ -1,16 +1,16 @@
-"""What a row costs as the work grows: the exponent of the time, from four sizes of each kind.
+"""Growth of the time with rows, words, classes and features, as exponents from four sizes each.
 
     python benchmarks/growth.py [--quick]
 
-PA-I with one hypothesis a class, and the default learner, over rows of words drawn evenly from
-all: as the rows, the words of a row, the classes known and the features grow, all else the same.
-Time is proportional to size^exponent, by least squares on the logarithms; 1 is proportional, and
-features should cost nothing but what caches no longer hold.
+PA-I with one hypothesis per class and the default learner run on rows of uniformly drawn words.
+One of the rows, the words per row, the known classes and the features grows at a time. The time is
+fitted as proportional to size^exponent, by least squares on the logarithms. An exponent of 1 means
+linear growth; features should cost time only through cache misses.
 
-Then what it costs to make room: classes appear one after the other, the last with the last rows,
-over text-like rows of about 80 words out of 2^18. A table of weights that is full gives way to one
-twice as wide, to which rows that are not all 0 are copied; most of the time goes to memory that the
-machine hands out, and clears, for the first time.
+The last table shows the cost of new classes, which appear one after the other, the last with the
+last rows, on text-like rows of about 80 words out of 2^18. When a table of weights is full, its
+nonzero rows are copied to one twice as wide; most of that time is spent on memory that the system
+allocates, and clears, for the first time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from racing import Growth, Race, command_line, table
 from text_stream import make_text_stream
 
 ROWS, WORDS, CLASSES, FEATURES = 20_000, 40, 32, 1 << 16
-MOST = {"rows": 1.1, "words of a row": 1.15, "classes known": 1.15, "features": 0.5}
-"""The largest exponents that are expected."""
+MOST = {"rows": 1.1, "words per row": 1.15, "known classes": 1.15, "features": 0.5}
+"""The largest accepted exponents."""
 BLOCK = 1000
 COMING = (20, 64, 256)
-"""Classes for which room is made on the way."""
+"""Numbers of classes that appear one after the other."""
 MOST_ROOM = 0.1
 LEARNERS = {
-    "PA-I, one hypothesis a class": {"hypotheses": "multi", "update": "pa1"},
+    "PA-I, one hypothesis per class": {"hypotheses": "multi", "update": "pa1"},
     "the default learner": {},
 }
 
@@ -50,7 +50,7 @@ def passes(
     n_classes: int = CLASSES,
     n_features: int = FEATURES,
 ) -> Callable[[], OnlineClassifier]:
-    """Return one pass of a learner that has met all classes over rows of a given kind."""
+    """Return a function that makes one pass over rows of a given size."""
     generator = np.random.default_rng(0)
     words = generator.integers(0, n_features, (n_rows, n_words), dtype=np.int32)
     starts = np.arange(n_rows + 1, dtype=np.int32) * n_words
@@ -66,14 +66,14 @@ def passes(
 
 
 def growths(settings: dict[str, str], n_rows: int) -> list[Growth]:
-    """Return what grows."""
+    """Return the growths to measure."""
     kinds: dict[str, tuple[list[int], Callable[[int], Callable[[], OnlineClassifier]]]] = {
         "rows": (
             [n_rows, 2 * n_rows, 4 * n_rows, 8 * n_rows],
             lambda n: passes(settings, n),
         ),
-        "words of a row": ([20, 40, 80, 160], lambda n: passes(settings, n_rows, n_words=n)),
-        "classes known": ([32, 64, 128, 256], lambda n: passes(settings, n_rows, n_classes=n)),
+        "words per row": ([20, 40, 80, 160], lambda n: passes(settings, n_rows, n_words=n)),
+        "known classes": ([32, 64, 128, 256], lambda n: passes(settings, n_rows, n_classes=n)),
         "features": (
             [1 << 14, 1 << 15, 1 << 16, 1 << 17],
             lambda n: passes(settings, n_rows, n_features=n),
@@ -82,11 +82,11 @@ def growths(settings: dict[str, str], n_rows: int) -> list[Growth]:
     return [Growth(of, sizes, prepare, MOST[of]) for of, (sizes, prepare) in kinds.items()]
 
 
-# ---- room ---------------------------------------------------------------------------------------
+# ---- new classes --------------------------------------------------------------------------------
 
 
 def coming_classes(n_rows: int, n_classes: int) -> tuple[Rows, list[int]]:
-    """Return a stream in which class r is not seen before its share of the rows has passed."""
+    """Return a stream in which class r appears only after its share of the rows."""
     X, y = make_text_stream(n_rows, n_classes)
     order = np.argsort(np.maximum(np.arange(n_rows), y * n_rows // n_classes), kind="stable")
     return Rows.from_sparse(X[order]), y[order].tolist()
@@ -95,15 +95,15 @@ def coming_classes(n_rows: int, n_classes: int) -> tuple[Rows, list[int]]:
 def pass_with_pauses(
     rows: Rows, labels: list[int], classes: Sequence[int] = ()
 ) -> tuple[float, list[float]]:
-    """Return the seconds of one pass, and of each time in it that room was made.
+    """Return the seconds of one pass, and of each allocation in it.
 
-    There is room from the start for the classes that are given, none of which is known.
+    Memory for `classes` is allocated beforehand.
     """
     pauses, reserve = [], Learner.reserve
 
-    def timed(machine: Learner, *arguments: Any) -> None:
+    def timed(learner: Learner, *arguments: Any) -> None:
         start = time.perf_counter()
-        reserve(machine, *arguments)
+        reserve(learner, *arguments)
         pauses.append(time.perf_counter() - start)
 
     model, start = OnlineClassifier("multi", update="pa1"), time.perf_counter()
@@ -116,7 +116,7 @@ def pass_with_pauses(
 
 
 def capacity(race: Race, n_rows: int) -> None:
-    """Show what share of a pass goes to making room for classes."""
+    """Show the share of a pass that is spent on memory for new classes."""
     lines, most = [], 0.0
     for n_classes in COMING:
         stream = coming_classes(n_rows, n_classes)
@@ -130,13 +130,13 @@ def capacity(race: Race, n_rows: int) -> None:
         shares = f"{100 * sum(pauses) / seconds:.1f}", f"{100 * beyond:.1f}"
         pause = f"{1000 * max(pauses):.1f}"
         lines.append([f"{n_classes:,}", f"{n_rows:,}", f"{seconds:.3g}", *shares, pause])
-    header = ["classes at the end", "rows", "a pass, s", "making room, %", "longer, %"]
+    header = ["classes at the end", "rows", "pass, s", "allocation, %", "extra, %"]
     race.add(
-        "### Room for classes that come one after the other",
+        "### Classes that appear one after the other",
         table([*header, "longest pause, ms"], lines),
-        "Longer: than a pass with that room from the start, which gets its memory row by row.",
+        "Extra: compared with a pass whose memory is reserved beforehand.",
     )
-    race.at_most("the share of a pass that goes to making room", most, MOST_ROOM)
+    race.at_most("share of a pass that is spent on allocation", most, MOST_ROOM)
 
 
 def main() -> int:
@@ -144,7 +144,7 @@ def main() -> int:
     arguments = command_line(__doc__).parse_args()
     race = Race("growth", "Growth", __doc__, arguments)
     for name, settings in LEARNERS.items():
-        passes(settings, 100)()  # compiles, or loads what was compiled
+        passes(settings, 100)()  # compiles the loops, or loads them from the cache
         race.grow(name, growths(settings, ROWS // 4 if race.is_quick else ROWS))
     capacity(race, 5 * ROWS // (5 if race.is_quick else 1))
     return race.write()

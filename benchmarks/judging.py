@@ -1,4 +1,4 @@
-"""Figures that compare learners over sets: geometric means, ranks, McNemar's test, choices."""
+"""Statistics that compare learners over sets: geometric means, ranks, McNemar's test."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy.typing as npt
 from scipy.stats import binomtest, rankdata
 
 Errors = Mapping[str, float]
-"""% mistakes by set."""
+"""Mistakes in % by set."""
 
 
 def geometric_mean(errors: Errors, reference: Errors) -> float:
-    """Return the geometric mean of the errors as shares of a reference, over the sets of both.
+    """Return the geometric mean of the errors relative to a reference, over the sets of both.
 
     Examples
     --------
@@ -25,19 +25,19 @@ def geometric_mean(errors: Errors, reference: Errors) -> float:
 
 
 def mean_ranks(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, float]:
-    """Return the mean over the sets of each learner's place, 1 the best; ties share their places.
+    """Return the mean rank of each learner over the sets, 1 is best; ties have their mean rank.
 
     Examples
     --------
     >>> mean_ranks({"A": {"x": 1.0, "y": 2.0}, "B": {"x": 3.0, "y": 2.0}}, ["x", "y"])
     {'A': 1.25, 'B': 1.75}
     """
-    places = np.mean([rankdata([errors[name] for errors in table.values()]) for name in sets], 0)
-    return dict(zip(table, places.tolist(), strict=True))
+    ranks = np.mean([rankdata([errors[name] for errors in table.values()]) for name in sets], 0)
+    return dict(zip(table, ranks.tolist(), strict=True))
 
 
 def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float:
-    """Return the exact two-sided p of McNemar's test, from the mistakes on the same rows.
+    """Return the exact two-sided p-value of McNemar's test, from the mistakes on the same rows.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float
 
 
 def chosen_without(table: Mapping[str, Errors], left_out: str) -> str:
-    """Return the learner of the smallest geometric mean over all sets but one.
+    """Return the learner of the smallest geometric mean error over all sets but one.
 
     Examples
     --------

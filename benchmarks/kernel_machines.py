@@ -1,12 +1,13 @@
-"""Rows per second of online kernel machines on LETTER, beside Vowpal Wabbit's.
+"""Rows per second of online kernel machines on LETTER, compared with Vowpal Wabbit.
 
     python benchmarks/kernel_machines.py [--quick] [--peer-rows 2000]
 
-One pass over the 20,000 rows, 16 measurements each brought to [0, 1], 26 classes. Kesler runs the
-RBF kernel Perceptron, one hypothesis a class, and every support vector is kept. Vowpal Wabbit runs
-`--oaa 26 --ksvm --kernel rbf` with the same kernel, on the first rows alone, since it takes minutes
-for all: the cost of a row grows with the support vectors, so that this is in its favour. Kesler on
-the same few rows stands beside it, for its mistakes. All predict rows before they learn them.
+Each learner makes one pass over the 20,000 rows, with 16 features scaled to [0, 1] and 26 classes.
+Kesler runs the RBF kernel Perceptron with one hypothesis per class, and stores every support
+vector. Vowpal Wabbit runs `--oaa 26 --ksvm --kernel rbf` with the same kernel, on the first rows
+only, since it takes minutes on all; this is in its favour, since the time per row grows with the
+support vectors. Kesler also runs on these rows, to compare the mistakes. All predict rows before
+they learn them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from peer import write
 from racing import Contestant, Figures, Race, command_line, times_faster
 
 SIGMA = 0.07
-"""Of exp(-||x - z||^2 / (2 sigma)), for features from 0 to 1; Vowpal Wabbit is handed
+"""Of exp(-||x - z||^2 / (2 sigma)), for features in [0, 1]; Vowpal Wabbit's bandwidth is
 1 / (2 sigma)."""
 TARGET = 500
 OURS, SAME_ROWS, VW = "kesler, RBF Perceptron", "kesler, the peer's rows", "vw --oaa --ksvm"
@@ -36,7 +37,7 @@ Codes = npt.NDArray[np.int64]
 
 
 def letter() -> tuple[Floats, Codes]:
-    """Return LETTER with features from 0 to 1, and classes from 0."""
+    """Return LETTER with features in [0, 1] and encoded classes."""
     data = load("letter")
     X = np.asarray(data.X, dtype=np.float32)
     X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
@@ -44,14 +45,14 @@ def letter() -> tuple[Floats, Codes]:
 
 
 def kesler(X: Floats, y: Codes) -> Figures:
-    """Make one pass of the kernel Perceptron."""
+    """Make one pass with the kernel Perceptron."""
     model = OnlineClassifier("multi", update="perceptron", kernel="rbf", sigma=SIGMA)
     result = progressive_validate(model, X, y)
     return {"error %": 100 * (result.n_mistakes + result.n_first_seen) / len(y)}
 
 
 class VowpalWabbit:
-    """Passes of Vowpal Wabbit over a file of rows."""
+    """Vowpal Wabbit on a file of rows."""
 
     def __init__(self, path: Path, X: Floats, y: Codes) -> None:
         self.path, self.X, self.y = path, X, y

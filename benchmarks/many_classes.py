@@ -1,14 +1,14 @@
-"""Many classes: rows per second and memory of one pass, where a table of weights would not fit.
+"""Time and memory of one pass with many classes, where a table of weights would not fit.
 
     python benchmarks/many_classes.py [--quick] [--sizes ...]
 
-PA-I on one hypothesis a class, told neither the classes nor their number, over text-like rows of
-about 80 words out of 2^18, of which nearly every one is learnt from: with five rows a class there
-is little to predict by. Each size runs in a process of its own, which says by how much its memory
-rose above what it had with the rows, how many weights are not 0, and how long it computed. A
-table has 4 bytes for each feature and class, and Vowpal Wabbit's `--oaa` as many or more: 19.5 GiB
-at 20,000 classes, 342 GiB at 350,000; it is not run. At 2,000 classes a table fits: the same rows
-are learnt with one, and every prediction must be the same.
+PA-I with one hypothesis per class, without prior knowledge of the classes or their number, runs on
+text-like rows of about 80 words out of 2^18. Nearly every row updates the weights, since with five
+rows per class few can be predicted. Each size runs in a separate process, which reports by how much
+its memory grew beyond that of the rows, the number of nonzero weights, and its time. A table takes
+4 bytes per feature and class, and Vowpal Wabbit's `--oaa` at least as many: 19.5 GiB at 20,000
+classes, 342 GiB at 350,000; it is not run. At 2,000 classes a table fits: the same rows are also
+learnt with one, and every prediction must be the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GROWTH_ROWS = 20_000
 
 
 def main() -> int:
-    """Run every size and write what was found."""
+    """Run every size and write the results."""
     arguments = parse()
     if arguments.child:
         print(json.dumps(learn(arguments.classes, arguments.rows, whole=arguments.whole)))
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
     from racing import command_line
 
     parser = command_line(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", help="of the targets, by classes")
+    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of classes to run")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--classes", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)
@@ -58,11 +58,11 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-# ---- one size, in a process of its own ----------------------------------------------------------
+# ---- one size, in a separate process ------------------------------------------------------------
 
 
 def learn(n_classes: int, n_rows: int, *, whole: bool) -> dict[str, Any]:
-    """Learn a stream once; return what it took."""
+    """Learn a stream once; return its time, memory and mistakes."""
     from kesler import OnlineClassifier
     from kesler.data.rows import Rows
     from kesler.learner import state
@@ -71,7 +71,7 @@ def learn(n_classes: int, n_rows: int, *, whole: bool) -> dict[str, Any]:
     X, y = make_text_stream(n_rows, n_classes)
     rows, labels = Rows.from_sparse(X), y.tolist()
     most = state.LARGEST_TABLE
-    for state.LARGEST_TABLE in (0, 1 << 62):  # compiles, or loads what was compiled, for both
+    for state.LARGEST_TABLE in (0, 1 << 62):  # compiles, or loads from the cache, both
         OnlineClassifier("multi", update="pa1").learn_rows(rows[:200], labels[:200])
     if not whole:
         state.LARGEST_TABLE = most
@@ -85,7 +85,7 @@ def learn(n_classes: int, n_rows: int, *, whole: bool) -> dict[str, Any]:
     return {
         "wall": time.perf_counter() - wall,
         "processor": time.process_time() - start,
-        "megabytes": most_memory() - before,
+        "megabytes": peak_memory() - before,
         "weights": n_weights(model),
         "error": wrong / n_rows,
         "classes": model.n_known_,
@@ -95,29 +95,29 @@ def learn(n_classes: int, n_rows: int, *, whole: bool) -> dict[str, Any]:
 
 
 def memory_now() -> float:
-    """Return the memory of this process in megabytes; from here on, its most is counted anew."""
-    with suppress(OSError):  # Linux; elsewhere the most so far would hide what comes
+    """Return the memory of this process in megabytes, and reset the record of its peak."""
+    with suppress(OSError):  # Linux only; elsewhere an earlier peak may hide later ones
         Path("/proc/self/clear_refs").write_text("5")
-        return said_by_system("VmRSS")
-    return most_memory()
+        return status_entry("VmRSS")
+    return peak_memory()
 
 
-def most_memory() -> float:
-    """Return the most memory that this process has had, in megabytes."""
+def peak_memory() -> float:
+    """Return the peak memory of this process in megabytes."""
     with suppress(OSError):
-        return said_by_system("VmHWM")
+        return status_entry("VmHWM")
     return getrusage(RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
 
 
-def said_by_system(entry: str) -> float:
-    """Return an entry of this process's status in megabytes."""
+def status_entry(entry: str) -> float:
+    """Return an entry of the status of this process in megabytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (kilobytes,) = (line.split()[1] for line in lines if line.startswith(f"{entry}:"))
     return int(kilobytes) * 1024 / MEGABYTE
 
 
 def n_weights(model: Any) -> int:
-    """Return how many weights are not 0; whole tables are not counted."""
+    """Return the number of nonzero weights, 0 for a table."""
     return int(model._learner.hypothesis_weights()[0].nnz) if model.keeps_sparse_rows_ else 0
 
 
@@ -125,7 +125,7 @@ def n_weights(model: Any) -> int:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Run the sizes, each in a process, and check what they must show."""
+    """Run the sizes, each in a process, and check the targets."""
     from racing import Race
     from report import table
 
@@ -147,16 +147,16 @@ def compare(arguments: argparse.Namespace) -> int:
     race.runs["both fit"] = {"sparse": ours, "table": table_}
     lines += [line_of(n_classes, n_rows, ours), line_of(n_classes, n_rows, table_)]
     same = ours["sparse"] and not table_["sparse"] and ours["predictions"] == table_["predictions"]
-    race.check(f"{n_classes:,} classes: every prediction is that of a table", bool(same))
-    header = ["classes", "rows", "kept in", "weights", "MB", "table's MB", "wall, s", "rows/s"]
-    race.add(table([*header, "rows/processor s", "error %"], lines))
+    race.check(f"{n_classes:,} classes: the predictions equal those with a table", bool(same))
+    header = ["classes", "rows", "stored in", "weights", "MB", "MB as table", "wall, s", "rows/s"]
+    race.add(table([*header, "rows/s of processor time", "error %"], lines))
     if not arguments.quick:
         grow(race, arguments.clock)
     return race.write()
 
 
 def grow(race: Any, clock: str) -> None:
-    """Show how the time for a row grows with the classes."""
+    """Show how the time grows with the classes."""
     from racing import exponent
     from report import table
 
@@ -168,7 +168,7 @@ def grow(race: Any, clock: str) -> None:
 
 
 def run_apart(n_classes: int, n_rows: int, *, whole: bool = False) -> dict[str, Any]:
-    """Run one size in a process of its own."""
+    """Run one size in a separate process."""
     command = [sys.executable, __file__, "--child", f"--classes={n_classes}", f"--rows={n_rows}"]
     run = subprocess.run(
         [*command, *["--whole"] * whole], capture_output=True, text=True, check=False
@@ -180,7 +180,7 @@ def run_apart(n_classes: int, n_rows: int, *, whole: bool = False) -> dict[str, 
 
 
 def line_of(n_classes: int, n_rows: int, found: dict[str, Any]) -> list[str]:
-    """Return a line of the table of sizes."""
+    """Return a row of the table of sizes."""
     return [
         f"{n_classes:,}",
         f"{n_rows:,}",

@@ -1,16 +1,17 @@
-"""The path of a mixed norm to 50 features, beside lightning's block coordinate descent.
+"""Time of the path of a mixed norm to 50 features, compared with lightning.
 
     python benchmarks/mixed_norm.py [--sets landsat pendigits mnist r8] [--repeats 3] [--limit 600]
 
-The sets are those of `shareboost.py`: products of pairs of features, pixels, terms. The problem is
-one that both can solve: softmax without a margin and without intercepts, the norm
-2-1, alphas falling from where nothing is chosen until 50 features are, each begun where the one
-before ended. Ours stops at a duality gap of 1e-3; lightning (package sklearn-contrib-lightning,
-CDClassifier with penalty="l1/l2") by its own rule, with the largest tol of a list at which each of
-its objectives is within 2e-3 of our dual one, or the smallest where none is. Seconds of
-processor time, one thread, the median of the repeats, lightning's first from the search of its tol;
-what takes it over a minute is run once, and is left after the limit. Into
-benchmarks/results/mixed_norm.md; exits 1 if ours is not the faster, or the objectives are apart.
+The sets are those of `shareboost.py`: products of pairs of features, pixels, terms. Both solve the
+same problem: softmax without a margin and without intercepts, with the 2-1 norm, for alphas that
+decrease from the one that selects no feature to one that selects 50, with warm starts. Kesler stops
+at a duality gap of 1e-3. Lightning (package sklearn-contrib-lightning, CDClassifier with
+penalty="l1/l2": block coordinate descent) stops by its own rule, with the largest tol of a list at
+which each of its objectives is within 2e-3 of our dual objective, or with the smallest tol if there
+is none. Times are seconds of processor time with one thread, the median of the repeats; lightning's
+first run is that of the search for its tol. A run of lightning of more than a minute is not
+repeated, and stops after the limit. The script writes benchmarks/results/mixed_norm.md, and exits
+with 1 if Kesler is slower, or if the objectives differ.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ RESULTS = Path(__file__).parent / "results"
 N_FEATURES, STEPS, EPS, GAP = 50, 40, 3e-4, 1e-3
 TOLERANCES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 LONG = 60.0
-"""Seconds; a run of lightning that takes longer is not repeated."""
+"""A run of lightning that takes more seconds is not repeated."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass
 class Race:
-    """What was found on a set."""
+    """The results on a set."""
 
     name: str
     shape: tuple[int, int, int]
@@ -62,31 +63,31 @@ class Race:
 
     @property
     def is_done(self) -> bool:
-        """Whether lightning came to the end of the path."""
+        """Whether lightning finished the path."""
         return self.n_done == self.n_alphas
 
     @property
     def ratio(self) -> float:
-        """Their time over ours, at least."""
+        """The time of lightning over ours; a lower bound if lightning did not finish."""
         return median(self.theirs) / median(self.ours)
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the processor time of a run, and what it returned."""
+    """Return the processor time and the result of a run."""
     start = time.process_time()
     found = run()
     return time.process_time() - start, found
 
 
 def ours() -> MixedNormClassifier:
-    """Return our estimator of the problem."""
+    """Return our estimator."""
     return MixedNormClassifier(norm="2-1", loss="softmax", fit_intercept=False, tol=GAP)
 
 
 def theirs(
     X: Any, y: npt.NDArray[np.int64], alphas: list[float], tol: float, limit: float
 ) -> list[Floats]:
-    """Return lightning's weights along the path, as far as it comes in so many seconds."""
+    """Return lightning's weights along the path, as far as it gets within the limit."""
     model = CDClassifier(
         loss="log", penalty="l1/l2", multiclass=True, C=1 / len(y), tol=tol, max_iter=1000,
         warm_start=True, random_state=0,
@@ -103,19 +104,19 @@ def theirs(
 
 
 def whole(model: MixedNormClassifier) -> Floats:
-    """Return the weights of all features."""
+    """Return the weights of all features, selected or not."""
     coef = np.zeros((len(model.classes_), model.n_features_in_))
     coef[:, model.support_] = model.coef_
     return coef
 
 
 def objective(X: Any, y: npt.NDArray[np.int64], coef: Floats, alpha: float) -> float:
-    """Return the mean loss and the norm."""
+    """Return the mean loss plus the norm."""
     return log_loss(X, y, coef.T, 0.0) + alpha * float(np.linalg.norm(coef, axis=0).sum())
 
 
 def race(name: str, repeats: int, limit: float) -> Race:
-    """Find the tolerance that lightning needs, then run both in turn."""
+    """Find the tolerance that lightning needs, and run both in turn."""
     X, y = PROBLEMS[name]()
     their_X = sparse.csc_matrix(X) if sparse.issparse(X) else X
     first = ours().path(X, y, STEPS, eps=EPS, n_features=N_FEATURES)[1:]
@@ -142,7 +143,7 @@ def race(name: str, repeats: int, limit: float) -> Race:
 
 
 def cells(each: Race) -> list[str]:
-    """Return a line of the table."""
+    """Return a row of the table."""
     shape, over = " x ".join(f"{n:,}" for n in each.shape), "" if each.is_done else "over "
     path = [f"{each.n_done} of {each.n_alphas}", str(each.n_features), f"{each.tol:g}"]
     times = [f"{median(each.ours):.2f}", f"{over}{median(each.theirs):.2f}"]
@@ -157,7 +158,10 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=600.0)
     arguments = parser.parse_args()
-    page, races = Report("mixed_norm", "The path of a mixed norm beside lightning", RESULTS), []
+    page, races = (
+        Report("mixed_norm", "The path of a mixed norm compared with lightning", RESULTS),
+        [],
+    )
     for name in arguments.sets:
         races.append(race(name, arguments.repeats, arguments.limit))
         print(cells(races[-1]), flush=True)

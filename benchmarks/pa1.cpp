@@ -1,7 +1,7 @@
-// Multiclass PA-I, one hypothesis a class, written for speed: what the kernels are measured by.
+// Multiclass PA-I with one hypothesis per class, optimized for speed: the reference of the kernels.
 //
-// Weights are float32 by feature, (feature, class). What scores are worth as probabilities is learnt
-// from each row, as in kesler.calibration, or not. Compile with -ffp-contract=off -fopenmp-simd.
+// Weights are float32 by feature, (feature, class). Scores are calibrated as probabilities on each
+// row, as in kesler.calibration, or not. Compile with -ffp-contract=off -fopenmp-simd.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace {
 
 constexpr int64_t kLanes = 16;     // float32 numbers in a cache line
-constexpr int64_t kMostLines = 8;  // beyond so many in a row the machine fetches by itself
+constexpr int64_t kMostLines = 8;  // the hardware prefetches longer runs by itself
 
 void fetch(const float* weights, int64_t stride, const int32_t* words, int64_t n, int64_t width) {
     const int64_t last = std::min(width, kMostLines * kLanes);
@@ -37,7 +37,7 @@ void score(const float* __restrict__ weights, int64_t stride, const int32_t* wor
     }
 }
 
-// e^t of -80 <= t <= 0 in float (Cephes), so that eight are computed at a time.
+// e^t for -80 <= t <= 0 in float (Cephes), so that eight are computed at a time.
 inline float exponential(float t) {
     const float n = std::floor(t * 1.44269504f + 0.5f);
     const float f = t - n * 0.693359375f + n * 2.12194440e-4f;
@@ -55,15 +55,15 @@ inline float exponential(float t) {
 }
 
 struct Calibration {
-    double inverse, information, lapses, heard;
+    double inverse, information, lapses, targets;
 };
 
-// One Newton step of the inverse temperature, and of the share of answers that scores do not tell.
-void calibrate(Calibration& kept, const float* __restrict__ scores, int64_t k, int64_t best,
+// One Newton step of the inverse temperature, and of the share of targets independent of scores.
+void calibrate(Calibration& state, const float* __restrict__ scores, int64_t k, int64_t best,
                int64_t y) {
     const double top = scores[best];
-    double inverse = kept.inverse, total = 0, first = 0, second = 0;
-    if (kept.information == 0) {
+    double inverse = state.inverse, total = 0, first = 0, second = 0;
+    if (state.information == 0) {
         const double spread = top - *std::min_element(scores, scores + k);
         inverse = spread > 0 && spread < HUGE_VAL ? 2 / spread : 0;
     }
@@ -76,23 +76,23 @@ void calibrate(Calibration& kept, const float* __restrict__ scores, int64_t k, i
         second += share * z * z;
     }
     if (k < 2 || y >= k || !(inverse > 0) || !std::isfinite(top)) return;
-    if (kept.information == 0) kept.inverse = inverse, kept.information = 1;
-    const double lapse = kept.lapses / kept.heard, mean = first / total;
+    if (state.information == 0) state.inverse = inverse, state.information = 1;
+    const double lapse = state.lapses / state.targets, mean = first / total;
     const double own = std::max(inverse * (scores[y] - top), -80.0);
     const double chance = (1 - lapse) * exponential(static_cast<float>(own)) / total + lapse / k;
     const double lapsed = lapse / k / chance, counts = std::max(0.01, 1 - lapsed);
     const double variance = std::max(0.0, second / total - mean * mean);
-    kept.information = std::max(1e-30, 0.99 * kept.information + counts * variance);
-    const double step = std::clamp(counts * (mean - own) / kept.information, -1.0, 1.0);
-    kept.inverse = std::clamp(kept.inverse * std::exp(-step), 1e-60, 1e60);
-    kept.lapses = 0.99 * kept.lapses + lapsed;
-    kept.heard = 0.99 * kept.heard + 1;
+    state.information = std::max(1e-30, 0.99 * state.information + counts * variance);
+    const double step = std::clamp(counts * (mean - own) / state.information, -1.0, 1.0);
+    state.inverse = std::clamp(state.inverse * std::exp(-step), 1e-60, 1e60);
+    state.lapses = 0.99 * state.lapses + lapsed;
+    state.targets = 0.99 * state.targets + 1;
 }
 
 }  // namespace
 
-// One pass over the rows; classes are numbered as they appear. predictions[t] is that of row t
-// before its class is heard, -1 if none is known. Null for no calibration.
+// One pass over the rows; classes are encoded in the order of first appearance. predictions[t] is
+// the prediction of row t before it is learnt, -1 if no class is known. Null for no calibration.
 extern "C" void pa1(const int64_t* starts, const int32_t* words, const float* values,
                     const int32_t* classes, int64_t n_rows, float* weights, int64_t stride,
                     double C, float* scores, int32_t* predictions, Calibration* calibration) {

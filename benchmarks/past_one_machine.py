@@ -1,12 +1,13 @@
-"""Past one machine: four Dask worker processes beside one process, and one of them killed.
+"""Several machines: four Dask worker processes, with and without a failure, and one process.
 
     python benchmarks/past_one_machine.py [--quick] [--repeats 1]
 
-Rows stand in Parquet files, whose row groups workers read for themselves. ShareBoost must choose
-the same features there as here; a worker that is killed in the middle may cost time, but no digit.
-On one machine that has fewer processors than workers, four processes take longer than one: each
-step of the solver is a message to each and back. Parameter mixing is told by the mistakes of each
-epoch, beside those of one learner that goes over all rows again and again.
+Rows are in Parquet files, whose row groups the workers read themselves. ShareBoost must select the
+same features on the workers as in one process; a worker that is killed may cost time, but must not
+change the result. On one machine with fewer processors than workers, four processes take longer
+than one: each step of the solver exchanges a message with each worker. For parameter mixing, the
+table shows the mistakes of each epoch, compared with one learner that makes several passes over all
+rows.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Labels = npt.NDArray[Any]
 def main() -> int:
     """Run the race."""
     arguments = command_line(__doc__).parse_args()
-    race = Race("past_one_machine", "Past one machine", __doc__, arguments)
+    race = Race("past_one_machine", "Several machines", __doc__, arguments)
     name = "pendigits" if race.is_quick else "letter"
     dataset = load(name)
     names = [f"x{j}" for j in range(dataset.X.shape[1])]
@@ -69,7 +70,7 @@ def workers() -> Iterator[Client]:
 
 
 def written(folder: Path, X: pd.DataFrame, y: Labels) -> Partitions:
-    """Write rows to a Parquet file, in as many row groups as there are to be partitions."""
+    """Write rows to a Parquet file with one row group per partition."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -83,7 +84,7 @@ def written(folder: Path, X: pd.DataFrame, y: Labels) -> Partitions:
 
 
 def choose(race: Race, client: Client, rows: Partitions, X: pd.DataFrame, y: Labels) -> None:
-    """Fit ShareBoost here, on the workers, and on workers of which one is killed."""
+    """Fit ShareBoost in one process, on the workers, and on workers of which one is killed."""
     X = X.astype(np.float64)
     n_features = 4 if race.is_quick else 12
     learner = ShareBoostClassifier(n_features, dictionary="products")
@@ -96,7 +97,7 @@ def choose(race: Race, client: Client, rows: Partitions, X: pd.DataFrame, y: Lab
 
         return Contestant(name, run, len(y))
 
-    def bereft() -> ShareBoostClassifier:
+    def with_failure() -> ShareBoostClassifier:
         with killed(client, after=1.0):
             return fit(learner, rows, client=client)
 
@@ -105,30 +106,31 @@ def choose(race: Race, client: Client, rows: Partitions, X: pd.DataFrame, y: Lab
         [
             runs("one process", lambda: ShareBoostClassifier(**learner.get_params()).fit(X, y)),
             runs(f"{N_WORKERS} workers", lambda: fit(learner, rows, client=client)),
-            runs(f"{N_WORKERS} workers, one killed", bereft),
+            runs(f"{N_WORKERS} workers, one killed", with_failure),
         ],
     )
     one, many, survived = found.values()
     race.check(
-        "chosen features equal one machine's", one.support_.tolist() == many.support_.tolist()
+        "the selected features equal those of one process",
+        one.support_.tolist() == many.support_.tolist(),
     )
     apart = float(np.abs(one.coef_ - many.coef_).max() / np.abs(one.coef_).max())
-    race.at_most("coefficients differ by, as a share of the largest", apart, 1e-6)
+    race.at_most("largest difference of coefficients, relative to the largest one", apart, 1e-6)
     race.check(
-        "with a worker killed, the same to the last bit",
+        "with a worker killed, the result is the same to the last bit",
         bool((survived.coef_ == many.coef_).all() and (survived.support_ == many.support_).all()),
     )
 
 
 @contextmanager
 def killed(client: Client, after: float) -> Iterator[None]:
-    """Kill a worker process, so many seconds from now."""
+    """Kill a worker process `after` seconds."""
     process = next(iter(client.run(os.getpid).values()))
     timer = threading.Timer(after, os.kill, [process, signal.SIGKILL])
     timer.start()
     yield
     timer.join()
-    with suppress(TimeoutError):  # a nanny may give its worker up: those that are left go on
+    with suppress(TimeoutError):  # a nanny may not restart its worker; the others continue
         client.wait_for_workers(N_WORKERS, timeout=30)
 
 
@@ -136,7 +138,7 @@ def killed(client: Client, after: float) -> Iterator[None]:
 
 
 def mix(race: Race, client: Client, rows: Partitions, X: pd.DataFrame, y: Labels) -> None:
-    """Tell the mistakes of each epoch, mixed and one after the other."""
+    """Show the mistakes of each epoch, of mixed learners and of one learner."""
     lines = []
     learners = {
         "Perceptron": OnlineClassifier("multi", update="perceptron", intercept=8.0),
@@ -153,11 +155,13 @@ def mix(race: Race, client: Client, rows: Partitions, X: pd.DataFrame, y: Labels
             lines.append(line(f"{name}, mixed by {mixing}", shares, model, X, y))
         lines.append(line(f"{name}, serial", *serial(learner, X, y), X, y))
     head = ["learner", *(f"epoch {n}, mistakes %" for n in range(1, EPOCHS + 1)), "at the end, %"]
-    race.add("### Parameter mixing by epoch, beside one learner over all rows", table(head, lines))
+    race.add(
+        "### Parameter mixing by epoch, compared with one learner on all rows", table(head, lines)
+    )
 
 
 def bound(race: Race, client: Client) -> None:
-    """Check Theorem 3 of McDonald et al. (2010) on rows that known weights of norm 1 set apart."""
+    """Check Theorem 3 of McDonald et al. (2010) on rows that known weights of norm 1 separate."""
     rng = np.random.default_rng(0)
     U = rng.normal(size=(5, 10))
     X = rng.normal(size=(4000, 10))
@@ -171,13 +175,13 @@ def bound(race: Race, client: Client) -> None:
     learn(learner, rows, epochs=EPOCHS, client=client, report=epochs.append)
     most = 2 * float((X**2).sum(axis=1).max()) / gamma**2
     found = sum(each.mixed_mistakes for each in epochs)
-    race.at_most("sum of mu k, all mistakes by Theorem 3 within R^2 / gamma^2", found, most)
+    race.at_most("sum of mu k, bounded by R^2 / gamma^2 (Theorem 3)", found, most)
 
 
 def serial(
     learner: OnlineClassifier, X: pd.DataFrame, y: Labels
 ) -> tuple[list[float], OnlineClassifier]:
-    """Return the mistakes of one learner that goes over all rows, epoch by epoch."""
+    """Return the mistakes of one learner in each epoch over all rows."""
     model, before, shares = OnlineClassifier(**learner.get_params()), 0, []
     for _ in range(EPOCHS):
         model.partial_fit(X, y)
@@ -189,7 +193,7 @@ def serial(
 def line(
     name: str, shares: list[float], model: OnlineClassifier, X: pd.DataFrame, y: Labels
 ) -> list[str]:
-    """Return a line of the table: mistakes before answers were given, and those of the result."""
+    """Return a row of the table: the progressive mistakes, and those of the final model."""
     left = 100 * (1 - model.score(X, y))
     return [name, *(f"{share:.2f}" for share in shares), f"{left:.2f}"]
 

@@ -1,8 +1,8 @@
-"""Vowpal Wabbit on the sets of the study, each run kept in a file so that a second costs nothing.
+"""Vowpal Wabbit on the sets of the study, with stored runs, so that none is repeated.
 
-It is told the number of classes, and predicts each row before it learns it. Words count as present
-or absent, and measurements are brought to [-1, 1] by the range of the whole set, which it is thus
-told beforehand: on these sets it makes fewer mistakes so than on counts and on raw measurements.
+It knows the number of classes, and predicts each row before it learns it. Words are present or
+absent, and measurements are scaled to [-1, 1] by the range of the whole set, which is thus known
+beforehand: on these sets it makes fewer mistakes with them than with counts and raw measurements.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ DEFAULT = ""
 LOSSES = ("", "--loss_function logistic", "--loss_function hinge")
 RATES = ("", "-l 0.1", "-l 2")
 SETTINGS = tuple(f"{loss} {rate}".strip() for loss in LOSSES for rate in RATES)
-"""Nine that a user would try, three losses at three rates, 0.5 and squared by default; the best is
-chosen in hindsight, a set at a time."""
+"""Three losses, squared by default, at three rates, 0.5 by default; the best of the nine is chosen
+in hindsight for each set."""
 
 BITS = 22
-"""Of the table of weights: enough that none of these sets has weights that collide."""
+"""The bits of the table of weights; no weights collide on these sets."""
 
 Wrong = npt.NDArray[np.bool_]
 
 
 def is_installed() -> bool:
-    """Whether Vowpal Wabbit can be run here."""
+    """Return whether Vowpal Wabbit is installed."""
     return importlib.util.find_spec("vowpalwabbit") is not None
 
 
 @dataclass
 class KeptRuns:
-    """Which rows each run got wrong, in a JSON file.
+    """The wrongly predicted rows of each run, in a JSON file.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class KeptRuns:
     def get(
         self, name: str, stream: Stream, order: int, settings: Iterable[str]
     ) -> dict[str, Wrong] | None:
-        """Return the mistakes under each setting, running those that are not kept.
+        """Return the mistakes with each setting; settings that are not stored are run.
 
-        None if one is not kept and Vowpal Wabbit is not installed.
+        None if one is not stored and Vowpal Wabbit is not installed.
         """
         keys = {setting: f"{name} | order {order} | {setting}" for setting in settings}
         missing = [setting for setting, key in keys.items() if key not in self._runs]
@@ -79,12 +79,12 @@ class KeptRuns:
 
     @property
     def version(self) -> str:
-        """The version that made the runs."""
+        """The version of Vowpal Wabbit in the runs."""
         return str(self._runs.get("version", "none"))
 
 
 def packed(wrong: Wrong) -> str:
-    """Return which rows were wrong as a short text.
+    """Encode which rows were wrong as a short text.
 
     Examples
     --------
@@ -95,35 +95,35 @@ def packed(wrong: Wrong) -> str:
 
 
 def unpacked(text: str, n_rows: int) -> Wrong:
-    """Return what `packed` was given."""
+    """Decode a text of `packed`."""
     bits = np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype=np.uint8)
     return np.unpackbits(bits, count=n_rows).astype(np.bool_)
 
 
 def run(stream: Stream, settings: Iterable[str]) -> dict[str, Wrong]:
-    """Run Vowpal Wabbit once a setting."""
+    """Run Vowpal Wabbit once per setting."""
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "stream.vw"
-        write(data, as_it_likes(stream.X), stream.y)
+        write(data, prepared(stream.X), stream.y)
         return {setting: run_once(data, stream, setting) for setting in settings}
 
 
 def run_once(data: Path, stream: Stream, setting: str) -> Wrong:
-    """Return the mistakes of one run; the first row of a class is none, whatever was predicted."""
+    """Return the mistakes of one run; the first row of a class is never counted as one."""
     from vowpalwabbit import Workspace
 
-    settings = data.with_suffix(".out")
+    predictions = data.with_suffix(".out")
     workspace = Workspace(
-        f"--oaa {stream.n_classes} -b {BITS} -d {data} -p {settings} --quiet {setting}"
+        f"--oaa {stream.n_classes} -b {BITS} -d {data} -p {predictions} --quiet {setting}"
     )
     workspace.finish()
-    wrong = np.loadtxt(settings, usecols=0).astype(np.int64) - 1 != stream.y
+    wrong = np.loadtxt(predictions, usecols=0).astype(np.int64) - 1 != stream.y
     wrong[np.unique(stream.y, return_index=True)[1]] = False
     return np.asarray(wrong)
 
 
-def as_it_likes(X: Features) -> sparse.csr_array:
-    """Return words as present or absent, measurements in [-1, 1], 0 left 0 if most are."""
+def prepared(X: Features) -> sparse.csr_array:
+    """Return words as present or absent, measurements in [-1, 1]; zeros stay if most are 0."""
     if sparse.issparse(X):
         return sparse.csr_array(X.sign())
     if np.count_nonzero(X) < X.size / 2:
@@ -134,7 +134,7 @@ def as_it_likes(X: Features) -> sparse.csr_array:
 
 
 def write(path: Path, X: sparse.csr_array, y: npt.NDArray[np.int64]) -> None:
-    """Write rows as Vowpal Wabbit's text, classes from 1."""
+    """Write rows in Vowpal Wabbit's text format, with classes from 1."""
     with path.open("w") as file:
         for row, label in enumerate(y):
             entries = slice(X.indptr[row], X.indptr[row + 1])

@@ -1,7 +1,7 @@
-"""What all races share: contestants in turn, medians and ratios, checks, and one page of them all.
+"""Common code of the races: contestants run in turn, medians, ratios, checks, and their page.
 
-A race is one file here and one command. It writes what it found to benchmarks/results/<name>.json,
-and makes benchmarks/RESULTS.md anew from all such files.
+A race is one script of this folder. It writes its results to benchmarks/results/<name>.json, and
+generates benchmarks/RESULTS.md from all such files.
 
     def main() -> int:
         race = Race("stream", "Rows per second", __doc__, command_line(__doc__).parse_args())
@@ -36,25 +36,25 @@ from report import circumstances, table
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = "RESULTS.md"
-INTRODUCTION = """Each race is one command, `python benchmarks/<race>.py`; `make races` runs them
-all, and `make bench` a shorter form of each. Contestants run in turn, in one process unless a race
-says otherwise; medians are shown. This page is written by the races; their figures, run by run,
-stand in [results](results/)."""
+INTRODUCTION = """Each race is one command, `python benchmarks/<race>.py`; `make races` runs all of
+them, and `make bench` a shorter form of each. Contestants run in turn, in one process unless stated
+otherwise; the tables show medians. The races generate this page; the figures of each run are in
+[results](results/)."""
 
 LEVELS = {
-    "native": "all instructions of this processor",
-    "haswell": "AVX2, vectors of 256 bits",
-    "x86-64-v2": "SSE4.2, vectors of 128 bits, as many as ARM's NEON has, which is not measured",
+    "native": "every instruction of this processor",
+    "haswell": "AVX2 (vectors of 256 bits)",
+    "x86-64-v2": "SSE4.2 (vectors of 128 bits, the width of ARM's NEON, which was not measured)",
 }
-"""The names of processors, of LLVM and of compilers alike, that a race can compile for."""
+"""The processors that a race can compile for, by their names in LLVM and GCC."""
 
 Figures = Mapping[str, float]
-"""What stands beside a time, by the title of its column: {"error %": 4.2}."""
+"""Figures shown beside a time, by the title of their column: {"error %": 4.2}."""
 Clock = Callable[[], float]
 
 
 def processor_time() -> float:
-    """Return the seconds that this process and those it waited for have computed."""
+    """Return the processor time in seconds of this process and its finished child processes."""
     used = (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -72,17 +72,16 @@ class Contestant:
     Parameters
     ----------
     name : str
-        In the tables.
+        The name in the tables.
     run : callable without arguments
-        What is timed, as a whole; it returns the figures that stand beside the time, such as its
-        mistakes, or None.
+        The timed function. It returns the figures to show beside the time, such as its mistakes,
+        or None.
     work : int
-        Rows (or events) that a run gets through; contestants of different work are compared by
-        the time that each takes for one.
+        The number of rows (or events) of a run; contestants are compared by the time per row.
     package : str
-        The distribution without which it is left out, by name; empty for none.
+        The distribution that it needs; without it, the contestant is skipped. Empty for none.
     most : int
-        The most runs that it is given: few for one that takes minutes.
+        The largest number of runs: few for one that takes minutes.
     prepare : callable without arguments, optional
         Called once before the first run, not timed: writes files, warms caches.
     """
@@ -97,7 +96,7 @@ class Contestant:
 
 @dataclass
 class Laps:
-    """What the runs of a contestant took, in seconds, and the figures of the last."""
+    """The times of a contestant's runs in seconds, and the figures of the last run."""
 
     work: int
     wall: list[float] = field(default_factory=list)
@@ -105,16 +104,16 @@ class Laps:
     figures: dict[str, float] = field(default_factory=dict)
 
     def seconds(self, clock: str = "wall") -> float:
-        """Return the median."""
+        """Return the median time of a run."""
         return median(getattr(self, clock))
 
     def each(self, clock: str = "wall") -> float:
-        """Return the seconds that one row (or event) takes, in the median."""
+        """Return the median time per row (or event)."""
         return self.seconds(clock) / self.work
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Return the seconds a run took, by the wall's clock and the processor's, and its result."""
+    """Return the wall time, the processor time and the result of a run."""
     gc.collect()
     wall, processor = time.perf_counter(), processor_time()
     found = run()
@@ -124,11 +123,12 @@ def timed(run: Callable[[], Any]) -> tuple[float, float, Any]:
 def in_turn(
     contestants: Sequence[Contestant], repeats: int, *, is_warm: bool = False
 ) -> dict[str, Laps]:
-    """Run each contestant once, then each a second time, and so on, so that all meet the same.
+    """Run each contestant once, then each a second time, and so on, under the same conditions.
 
-    If `is_warm`, those that are run more than once have a run before each that is timed, which then
-    meets memory as its like left it. Else small tables find memory of those before, but large ones
-    wait for what the machine had taken back: a millisecond a megabyte, where machines are shared.
+    If `is_warm`, contestants with several runs have an untimed run before each timed one, which
+    then finds memory as a run of its own left it. Otherwise small tables reuse memory of earlier
+    runs, while large ones wait for the system to allocate it: a millisecond per megabyte on shared
+    machines.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def in_turn(
 
 
 def times_faster(laps: Mapping[str, Laps], ours: str, theirs: str, clock: str = "wall") -> float:
-    """Return how many rows ours gets through while theirs gets through one; NaN if it is left out.
+    """Return the ratio of the rows per second of ours to theirs; NaN if theirs was skipped.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def installed_version(package: str) -> str | None:
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Return the b of cost = a size^b, by least squares on the logarithms.
+    """Return b of the model cost = a size^b, by least squares on the logarithms.
 
     Examples
     --------
@@ -198,12 +198,13 @@ class Growth:
     Parameters
     ----------
     of : str
-        What grows.
+        The name of the size that grows.
     sizes : sequence of int
+        The sizes.
     prepare : callable of a size
-        Returns what is timed at that size, without arguments.
+        Returns the function to time at that size.
     most : float
-        The largest exponent that is expected.
+        The largest accepted exponent.
     """
 
     of: str
@@ -212,12 +213,12 @@ class Growth:
     most: float = math.inf
 
     def contestants(self) -> list[Contestant]:
-        """Return one contestant a size."""
-        return [Contestant(str(size), _unmarked(self.prepare(size))) for size in self.sizes]
+        """Return one contestant per size."""
+        return [Contestant(str(size), _without_figures(self.prepare(size))) for size in self.sizes]
 
 
-def _unmarked(run: Callable[[], Any]) -> Callable[[], None]:
-    """Return a run without the figures it may return."""
+def _without_figures(run: Callable[[], Any]) -> Callable[[], None]:
+    """Return a function that runs without returning figures."""
 
     def without() -> None:
         run()
@@ -229,7 +230,7 @@ def _unmarked(run: Callable[[], Any]) -> Callable[[], None]:
 
 
 def command_line(about: str) -> argparse.ArgumentParser:
-    """Return a parser of what every race can be told; `about` is the docstring of its file."""
+    """Return a parser with the common options; `about` is the docstring of the file."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a short form, for `make bench`")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each contestant")
@@ -237,35 +238,35 @@ def command_line(about: str) -> argparse.ArgumentParser:
         "--clock",
         choices=list(CLOCKS),
         default="wall",
-        help="what ratios are of: processor time where other work runs beside (default wall)",
+        help="clock of the ratios: processor time if other work runs on the machine (default wall)",
     )
     parser.add_argument(
         "--cpu",
         choices=list(LEVELS),
         default="native",
-        help="the processor that our loops, and those in C++, are compiled for (default native)",
+        help="processor to compile our loops and those in C++ for (default native)",
     )
     parser.add_argument(
         "--results",
         type=Path,
-        help="the folder of figures (default benchmarks/results, for --quick a temporary one)",
+        help="folder of the results (default benchmarks/results, with --quick a temporary one)",
     )
     return parser
 
 
 class Race:
-    """What one race found: tables, checks, and where they are written.
+    """The results of one race: tables, checks, and the folder where they are written.
 
     Parameters
     ----------
     name : str
-        Of the file, without a suffix.
+        The name of the file, without suffix.
     title : str
-        Its heading on the page.
+        The heading on the page.
     about : str
-        The docstring of the file: what follows its second paragraph, the usage, goes on the page.
+        The docstring of the file; the page shows all but its first two paragraphs.
     arguments : argparse.Namespace
-        As `command_line` reads them.
+        The options, as `command_line` parses them.
     """
 
     def __init__(self, name: str, title: str, about: str, arguments: argparse.Namespace) -> None:
@@ -290,30 +291,30 @@ class Race:
         *,
         is_warm: bool = False,
     ) -> dict[str, Laps]:
-        """Time contestants in turn, and add a table in which the first is the measure."""
+        """Time contestants in turn, and add a table with times relative to the first."""
         laps = in_turn(self.present(contestants), self.repeats, is_warm=is_warm)
         self.show(heading, laps, unit)
         return laps
 
     def show(self, heading: str, laps: Mapping[str, Laps], unit: str = "rows") -> None:
-        """Add a table of runs, the first contestant its measure, and keep their figures."""
+        """Add a table of runs, with times relative to the first, and store their figures."""
         self.runs[heading] = {name: asdict(each) for name, each in laps.items()}
         self.add(f"### {heading}", laps_table(laps, unit, self.clock))
 
     def present(self, contestants: Iterable[Contestant]) -> list[Contestant]:
-        """Return those contestants that are installed, and tell of the others."""
+        """Return the contestants whose packages are installed; report the others on the page."""
         found = []
         for each in contestants:
             if each.package:
                 self.peers[each.package] = installed_version(each.package) or "not installed"
             if self.peers.get(each.package) == "not installed":
-                self.add(f"{each.name} is left out: {each.package} is not installed.")
+                self.add(f"{each.name} is skipped: {each.package} is not installed.")
             else:
                 found.append(each)
         return found
 
     def grow(self, heading: str, growths: Iterable[Growth]) -> dict[str, float]:
-        """Time work at several sizes, in turn; add a table and checks; return the exponents."""
+        """Time work at several sizes; add a table and checks; return the exponents."""
         lines, found = [], {}
         for each in growths:
             laps = in_turn(each.contestants(), self.repeats)
@@ -327,7 +328,7 @@ class Race:
                 claim = f"{heading}: exponent of the time in {each.of}"
                 self.at_most(claim, found[each.of], each.most)
         sizes = [f"size {i}: s" for i in range(1, max(map(len, lines)) - 1)]
-        self.add(f"### {heading}", table(["what grows", *sizes, "exponent"], lines))
+        self.add(f"### {heading}", table(["size", *sizes, "exponent"], lines))
         return found
 
     def add(self, *blocks: str) -> None:
@@ -337,16 +338,16 @@ class Race:
         self.blocks.extend(blocks)
 
     def check(self, claim: str, holds: bool | None, **figures: Any) -> None:
-        """Add a claim that the race must show; None if what it needs was left out."""
+        """Add a claim to check; `holds` is None if it was not measured."""
         check = {"claim": claim, "holds": None if holds is None else bool(holds)}
         self.checks.append(check | figures)
 
     def at_least(self, claim: str, found: float, target: float) -> None:
-        """Check that a figure reaches a target."""
+        """Check that a figure is at least its target."""
         self._compare(claim, found, f"at least {target:g}", found >= target)
 
     def at_most(self, claim: str, found: float, target: float) -> None:
-        """Check that a figure stays within a target."""
+        """Check that a figure is at most its target."""
         self._compare(claim, found, f"at most {target:g}", found <= target)
 
     def _compare(self, claim: str, found: float, target: str, holds: bool) -> None:
@@ -379,7 +380,7 @@ class Race:
         level = "" if self.cpu == "native" else f".{self.cpu}"
         (self.folder / f"{self.name}{level}.json").write_text(text, encoding="utf-8")
         page = write_page(self.folder)
-        print("", *verdicts(self.checks), f"{page} is written.", sep="\n")
+        print("", *verdicts(self.checks), f"wrote {page}", sep="\n")
         return 1 if any(each["holds"] is False for each in self.checks) else 0
 
 
@@ -397,7 +398,7 @@ def require_level(cpu: str) -> None:
 
 
 def laps_table(laps: Mapping[str, Laps], unit: str, clock: str) -> str:
-    """Return a table of contestants, the last column by how much longer than the first."""
+    """Return a table of contestants; the last column is the time per row relative to the first."""
     columns = list(dict.fromkeys(name for each in laps.values() for name in each.figures))
     first = next(iter(laps.values()))
     lines = []
@@ -405,21 +406,21 @@ def laps_table(laps: Mapping[str, Laps], unit: str, clock: str) -> str:
         rate = "-" if each.work == 1 else f"{1 / each.each(clock):,.0f}"
         figures = [f"{each.figures[c]:.4g}" if c in each.figures else "-" for c in columns]
         times = [f"{each.seconds(c):.3g}" for c in CLOCKS]
-        longer = f"{each.each(clock) / first.each(clock):.2f}"
-        lines.append([name, f"{each.work:,}", *times, rate, *figures, longer])
+        relative = f"{each.each(clock) / first.each(clock):.2f}"
+        lines.append([name, f"{each.work:,}", *times, rate, *figures, relative])
     header = [
         "contestant",
         unit,
         *(f"{c}, s" for c in CLOCKS),
         f"{unit}/s",
         *columns,
-        "times the first's",
+        "relative time",
     ]
     return table(header, lines)
 
 
 def figure(found: float) -> str:
-    """Return what was found, to be put before its target; nothing if it was not measured.
+    """Return a figure as text before its target; empty if it was not measured.
 
     Examples
     --------
@@ -430,7 +431,7 @@ def figure(found: float) -> str:
 
 
 def write_page(folder: Path) -> Path:
-    """Write the page of all races of which the folder has figures; return its path."""
+    """Write the page of all races with results in the folder; return its path."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     races: dict[str, list[Mapping[str, Any]]] = {}
     for each in found:
@@ -443,7 +444,7 @@ def write_page(folder: Path) -> Path:
 
 
 def section(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the page says of one race: each level, and all of them side by side."""
+    """Return the section of one race: each level, and all levels side by side."""
     levels = {each.get("cpu", "native"): each for each in found}
     levels = {cpu: levels[cpu] for cpu in LEVELS if cpu in levels}
     first = next(iter(levels.values()))
@@ -482,13 +483,13 @@ def side_by_side(levels: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def verdicts(checks: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return one line a check."""
+    """Return one line per check."""
     words = {True: "yes", False: "NO", None: "not measured"}
     return [f"- {words[each['holds']]}: {each['claim']}" for each in checks]
 
 
 def processor_name() -> str:
-    """Return what the processor calls itself."""
+    """Return the model name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

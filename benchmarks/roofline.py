@@ -1,18 +1,18 @@
-"""PA-I beside the same algorithm in C++, and what this machine could do at most.
+"""Time of PA-I, compared with the same algorithm in C++ and with the limits of the machine.
 
     python benchmarks/roofline.py [--quick] [--cpu haswell]
 
-The trials of PA-I, one hypothesis a class, on rows that are ready in memory: our kernel, and
-`benchmarks/pa1.cpp`, built on the spot with g++ -O3 for the same processor; the same float32
-weights by feature, and the same mistakes; memory that the system has handed over beforehand. Both
-learn from each row what scores are worth as probabilities, to the same temperature; a third
-contestant, in C++, does not, and says what that costs. A row's trial reads the weights of all
-classes for each of its words, and writes those of two; it multiplies and adds once for each weight
-read. Against that stand what the machine measured in the same run: bytes a second of a triad a = b
-+ s c over arrays larger than all caches, bytes a second of rows of the same width gathered at
-random from a table of the same size, and multiplications and additions a second on what a core's
-own cache holds. At 2,000 classes our learner keeps entries in place of a table, which C++ has: what
-a row moves is then far less than the table says.
+The trials of PA-I run with one hypothesis per class on rows in memory: in our kernel, and in
+`benchmarks/pa1.cpp`, which is compiled with g++ -O3 for the same processor. Both have the same
+float32 weights by feature, and make the same mistakes. Both calibrate their scores as probabilities
+on each row, to the same temperature; a third contestant, in C++, does not, and shows the cost of
+the calibration. The pages of the weights are touched beforehand. The trial of a row reads the
+weights of all classes for each of its words, and writes those of two classes; it multiplies and
+adds once per weight read. The limits of the machine are measured in the same run: the bandwidth of
+a triad a = b + s c over arrays larger than all caches, the bandwidth of rows of the same width
+gathered at random from a table of the same size, and the rate of multiplications and additions on
+data in the cache of a core. At 2,000 classes our learner stores nonzero weights instead of the
+table that C++ has: a row then moves far less than the table shows.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from text_stream import make_text_stream
 
 SOURCE = Path(__file__).with_name("pa1.cpp")
 MOST = {20: 1.10, 200: 1.0, 2000: 1.0}
-"""Of the time in C++, by the number of classes."""
+"""The largest time, relative to C++, for each number of classes."""
 SIZES = {20: 100_000, 200: 50_000, 2000: 10_000}
-"""Rows by the number of classes."""
+"""The number of rows for each number of classes."""
 OURS, THEIRS, BARE = "kesler's kernel", "C++", "C++, without probabilities"
 TRIAD = 1 << 25
-"""Numbers in each of its arrays: 128 MiB."""
+"""The length of each array of the triad: 128 MiB."""
 GATHERED = 200_000
-"""Words of which rows of weights are read."""
+"""The number of words whose rows of weights are read."""
 
 Floats = npt.NDArray[np.float32]
 Predictions = npt.NDArray[np.int32]
@@ -59,7 +59,7 @@ Predictions = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows ready to be learnt, and their classes, numbered as they appear."""
+    """Rows to learn, and their classes, encoded in the order of first appearance."""
 
     rows: Rows
     y: npt.NDArray[np.int32]
@@ -67,25 +67,25 @@ class Problem:
 
     @staticmethod
     def of(n_rows: int, n_classes: int) -> Problem:
-        """Make one, of text-like rows."""
+        """Return a problem of text-like rows."""
         X, y = make_text_stream(n_rows, n_classes)
         first, codes = np.unique(y, return_index=True, return_inverse=True)[1:]
-        places = np.argsort(np.argsort(first))
-        return Problem(Rows.from_sparse(X), places[codes].astype(np.int32), len(first))
+        ranks = np.argsort(np.argsort(first))
+        return Problem(Rows.from_sparse(X), ranks[codes].astype(np.int32), len(first))
 
     @property
     def words(self) -> float:
-        """Words of a row, on average."""
+        """The average number of words per row."""
         return len(self.rows.indices) / len(self.rows)
 
     @property
     def width(self) -> int:
-        """Numbers in a row of the table of weights: whole cache lines."""
+        """The length of a row of the table of weights, in whole cache lines."""
         return -(-self.n_classes // 16) * 16
 
 
 class Prepared(Learner):
-    """A learner of which `run` runs the kernel alone, on rows that it was handed to learn."""
+    """A learner whose `run` runs the kernel alone, on the rows given to `learn`."""
 
     task: Any
 
@@ -93,13 +93,13 @@ class Prepared(Learner):
         self.task = task
 
     def run(self) -> None:
-        """Learn the rows that were handed to `learn`, which had but made room for them."""
+        """Learn the rows given to `learn`, which only allocated memory for them."""
         super()._run(self.task)
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass from nothing, what it predicts, how scores are tempered, and the tables it fills."""
+    """One pass of a new learner: its predictions, its calibration and its weights."""
 
     run: Callable[[], None]
     predictions: Predictions
@@ -109,18 +109,18 @@ class Pass:
 
 def prepare_ours(problem: Problem) -> Pass:
     """Return a pass of our kernel."""
-    machine = Prepared([PerClass()], PassiveAggressive(), ClassTable())
-    predictions, _ = machine.learn(problem.rows, problem.y.tolist())
+    learner = Prepared([PerClass()], PassiveAggressive(), ClassTable())
+    predictions, _ = learner.learn(problem.rows, problem.y.tolist())
     return Pass(
-        machine.run,
+        learner.run,
         predictions,
-        lambda: machine.arrays()["calibration"],
-        machine.stored["weights.values"],
+        lambda: learner.arrays()["calibration"],
+        learner.stored["weights.values"],
     )
 
 
 def prepare_theirs(library: Any, problem: Problem, *, calibrates: bool) -> Pass:
-    """Return the same in C++."""
+    """Return a pass of the algorithm in C++."""
     calibration = np.array(UNCALIBRATED) if calibrates else None
     rows, predictions = problem.rows, np.empty(len(problem.rows), dtype=np.int32)
     weights = aligned_zeros(rows.n_features + 1, problem.width)
@@ -148,12 +148,12 @@ def touch(weights: Floats) -> None:
 
 
 def address(array: npt.NDArray[Any]) -> ctypes.c_void_p:
-    """Return where an array begins."""
+    """Return the address of an array."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
 def build(folder: Path, cpu: str) -> Any:
-    """Return the algorithm in C++, compiled for a processor; None where there is no compiler."""
+    """Return the algorithm in C++ as a library, None if there is no compiler."""
     compiler = shutil.which("g++")
     if compiler is None:
         return None
@@ -164,7 +164,7 @@ def build(folder: Path, cpu: str) -> Any:
 
 
 def race_of(problem: Problem, library: Any, repeats: int) -> dict[str, Laps]:
-    """Time all in turn, each from nothing, and see that they learn the same."""
+    """Time all in turn, each with a new learner, and check that they learn the same."""
     makers = {
         OURS: partial(prepare_ours, problem),
         THEIRS: partial(prepare_theirs, library, problem, calibrates=True),
@@ -184,16 +184,16 @@ def race_of(problem: Problem, library: Any, repeats: int) -> dict[str, Laps]:
 
 
 def require_same(first: Pass, *others: Pass) -> None:
-    """Raise if passes predicted otherwise than the first, or learnt another temperature."""
+    """Raise if predictions or temperatures differ from those of the first pass."""
     for other in others:
         if not np.array_equal(other.predictions, first.predictions):
-            raise AssertionError("the algorithm in C++ predicts other classes")
+            raise AssertionError("the predictions of C++ differ from those of Kesler")
         found = other.calibration()
         if found is not None:
             np.testing.assert_allclose(found, first.calibration(), rtol=1e-3)
 
 
-# ---- what the machine can do ---------------------------------------------------------------------
+# ---- limits of the machine -----------------------------------------------------------------------
 
 
 @njit(nogil=True)
@@ -205,7 +205,7 @@ def triad(a: Floats, b: Floats, c: Floats) -> None:
 
 @njit(nogil=True)
 def gather(table: Floats, rows: npt.NDArray[np.int32], out: Floats) -> None:
-    """Add rows of a table to `out`, one after the other."""
+    """Add rows of a table to `out`."""
     for i in range(rows.shape[0]):
         row = rows[i]
         for r in range(out.shape[0]):
@@ -214,7 +214,7 @@ def gather(table: Floats, rows: npt.NDArray[np.int32], out: Floats) -> None:
 
 @njit(nogil=True)
 def multiply(a: Floats, n: int) -> None:
-    """Set a to 0.5 a + 1, n times: 128 numbers, which a core keeps to itself."""
+    """Set a to 0.5 a + 1, n times, on 128 numbers, which fit into the cache of a core."""
     half, one = np.float32(0.5), np.float32(1)
     for _ in range(n):
         for i in range(128):
@@ -222,19 +222,19 @@ def multiply(a: Floats, n: int) -> None:
 
 
 def best_seconds(run: Callable[[], Any], repeats: int = 5) -> float:
-    """Return the shortest time of a run, after one that compiles."""
+    """Return the shortest time of a run, after a first run that compiles."""
     run()
     return min(timed(run)[1] for _ in range(repeats))
 
 
 def triad_bandwidth() -> float:
-    """Return bytes read and written a second."""
+    """Return the bytes read and written per second."""
     a, b, c = (np.ones(TRIAD, dtype=np.float32) for _ in range(3))
     return 3 * a.nbytes / best_seconds(lambda: triad(a, b, c))
 
 
 def gather_bandwidth(problem: Problem) -> float:
-    """Return bytes read a second of rows of weights, in the order of the words."""
+    """Return the bytes read per second of rows of weights, in the order of the words."""
     weights = aligned_zeros(problem.rows.n_features, problem.width)
     weights += 1
     words = problem.rows.indices[:GATHERED]
@@ -243,7 +243,7 @@ def gather_bandwidth(problem: Problem) -> float:
 
 
 def peak() -> float:
-    """Return multiplications and additions a second."""
+    """Return the multiplications and additions per second."""
     a = np.ones(128, dtype=np.float32)
     return 2 * 128 * 200_000 / best_seconds(lambda: multiply(a, 200_000))
 
@@ -252,7 +252,7 @@ def peak() -> float:
 
 
 def roof(problem: Problem, laps: Laps, bandwidth: float, flops: float, clock: str) -> list[str]:
-    """Return a line of the table: what a row moves and computes, and what share of the roof."""
+    """Return a row of the table: the data and the work per row, and the share of the limit."""
     n_bytes, n_operations = 4 * problem.words * problem.width, 2 * problem.words * problem.width
     gathered, seconds = gather_bandwidth(problem), laps.each(clock)
     least = max(n_bytes / gathered, n_operations / flops)
@@ -271,37 +271,39 @@ def roof(problem: Problem, laps: Laps, bandwidth: float, flops: float, clock: st
 
 HEADER = [
     "classes",
-    "kB a row",
-    "1,000 flops a row",
+    "kB per row",
+    "1,000 flops per row",
     "GB/s reached",
-    "of rows at random",
-    "of a triad",
+    "random rows, GB/s",
+    "triad, GB/s",
     "Gflop/s reached",
-    "at most",
+    "peak Gflop/s",
     "least time / ours",
 ]
 
 
 def main() -> int:
-    """Run the races and measure the machine."""
+    """Run the races and measure the limits of the machine."""
     arguments = command_line(__doc__).parse_args()
-    race = Race("roofline", "The kernel beside C++ and the machine's limits", __doc__, arguments)
+    race = Race(
+        "roofline", "The kernel compared with C++ and the limits of the machine", __doc__, arguments
+    )
     lines, bandwidth, flops = [], triad_bandwidth(), peak()
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder), race.cpu)
         if library is None:
-            race.add("There is no g++ here: the race is left out.")
+            race.add("The race is skipped: g++ is not installed.")
         for n_classes, n_rows in SIZES.items():
             problem = Problem.of(n_rows // (2 if race.is_quick else 1), n_classes)
             if library is not None:
                 laps = race_of(problem, library, 3 * race.repeats)
                 race.show(f"{n_classes:,} classes", laps)
                 ratio = laps[OURS].seconds(race.clock) / laps[THEIRS].seconds(race.clock)
-                claim = f"the kernel at {n_classes:,} classes, times C++"
+                claim = f"the kernel at {n_classes:,} classes, relative to C++"
                 race.at_most(claim, ratio, MOST[n_classes])
                 lines.append(roof(problem, laps[OURS], bandwidth, flops, race.clock))
     if lines:
-        race.add("### The roof", table(HEADER, lines))
+        race.add("### Share of the limits", table(HEADER, lines))
     return race.write()
 
 

@@ -1,6 +1,6 @@
-"""The 23 real sets on which defaults are chosen: how each is read, and what was found on it before.
+"""The 23 real sets for choosing defaults: how each is read, and its published errors.
 
-A stream's classes are numbered as they appear, so that a learner is told nothing by the numbers.
+Classes are encoded in the order of first appearance, so that the codes carry no information.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows in the order in which they are learnt, and their classes, numbered as they appear."""
+    """Rows in the order of learning, and their classes, encoded by first appearance."""
 
     X: Features
     y: Codes
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.y.max()) + 1
 
     def reordered(self, seed: int) -> Stream:
@@ -53,7 +53,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Published:
-    """Figures of the measured frontier (../shared/design/accuracy.md), % mistakes.
+    """Errors measured beforehand (../shared/design/accuracy.md), in %.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ class RealSet:
     Parameters
     ----------
     name : str
-        As in the tables.
+        The name in the tables.
     kind : "text" or "dense"
         Counts of words, or measurements.
     read : callable
         Returns rows and labels in the order of their source.
     published : Published
     shuffled : bool
-        Whether the source is sorted by class, so that its order is no stream.
+        Whether to shuffle the rows, since the source is sorted by class.
     """
 
     name: str
@@ -99,7 +99,7 @@ class RealSet:
 
 
 def by_appearance(labels: npt.NDArray[Any]) -> Codes:
-    """Return the labels as numbers, from 0 in the order of first appearance.
+    """Encode the labels as numbers from 0, in the order of first appearance.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def by_appearance(labels: npt.NDArray[Any]) -> Codes:
     return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
 
 
-# ---- how they are read ----------------------------------------------------------------------
+# ---- readers --------------------------------------------------------------------------------
 
 
 def mail(user: str) -> tuple[Features, Any]:
@@ -137,12 +137,12 @@ def measurements(name: str) -> tuple[Features, Any]:
     return np.asarray(data.X, dtype=np.float32), data.y
 
 
-def estimators() -> tuple[Features, Any]:
-    """Read the faces of the first 30 persons, by their 60 principal components."""
+def faces() -> tuple[Features, Any]:
+    """Read the faces of the first 30 persons, as 60 principal components."""
     X, y = measurements("yaleb")
-    stored = np.isin(y, np.unique(y)[:N_PERSONS])
-    components = PCA(N_COMPONENTS, svd_solver="full").fit_transform(X[stored] / 255)
-    return components.astype(np.float32), y[stored]
+    chosen = np.isin(y, np.unique(y)[:N_PERSONS])
+    components = PCA(N_COMPONENTS, svd_solver="full").fit_transform(X[chosen] / 255)
+    return components.astype(np.float32), y[chosen]
 
 
 def digits() -> tuple[Features, Any]:
@@ -188,6 +188,6 @@ SETS = (
     _table("vowel", 56.97, 54.04, 34.34),
     _table("optdigits", 5.43, 5.43, 4.89),
     _table("isolet", 20.17, 19.14, 9.88, shuffled=True),
-    RealSet("yaleb", "dense", estimators, Published(23.02, 23.02, 16.88), shuffled=True),
+    RealSet("yaleb", "dense", faces, Published(23.02, 23.02, 16.88), shuffled=True),
     RealSet("mnist", "dense", digits, Published(10.79, 10.60, 10.26)),
 )

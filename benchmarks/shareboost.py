@@ -1,16 +1,17 @@
-"""ShareBoost's path beside abess's: seconds and log loss at the same numbers of features.
+"""Time and log loss of ShareBoost's path, compared with abess at equal numbers of features.
 
     python benchmarks/shareboost.py [landsat pendigits mnist r8 ...] [--shortlist 1]
 
-Both minimise the logistic loss without a penalty. Ours (by the gradient alone, or the best of the
-`--shortlist` steepest candidates) is one fit, which gives every size; abess is asked for all sizes
-up to each of a few, in a process of its own that is stopped after the limit: nothing else makes it
-return smaller sizes than its best. The loss of both is computed by one function from their weights.
-The targets are a fifth of abess's time at most, and no higher loss, at the largest size that it
-finished.
+Both minimise the logistic loss without a penalty. ShareBoost (by the gradient alone, or by the best
+of the `--shortlist` steepest candidates) runs one fit, which gives every size. abess runs once for
+each of a few sizes, over all sizes up to it, since it returns only the best model of a run; each
+run is a separate process that is stopped after the limit. The loss of both is computed by one
+function from their weights. The targets are at most a fifth of the time of abess, and no higher
+loss, at the largest size that abess finished.
 
-Then the time of a round is measured as candidates and as rows grow, and the exponent fitted. Into
-benchmarks/results/shareboost.md and .json; exits 1 if a target is missed.
+The script then measures the time of a round as the number of candidates or of rows grows, and fits
+the exponent. It writes benchmarks/results/shareboost.md and .json, and exits with 1 if a target is
+missed.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TIMES_FASTER = 5.0
 MOST_EXPONENT = 1.15
 MNIST_ROWS = 10_000
 FEWEST_TEXTS = 30
-"""A term of R8 is kept if it is in as many texts; abess is handed a dense table of them."""
+"""The least number of texts with a term of R8; abess needs the terms as a dense table."""
 CANDIDATES, ROWS = (500, 1000, 2000, 4000), (2000, 4000, 8000, 16_000)
 ROUNDS = 12
 
@@ -68,14 +69,14 @@ def pairs(name: str, n_rows: int) -> Problem:
 
 
 def mnist() -> Problem:
-    """Return pixels from 0 to 1, without those that are always 0."""
+    """Return pixels in [0, 1], without those that are always 0."""
     data = load("mnist")
     X = np.asarray(data.X[:MNIST_ROWS], dtype=np.float64) / 255
     return X[:, X.any(axis=0)], codes(data.y[:MNIST_ROWS])
 
 
 def r8() -> Problem:
-    """Return the news of R8 as tf-idf, sparse."""
+    """Return the news articles of R8 as sparse tf-idf."""
     data = load("r8")
     terms = TfidfVectorizer(min_df=FEWEST_TEXTS)
     X = terms.fit_transform([record["text"] for record in data.records])
@@ -83,7 +84,7 @@ def r8() -> Problem:
 
 
 def codes(y: Any) -> Codes:
-    """Return labels by number."""
+    """Encode labels as numbers."""
     return np.asarray(np.unique(np.asarray(y), return_inverse=True)[1], dtype=np.int64)
 
 
@@ -95,7 +96,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
-# ---- the two --------------------------------------------------------------------------------
+# ---- contestants ----------------------------------------------------------------------------
 
 
 def log_loss(X: Any, y: Codes, W: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -107,24 +108,24 @@ def log_loss(X: Any, y: Codes, W: npt.NDArray[Any], b: npt.NDArray[Any]) -> floa
 def ours(
     X: Any, y: Codes, n_features: int, shortlist: int = 1
 ) -> tuple[ShareBoostClassifier, float]:
-    """Return the fitted model and the seconds it took."""
+    """Return the fitted model and the seconds of the fit."""
     rule = {"choice": "full", "shortlist": shortlist} if shortlist > 1 else {}
     model = ShareBoostClassifier(n_features, loss="softmax", **rule)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # classes apart: there are no more features to gain by
+        warnings.simplefilter("ignore")  # the classes are separated: no feature reduces the loss
         begun = time.perf_counter()
         model.fit(X, y)
         return model, time.perf_counter() - begun
 
 
 def our_loss(model: ShareBoostClassifier, X: Any, y: Codes, n: int) -> float:
-    """Return the loss after n features, or after the last if there are fewer."""
+    """Return the loss with n features, or with all if there are fewer."""
     part = model.at(min(n, len(model.path_)))
     return log_loss(X[:, part.support_], y, part.coef_.T, part.intercept_)
 
 
-def their_path(name: str, n_features: int, answer: Connection) -> None:
-    """Send the seconds and the loss of abess for all sizes up to one."""
+def their_path(name: str, n_features: int, connection: Connection) -> None:
+    """Send the seconds and the loss of abess for all sizes up to `n_features`."""
     from abess import MultinomialRegression
 
     X, y = PROBLEMS[name]()
@@ -137,11 +138,11 @@ def their_path(name: str, n_features: int, answer: Connection) -> None:
     seconds = time.perf_counter() - begun
     n_chosen = int(np.count_nonzero(np.abs(model.coef_).sum(axis=1)))
     loss = log_loss(X, y, model.coef_, model.intercept_)
-    answer.send({"seconds": seconds, "loss": loss, "n_chosen": n_chosen})
+    connection.send({"seconds": seconds, "loss": loss, "n_chosen": n_chosen})
 
 
 def theirs(name: str, n_features: int, limit: float) -> dict[str, Any] | None:
-    """Return what abess came to, None if it took longer than the limit."""
+    """Return the results of abess, None if it took longer than the limit."""
     here, there = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=their_path, args=(name, n_features, there))
@@ -150,14 +151,14 @@ def theirs(name: str, n_features: int, limit: float) -> dict[str, Any] | None:
     try:
         return here.recv() if here.poll(limit) else None
     except EOFError:
-        raise SystemExit(f"abess failed on {name}: is it installed? pip install abess") from None
+        raise SystemExit(f"abess failed on {name}; to install it, run: pip install abess") from None
     finally:
         process.terminate()
         process.join()
 
 
 def measure(name: str, repeats: int, limit: float, shortlist: int) -> dict[str, Any]:
-    """Return both paths on one problem."""
+    """Return the results of both on one problem."""
     X, y = PROBLEMS[name]()
     ours(X[:300], y[:300], 2)  # compiles
     fits = [ours(X, y, SIZES[-1], shortlist) for _ in range(repeats)]
@@ -184,11 +185,11 @@ def measure(name: str, repeats: int, limit: float, shortlist: int) -> dict[str, 
     }
 
 
-# ---- how the time of a round grows ----------------------------------------------------------
+# ---- growth of the time of a round ----------------------------------------------------------
 
 
-def seconds_a_round(n_rows: int, n_candidates: int) -> float:
-    """Return the median time of a round on noise, later rounds only."""
+def seconds_per_round(n_rows: int, n_candidates: int) -> float:
+    """Return the median time of the later rounds on random data."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(n_rows, n_candidates))
     y = (X[:, :10] + generator.gumbel(size=(n_rows, 10))).argmax(axis=1)
@@ -198,10 +199,10 @@ def seconds_a_round(n_rows: int, n_candidates: int) -> float:
 
 
 def growth() -> dict[str, Any]:
-    """Return the times of a round for growing sizes, and the exponents of their growth."""
+    """Return the times of a round for several sizes, and their exponents."""
     times = {
-        "candidates": {d: seconds_a_round(4000, d) for d in CANDIDATES},
-        "rows": {m: seconds_a_round(m, 1000) for m in ROWS},
+        "candidates": {d: seconds_per_round(4000, d) for d in CANDIDATES},
+        "rows": {m: seconds_per_round(m, 1000) for m in ROWS},
     }
     exponents = {
         name: float(np.polyfit(np.log(list(each)), np.log(list(each.values())), 1)[0])
@@ -215,7 +216,7 @@ def growth() -> dict[str, Any]:
 
 
 def missed(results: dict[str, Any]) -> list[str]:
-    """Return the targets that are missed, each as a sentence."""
+    """Return one sentence per missed target."""
     sentences = []
     for name, result in results["problems"].items():
         done = [row for row in result["path"] if row["abess"] is not None]
@@ -232,17 +233,19 @@ def missed(results: dict[str, Any]) -> list[str]:
             )
     for name, exponent in results.get("growth", {}).get("exponents", {}).items():
         if exponent > MOST_EXPONENT:
-            sentences.append(f"A round grows with the {name} to the power of {exponent:.2f}.")
+            sentences.append(
+                f"The time of a round grows with the {name} to the power of {exponent:.2f}."
+            )
     return sentences
 
 
 def page(results: dict[str, Any]) -> str:
     """Return the results as a table."""
     lines = [
-        "# ShareBoost's path beside abess's",
+        "# ShareBoost's path compared with abess",
         "",
-        "Seconds for all sizes up to each (ours: medians, one fit to the largest), and the mean "
-        "log loss of the training rows at this size, both without a penalty.",
+        "Seconds for all sizes up to each (kesler: medians, of one fit to the largest), and the "
+        "mean log loss of the training rows at this size, both without a penalty.",
         "",
         "| set | rows x candidates, classes | features | kesler s | abess s | times | kesler loss "
         "| abess loss |",
@@ -252,17 +255,17 @@ def page(results: dict[str, Any]) -> str:
         size = f"{result['rows']} x {result['candidates']}, {result['classes']}"
         lines += [f"| {name} | {size} | {cells(row, results['limit'])} |" for row in result["path"]]
     if "growth" in results:
-        settings = ", ".join(
+        powers = ", ".join(
             f"{name} to the power of {value:.2f}"
             for name, value in results["growth"]["exponents"].items()
         )
-        lines += ["", f"A round's time grows with {settings}."]
+        lines += ["", f"The time of a round grows with {powers}."]
     lines += ["", *(missed(results) or ["All targets are met."]), "", results["machine"], ""]
     return "\n".join(lines)
 
 
 def cells(row: dict[str, Any], limit: float) -> str:
-    """Return one size as cells."""
+    """Return the cells of one size."""
     found, seconds = row["abess"], row["seconds"]
     if found is None:
         times = limit / seconds
@@ -275,16 +278,16 @@ def cells(row: dict[str, Any], limit: float) -> str:
 
 
 def main() -> int:
-    """Run what is asked for, and put it beside what was run before."""
+    """Run the requested problems, and merge their results with those of earlier runs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all unless told")
+    parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all by default")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--shortlist", type=int, default=1)
     parser.add_argument("--limit", type=float, default=900.0)
     arguments = parser.parse_args()
     unknown = [name for name in arguments.problems if name not in PROBLEMS]
     if unknown:
-        parser.error(f"there is no set {unknown[0]!r}: choose among {', '.join(PROBLEMS)}")
+        parser.error(f"unknown set {unknown[0]!r}; choose from {', '.join(PROBLEMS)}")
     path = RESULTS / "shareboost.json"
     before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
     threads = max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")

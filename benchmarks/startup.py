@@ -1,12 +1,12 @@
-"""Seconds until a new process has its first answer, beside the peers' in the same run.
+"""Time to the first prediction of a new process, compared with the peers.
 
     python benchmarks/startup.py [--quick] [--repeats 5]
 
-Every run is a process of its own, timed from its start to its end, the interpreter's included. The
-first answer is what a learner says of a row after it has learnt four, from dictionaries or from an
-array. A warm process finds machine code in Numba's cache. A cold one has an empty cache: with the
-kernels that a wheel carries (`python wheels/ship_kernels.py` makes them) it translates these for
-its processor; without, as from a fresh clone, it compiles them from Python.
+Each run is a separate process, timed from start to end, with the interpreter's own start. The first
+prediction is that of a row after the learner has learnt four rows, from dictionaries or from an
+array. A warm process loads machine code from Numba's cache. A cold process has an empty cache: it
+translates the kernels in the wheel (made by `python wheels/ship_kernels.py`) for its processor, or,
+in a fresh clone, compiles them from Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kesler.compiled.jit.cache import SHIPPED
 from racing import Contestant, Figures, Laps, Race, command_line
 
 IMPORT, WARM, COLD = 0.3, 0.8, 5.0
-"""The most seconds: of `import kesler` beyond NumPy's, of a first answer warm and cold."""
+"""The most seconds: of `import kesler` beyond NumPy's, of a warm and of a cold process."""
 
 ROWS = "rows = [({'a': 1.0, 'b': 2.0}, 'x'), ({'c': 1.0}, 'y')] * 2; "
 TABLE = "X = [[1.0, 2.0, 0.0], [0.0, 0.0, 1.0]] * 2; y = ['x', 'y'] * 2; "
@@ -36,7 +36,7 @@ ANSWERS = {
     "default, an array": TABLE + KESLER.format("") + ARRAYS,
     "PA-I, an array": TABLE + KESLER.format("'multi', update='pa1'") + ARRAYS,
 }
-"""What learns four rows and puts what it says of the first into `answer`, which should be x."""
+"""Code that learns four rows and assigns the prediction of the first, x, to `answer`."""
 PEERS = {
     "vowpalwabbit": (
         "from vowpalwabbit import Workspace; model = Workspace('--oaa 2 --quiet'); "
@@ -55,12 +55,12 @@ COMMANDS = {
     "kesler compare": ["compare", "{}", "--update", "pa1"],
     "kesler learn": ["learn", "{}", "--model", "{}.kesler"],
 }
-"""Commands, {} being a small file."""
+"""Commands; {} stands for a small file."""
 SMALL_FILE = "x | a:1 b:2\ny | c:1\n" * 50
 
 
 def started(command: list[str], cache: Path | None = None) -> str:
-    """Run Python in a new process, with a cache of its own if told so; return what it printed."""
+    """Run Python in a new process, with another Numba cache if given; return its output."""
     environment = dict(os.environ)
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
@@ -68,15 +68,15 @@ def started(command: list[str], cache: Path | None = None) -> str:
     return subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
 
 
-def answered(code: str, *, cold: bool = False) -> Figures:
-    """Have a new process learn and answer."""
+def predict(code: str, *, cold: bool = False) -> Figures:
+    """Learn and predict in a new process."""
     with tempfile.TemporaryDirectory() as empty:
-        said = started(["-c", code + "print(answer)"], Path(empty) if cold else None)
-    return {"error %": 100.0 * (said.strip() != "x")}
+        output = started(["-c", code + "print(answer)"], Path(empty) if cold else None)
+    return {"error %": 100.0 * (output.strip() != "x")}
 
 
-def commanded(words: Iterable[str], folder: str, *, cold: bool = False) -> None:
-    """Have a new process run a command on a small file."""
+def run_command(words: Iterable[str], folder: str, *, cold: bool = False) -> None:
+    """Run a command on a small file in a new process."""
     file, model = Path(folder, "rows.vw"), Path(folder, "rows.vw.kesler")
     file.write_text(SMALL_FILE)
     model.unlink(missing_ok=True)
@@ -88,60 +88,60 @@ def commanded(words: Iterable[str], folder: str, *, cold: bool = False) -> None:
 def main() -> int:
     """Time imports, warm starts and cold starts; write the figures and the page."""
     race = Race("startup", "Start-up", __doc__, command_line(__doc__).parse_args())
-    imports = race.run("Imports", importing(), unit="runs")
+    imports = race.run("Imports", imports_of_both(), unit="runs")
     beyond = seconds(race, imports, "kesler") - seconds(race, imports, "NumPy")
     race.at_most("seconds of import kesler beyond NumPy's", beyond, IMPORT)
     with tempfile.TemporaryDirectory() as folder:
-        warm = race.run("Warm", [*answering(), *commanding(folder), *peers()], unit="runs")
-        hold(race, warm, "warm", WARM)
+        warm = race.run("Warm", [*learners(), *commands(folder), *peers()], unit="runs")
+        check_times(race, warm, "warm", WARM)
         shipped = "with" if SHIPPED.exists() else "without"
-        heading = f"Cold, {shipped} the kernels that a wheel carries"
-        contestants = [*answering(cold=True), *commanding(folder, cold=True)]
+        heading = f"Cold, {shipped} the kernels of a wheel"
+        contestants = [*learners(cold=True), *commands(folder, cold=True)]
         cold = race.run(heading, contestants[:2] if race.is_quick else contestants, unit="runs")
-        hold(race, cold, "cold", COLD)
+        check_times(race, cold, "cold", COLD)
     return race.write()
 
 
-def importing() -> list[Contestant]:
-    """Return what imports NumPy, and Kesler after it."""
+def imports_of_both() -> list[Contestant]:
+    """Return contestants that import NumPy, and NumPy and Kesler."""
     codes = {"NumPy": "import numpy", "kesler": "import numpy, kesler"}
-    return [Contestant(name, partial(imported, code)) for name, code in codes.items()]
+    return [Contestant(name, partial(import_modules, code)) for name, code in codes.items()]
 
 
-def imported(code: str) -> None:
-    """Have a new process import modules."""
+def import_modules(code: str) -> None:
+    """Import modules in a new process."""
     started(["-c", code])
 
 
-def answering(*, cold: bool = False) -> list[Contestant]:
-    """Return our learners; the first run of each, not timed, fills the cache for warm ones."""
+def learners(*, cold: bool = False) -> list[Contestant]:
+    """Return our learners; for warm runs, an untimed first run fills the cache."""
     return [
         Contestant(f"kesler {name}", run, prepare=None if cold else run)
         for name, code in ANSWERS.items()
-        for run in [partial(answered, code, cold=cold)]
+        for run in [partial(predict, code, cold=cold)]
     ]
 
 
-def commanding(folder: str, *, cold: bool = False) -> list[Contestant]:
+def commands(folder: str, *, cold: bool = False) -> list[Contestant]:
     """Return our commands."""
     return [
         Contestant(name, run, prepare=None if cold else run)
         for name, words in COMMANDS.items()
-        for run in [partial(commanded, words, folder, cold=cold)]
+        for run in [partial(run_command, words, folder, cold=cold)]
     ]
 
 
 def peers() -> list[Contestant]:
-    """Return the peers, each with its own import."""
-    return [Contestant(f, partial(answered, code), package=f) for f, code in PEERS.items()]
+    """Return the peers, each with the import of its package."""
+    return [Contestant(f, partial(predict, code), package=f) for f, code in PEERS.items()]
 
 
-def hold(race: Race, laps: dict[str, Laps], how: str, most: float) -> None:
-    """Check the times of ours."""
+def check_times(race: Race, laps: dict[str, Laps], how: str, most: float) -> None:
+    """Check the times of Kesler."""
     for name in laps:
         if name.startswith("kesler"):
             found = seconds(race, laps, name)
-            race.at_most(f"seconds to the first answer, {how}: {name}", found, most)
+            race.at_most(f"seconds to the first prediction, {how}: {name}", found, most)
 
 
 def seconds(race: Race, laps: dict[str, Laps], name: str) -> float:

@@ -1,15 +1,16 @@
-"""Rows per second of one pass over a text-like stream, beside the peers' in the same run.
+"""Rows per second of one pass over a text-like stream, compared with the peers.
 
     python benchmarks/stream.py [--quick] [--cpu haswell] [--rows 100000] [--classes 20 200 2000]
 
-One pass over rows of about 80 words out of 2^18, one row in ten with the words of another class.
-Kesler runs PassiveAggressive (PA-I) on one hypothesis a class, told neither the classes nor their
-number; of 20 classes also PA-I on hybrid hypotheses, and the default learner. Vowpal Wabbit runs
-`--oaa K` from a warm cache, with a table large enough that weights do not collide; scikit-learn
-`partial_fit` of its own PA-I, one-vs-rest, 1,000 rows at a time; river its one-vs-rest logistic
-regression, from dictionaries. All predict rows before they learn them, and all errors count every
-row. Peers that take minutes are timed on fewer rows, as the table says; before each run of the
-others goes one that is not timed, so that all find memory as a run of their own left it.
+Each learner makes one pass over rows of about 80 words out of 2^18, one row in ten with the words
+of another class. Kesler runs PassiveAggressive (PA-I) with one hypothesis per class, without prior
+knowledge of the classes or their number; with 20 classes also PA-I with hybrid hypotheses, and the
+default learner. Vowpal Wabbit runs `--oaa K` from a warm cache, with a table large enough that
+weights do not collide; scikit-learn runs `partial_fit` of its one-vs-rest PA-I, 1,000 rows at a
+time; river runs its one-vs-rest logistic regression, from dictionaries. All predict rows before
+they learn them, and all errors count every row. Peers that take minutes are timed on fewer rows, as
+the table shows. The other contestants have an untimed run before each timed one, so that each finds
+memory as a run of its own left it.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from racing import Contestant, Figures, Race, command_line, times_faster
 from text_stream import make_text_stream
 
 TARGETS = {20: 8, 200: 15, 2000: 20}
-"""How many times Vowpal Wabbit's rows per second PA-I must reach, by the number of classes."""
+"""The least ratio of the rows per second of PA-I to Vowpal Wabbit's, by number of classes."""
 FEWEST = min(TARGETS)
-"""The number of classes of which the other learners are timed too."""
+"""The number of classes for which the other learners are timed too."""
 DEFAULT_COST = 4.0
-"""The most times the time of PA-I that the default learner may take."""
+"""The largest ratio of the time of the default learner to that of PA-I."""
 PA1, DEFAULT, VW = "kesler PA-I", "kesler default", "vw --oaa, warm cache"
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows and their classes, of which the first few are given to slow learners."""
+    """Rows and their classes; slow learners run on the first few."""
 
     X: sparse.csr_array
     y: npt.NDArray[np.int64]
@@ -53,19 +54,19 @@ class Stream:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.X.shape[0])
 
 
 def kesler(stream: Stream, hypotheses: str = "multi", update: str = "pa1") -> Figures:
-    """Make one pass with a learner of ours."""
+    """Make one pass with one of our learners."""
     model = OnlineClassifier(hypotheses, update=update)
     result = progressive_validate(model, stream.X, stream.y)
     return error_of(result.n_mistakes + result.n_first_seen, stream)
 
 
 class VowpalWabbit:
-    """Passes of Vowpal Wabbit over the cache that a first one writes."""
+    """Vowpal Wabbit on the cache that its first pass writes."""
 
     def __init__(self, folder: Path, stream: Stream) -> None:
         bits = 18 + int(np.ceil(np.log2(stream.n_classes)))
@@ -76,7 +77,7 @@ class VowpalWabbit:
         )
 
     def prepare(self) -> None:
-        """Write the rows, and the cache."""
+        """Write the rows and the cache."""
         write(self.data, self.stream.X, self.stream.y)
         self.run()
 
@@ -118,12 +119,12 @@ def river(stream: Stream) -> Figures:
 
 
 def error_of(wrong: float, stream: Stream) -> Figures:
-    """Return mistakes as what stands beside a time."""
+    """Return mistakes as a figure beside a time."""
     return {"error %": 100 * wrong / stream.n_rows}
 
 
 def ours(stream: Stream) -> list[Contestant]:
-    """Return PA-I, and where classes are few the other learners."""
+    """Return PA-I, and with few classes the other learners."""
     named = {PA1: ("multi", "pa1")}
     if stream.n_classes == FEWEST:
         named |= {"kesler PA-I, hybrid": ("default", "pa1"), DEFAULT: ("default", "default")}
@@ -132,14 +133,14 @@ def ours(stream: Stream) -> list[Contestant]:
             name,
             partial(kesler, stream, *settings),
             stream.n_rows,
-            prepare=partial(kesler, stream.first(100), *settings),  # compiles, or finds it compiled
+            prepare=partial(kesler, stream.first(100), *settings),  # compiles, or loads the cache
         )
         for name, settings in named.items()
     ]
 
 
 def peers(stream: Stream, folder: Path, is_quick: bool) -> list[Contestant]:
-    """Return the peers, each with as many rows as it gets through in about a minute."""
+    """Return the peers, each with as many rows as it learns in about a minute."""
     share = stream.n_classes * (10 if is_quick else 1)
     rows, fewer, fewest = (stream.first(n // share) for n in (40_000_000, 800_000, 400_000))
     vw = VowpalWabbit(folder, rows)
@@ -175,7 +176,7 @@ def main() -> int:
         race.at_least(claim, faster, TARGETS.get(n_classes, 1))
         if DEFAULT in laps:
             cost = laps[DEFAULT].each(race.clock) / laps[PA1].each(race.clock)
-            race.at_most("the default learner, times the time of PA-I", cost, DEFAULT_COST)
+            race.at_most("time of the default learner / PA-I", cost, DEFAULT_COST)
     return race.write()
 
 

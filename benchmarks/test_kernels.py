@@ -1,9 +1,9 @@
-"""The compiled loops one by one, for pytest-benchmark: what a change to one of them costs or gains.
+"""Benchmarks of the compiled loops for pytest-benchmark, to time a change to one of them.
 
     pytest benchmarks/test_kernels.py --benchmark-autosave --benchmark-compare
 
-Each test is one pass of a learner, or one call, over 1,000 rows that are ready in memory, without
-what reads and checks them. Not part of `make test`.
+Each test is one pass of a learner, or one call, on 1,000 rows in memory, without the code that
+reads and validates them. These tests are not part of `make test`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LEARNERS = {
 }
 
 
-def taught(settings: dict[str, str], n_classes: int) -> tuple[Any, Rows, list[int]]:
-    """Return a machine that has met all classes, and rows for it to learn."""
+def fitted(settings: dict[str, str], n_classes: int) -> tuple[Any, Rows, list[int]]:
+    """Return a learner that knows all classes, and rows to learn."""
     n_first = max(N_ROWS, n_classes)
     X, y = make_text_stream(n_first + N_ROWS, n_classes)
     y[:n_classes] = np.arange(n_classes)
@@ -43,23 +43,23 @@ def taught(settings: dict[str, str], n_classes: int) -> tuple[Any, Rows, list[in
 @pytest.mark.parametrize("name", LEARNERS)
 def test_trials(benchmark: Any, name: str, n_classes: int) -> None:
     """Time trials of a learner."""
-    machine, rows, labels = taught(LEARNERS[name], n_classes)
-    benchmark(machine.learn, rows, labels)
+    learner, rows, labels = fitted(LEARNERS[name], n_classes)
+    benchmark(learner.learn, rows, labels)
 
 
 @pytest.mark.parametrize("n_classes", CLASSES)
 def test_scores(benchmark: Any, n_classes: int) -> None:
     """Time predictions of PA-I."""
-    machine, rows, _ = taught(LEARNERS["pa1"], n_classes)
-    benchmark(machine.predict, rows)
+    learner, rows, _ = fitted(LEARNERS["pa1"], n_classes)
+    benchmark(learner.predict, rows)
 
 
 @pytest.mark.parametrize("n_classes", CLASSES[:2])
-def test_room(benchmark: Any, n_classes: int) -> None:
-    """Time how a learner of 2^18 features makes room for twice the classes."""
-    machine, _, _ = taught(LEARNERS["pa1"], n_classes)
+def test_reserve(benchmark: Any, n_classes: int) -> None:
+    """Time the allocation for twice the classes, with 2^18 features."""
+    learner, _, _ = fitted(LEARNERS["pa1"], n_classes)
 
     def once_more() -> None:
-        machine.reserve(2 * machine.weights.shape[1], 0)
+        learner.reserve(2 * learner.weights.shape[1], 0)
 
     benchmark.pedantic(once_more, rounds=1)

@@ -1,4 +1,4 @@
-"""A synthetic stream of text-like rows, for timing: many features, few of them in a row."""
+"""A synthetic stream of text-like rows for timing: many features, few of them nonzero per row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 N_FEATURES = 1 << 18
-COMMON, TOPIC = 62, 24  # words drawn from all, and from the class's own 2,000
+COMMON, TOPIC = 62, 24  # words per row drawn from all, and from the 2,000 of the class
 
 
 def make_text_stream(
@@ -35,6 +35,6 @@ def make_text_stream(
 
 
 def _zipf(generator: np.random.Generator, shape: tuple[int, int], n: int) -> npt.NDArray[np.int64]:
-    """Numbers below n whose frequency falls as 1 / (rank + 10)."""
+    """Return numbers below n whose frequency falls as 1 / (rank + 10)."""
     ranks = 10 * (np.power(1 + n / 10, generator.random(shape)) - 1)
     return np.minimum(ranks.astype(np.int64), n - 1)

@@ -1,8 +1,8 @@
-"""Amit, Shalev-Shwartz and Singer (2006): Table 1 and Figure 3, and one step further.
+"""Amit, Shalev-Shwartz and Singer (2006): Table 1 and Figure 3, and a hybrid algorithm.
 
     python papers/amit2006.py
 
-needs KESLER_DATA, and writes papers/results/amit2006.md and its pictures.
+This needs KESLER_DATA, and writes papers/results/amit2006.md and its pictures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kesler.parts.updates.mira import mira_steps_per_class
 from kesler.updates import MIRA, ConProj, PassiveAggressive, SimPerc, SimProj, UpdateRule
 from report import Panel, Report, draw, draw_beside, in_line, percentages, table
 
-# Table 1, in per cent; the authors counted two messages more than Bekkerman for each user.
+# Table 1, in per cent; the authors report two messages more per user than Bekkerman.
 ORDER = ("SimProj", "ConProj", "SimPerc", "Max-SP", "Max-MP", "Mira")
 PUBLISHED = {
     "beck-s": (50.0, 55.2, 55.9, 56.6, 63.8, 63.7),
@@ -36,7 +36,7 @@ PUBLISHED = {
     "williams-w3": (4.2, 5.0, 5.4, 4.2, 5.8, 5.9),
 }
 
-# What a trial run of the seventh column gave, in another program, at the better C of two.
+# The errors of another program in the seventh column, with the better of two values of C.
 TRIAL = {
     "beck-s": 42.1,
     "farmer-d": 20.5,
@@ -69,7 +69,7 @@ MIRA_ON_MISTAKES = update_rule(constraints="mistaken", requires="norms", paramet
 
 CS = (0.001, 0.01, 0.1)
 C = 0.01
-"""The paper does not say which C it took: here one for all users and algorithms."""
+"""The paper does not report its C; here all users and algorithms have the same."""
 
 FIGURE_3 = ("beck-s", "kitchen-l", "sanders-r")
 
@@ -82,7 +82,7 @@ Runs = dict[tuple[str, str, float], Curve]
 
 
 def run(X: Any, y: Any, hypotheses: list[Part], rule: UpdateRule) -> Curve:
-    """Return the mistakes so far, after each trial."""
+    """Return the cumulative mistakes after each trial."""
     return progressive_validate(OnlineClassifier(hypotheses, update=rule), X, y).curve
 
 
@@ -102,7 +102,7 @@ def error(curve: Curve) -> float:
 
 
 def features_of(algorithm: str) -> str:
-    """Return the features that an algorithm runs on in the table: counts as in the paper."""
+    """Return the features of an algorithm in the table: counts as in the paper, else binary."""
     return "binary" if algorithm == HYBRID else "counts"
 
 
@@ -123,12 +123,12 @@ def is_best(runs: Runs, c: float) -> bool:
     return found["SimProj"] <= min(found[a] for a in SINGLE_PROTOTYPE) + 1
 
 
-def is_under(user: str, runs: Runs, c: float) -> bool:
-    """Return whether the hybrid errs less than anything that either paper published."""
+def is_below(user: str, runs: Runs, c: float) -> bool:
+    """Return whether the error of the hybrid is below every figure of both papers."""
     return errors(runs, c)[HYBRID] < published(user)[HYBRID]
 
 
-# ---- what is shown --------------------------------------------------------------------------
+# ---- the page -------------------------------------------------------------------------------
 
 
 def show_table(report: Report, all_runs: dict[str, Runs]) -> None:
@@ -138,10 +138,11 @@ def show_table(report: Report, all_runs: dict[str, Runs]) -> None:
     rows = [[u, *(f"{ours[u][a]:.1f} / {theirs[u][a]:.1f}" for a in ALGORITHMS)] for u in USERS]
     report.add(
         "## Table 1",
-        f"Mistakes in per cent of the trials, ours / published, C = {C} throughout (the paper does "
-        "not say which C it took). Words of every header and the body, counted as in the paper, "
-        f"but binary for {HYBRID}: PassiveAggressive on the hybrid hypotheses, the step that "
-        "neither paper took. Beside it stands the least figure that either published for the user.",
+        f"Mistakes in per cent of the trials, ours / published, with C = {C} throughout (the paper "
+        "does not report its C). Features are the words of every header and the body: counts as in "
+        f"the paper, binary for {HYBRID}, which is PassiveAggressive on the hybrid hypotheses, a "
+        "combination in neither paper. Its published figure is the least of both papers for the "
+        "user.",
         table(["", *ALGORITHMS], rows),
     )
     panels = {
@@ -153,27 +154,27 @@ def show_table(report: Report, all_runs: dict[str, Runs]) -> None:
 
 
 def check_claims(report: Report, all_runs: dict[str, Runs]) -> None:
-    """Add what the table must show."""
+    """Add the checks of the table."""
     best = [sum(is_best(runs, c) for runs in all_runs.values()) for c in CS]
-    under = [sum(is_under(user, runs, c) for user, runs in all_runs.items()) for c in CS]
+    below = [sum(is_below(user, runs, c) for user, runs in all_runs.items()) for c in CS]
     report.add(
         "SimProj is the best of the single-prototype algorithms, or within one point of it, on "
-        f"{in_line(best)} users at C = {in_line(CS)}; {HYBRID} is under every figure of both "
-        f"papers on {in_line(under)}.",
+        f"{in_line(best)} users at C = {in_line(CS)}; {HYBRID} is below every figure of both "
+        f"papers on {in_line(below)}.",
     )
     claim = "SimProj best of the single-prototype algorithms, or within one point, on five users"
     report.check(f"{claim}: on {best[CS.index(C)]} at C = {C}", best[CS.index(C)] >= 5)
-    for c, n in zip(CS[:2], under, strict=False):
-        claim = f"{HYBRID} under every published figure of both papers"
+    for c, n in zip(CS[:2], below, strict=False):
+        claim = f"{HYBRID} below every published figure of both papers"
         report.check(f"{claim}: on {n} of {len(USERS)} users at C = {c}", n == len(USERS))
 
 
 def show_every_c(report: Report, all_runs: dict[str, Runs]) -> None:
-    """Add the errors at each C, on both kinds of features, and the hybrid's trial runs."""
+    """Add the errors at each C, on both kinds of features."""
     report.add(
         "## Every C, counts and binary words",
-        f"Mistakes in per cent at C = {in_line(CS)}. What SimPerc predicts does not "
-        "depend on C, but for classes of equal score, of which rounding then picks one.",
+        f"Mistakes in per cent at C = {in_line(CS)}. The predictions of SimPerc do not depend on "
+        "C, except between classes of equal score, where rounding decides.",
     )
     for features in ("counts", "binary"):
         rows = [
@@ -184,7 +185,7 @@ def show_every_c(report: Report, all_runs: dict[str, Runs]) -> None:
 
 
 def show_hybrid(report: Report, all_runs: dict[str, Runs]) -> None:
-    """Add the seventh column beside its trial runs."""
+    """Add the seventh column with the errors of another program."""
     rows = [
         [
             user,
@@ -194,12 +195,12 @@ def show_hybrid(report: Report, all_runs: dict[str, Runs]) -> None:
         ]
         for user, runs in all_runs.items()
     ]
-    header = ["", *(f"C = {c}" for c in CS[:2]), "trial runs, the better C", "least published"]
+    header = ["", *(f"C = {c}" for c in CS[:2]), "other program, better C", "least published"]
     report.add(f"## {HYBRID}, binary words", table(header, rows))
 
 
 def show_nearness(report: Report, all_runs: dict[str, Runs]) -> None:
-    """Add which features come nearer to the published table."""
+    """Add the distances of both kinds of features from the published table."""
     rows = []
     for algorithm in ORDER:
         off = [_mean_distance(all_runs, algorithm, f) for f in ("counts", "binary")]
@@ -207,7 +208,7 @@ def show_nearness(report: Report, all_runs: dict[str, Runs]) -> None:
         rows.append([algorithm, *(f"{distance:.1f}" for distance in off), nearer])
     report.add(
         "## Counts or binary words?",
-        f"Mean distance from the published figures over the users, in points, C = {C}.",
+        f"Mean distance from the published figures over the users, in points, with C = {C}.",
         table(["", "counts", "binary", "nearer"], rows),
     )
 
@@ -217,8 +218,8 @@ def _mean_distance(all_runs: dict[str, Runs], algorithm: str, features: str) -> 
     return float(np.mean([abs(ours[algorithm] - theirs[algorithm]) for ours, theirs in pairs]))
 
 
-def show_readings(report: Report, all_runs: dict[str, Runs], mails: dict[str, Mail]) -> None:
-    """Add two other readings of the paper that come nearer to it."""
+def show_interpretations(report: Report, all_runs: dict[str, Runs], mails: dict[str, Mail]) -> None:
+    """Add two other interpretations of the paper, which are nearer to its figures."""
     rows = []
     for user, mail in mails.items():
         found = errors(all_runs[user], C)
@@ -226,11 +227,11 @@ def show_readings(report: Report, all_runs: dict[str, Runs], mails: dict[str, Ma
         figures = [(found[a], error(other), published(user)[a]) for a, other in others.items()]
         rows.append([user, *(f"{figure:.1f}" for triple in figures for figure in triple)])
     report.add(
-        "## Two other readings",
-        "Our MIRA solves the paper's Eq. (1) in every trial with a loss; Crammer and Singer's own "
-        "moves on mistakes alone, along the classes that outscored the right one. Our SimPerc "
-        "takes the counts as they are; the paper states its bound for messages of length 1. "
-        f"Counts, C = {C}.",
+        "## Two other interpretations",
+        "Our MIRA solves the paper's Eq. (1) in every trial with a loss; that of Crammer and "
+        "Singer moves on mistakes only, along the classes that outscore the right one. Our SimPerc "
+        "uses the counts as they are; the paper states its bound for messages of length 1. Counts, "
+        f"with C = {C}.",
         table(
             ["", "Mira", "on mistakes", "published", "SimPerc", "unit length", "published"], rows
         ),
@@ -238,7 +239,7 @@ def show_readings(report: Report, all_runs: dict[str, Runs], mails: dict[str, Ma
 
 
 def run_conservative_mira(mail: Mail) -> Curve:
-    """Return the curve of a MIRA that moves on mistakes alone."""
+    """Return the curve of a MIRA that moves on mistakes only."""
     return run(mail.counts, mail.folders, PER_CLASS, MIRA_ON_MISTAKES.with_parameters(C))
 
 
@@ -251,7 +252,7 @@ def show_figure(report: Report, all_runs: dict[str, Runs]) -> None:
     """Add Figure 3."""
     report.add(
         "## Figure 3",
-        f"Cumulative mistakes, C = {C}. Which three users the paper drew is lost with its picture.",
+        f"Cumulative mistakes, with C = {C}. The three users that the paper drew are unknown.",
     )
     panels = [
         Panel(user, {a: all_runs[user][features_of(a), a, C][None] for a in ALGORITHMS})
@@ -273,7 +274,7 @@ def main() -> int:
     show_hybrid(report, all_runs)
     show_every_c(report, all_runs)
     show_nearness(report, all_runs)
-    show_readings(report, all_runs, mails)
+    show_interpretations(report, all_runs, mails)
     return report.write()
 
 

@@ -1,9 +1,9 @@
-"""Label sets and rankings: other constraints, beside peers that a user would pick.
+"""Label sets and rankings, compared with scikit-learn.
 
-Multilabel: six sets of Mulan, one pass over the training rows, judged progressively (each row
-before it is learnt) and on the shipped test rows, against one-vs-rest SGDClassifier and Perceptron
-of scikit-learn on the same rows in the same order. Label ranking: the 21 sets of KEBI, ten folds,
-ten passes, against ranking by pairwise comparison with scikit-learn's LogisticRegression.
+Multilabel: six sets of Mulan, one pass over the training rows, evaluated progressively (each row
+before it is learnt) and on the test rows of the source, compared with scikit-learn's SGDClassifier
+and Perceptron, one-vs-rest, on the same rows in the same order. Label ranking: the 21 sets of KEBI,
+ten folds, ten passes, compared with pairwise comparison by scikit-learn's LogisticRegression.
 
     python papers/constraints.py            # all, into papers/results/constraints.md
 """
@@ -32,7 +32,7 @@ from report import Report, table
 Array = npt.NDArray[Any]
 
 MULTILABEL = ("scene", "yeast", "emotions", "medical", "enron", "bibtex")
-SCALED = ("scene", "emotions")  # columns of other units; the rest are unit vectors, words or bits
+SCALED = ("scene", "emotions")  # features of different units; the others: unit vectors, words, bits
 OURS: dict[str, Callable[[], OnlineMultilabelClassifier]] = {
     "SimProj": lambda: OnlineMultilabelClassifier(update=SimProj()),
     "ConProj": lambda: OnlineMultilabelClassifier(update=ConProj()),
@@ -60,7 +60,7 @@ CLOSE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class LabelSets:
-    """Rows, answers as indicators, in the split of the source."""
+    """Rows and label indicators, in the split of the source."""
 
     X: Any
     Y: Array
@@ -83,12 +83,12 @@ Figures = dict[str, float]
 
 
 def judge(scores: Array, Y: Array) -> Figures:
-    """Return every measure, in percent."""
+    """Return every measure in per cent."""
     return {name: 100 * measure(scores, Y == 1) for name, measure in MEASURES.items()}
 
 
 def our_figures(method: str, data: LabelSets, order: Array) -> tuple[Figures, Figures]:
-    """Return what one pass over the rows in an order gives, progressively and on the test rows."""
+    """Return the measures of one pass in a given order, progressive and on the test rows."""
     model = OURS[method]()
     result = progressive_validate(model, data.X[order], data.Y[order])
     scores = model.decision_function(data.X_test)
@@ -96,7 +96,7 @@ def our_figures(method: str, data: LabelSets, order: Array) -> tuple[Figures, Fi
 
 
 def peer_figures(method: str, data: LabelSets, order: Array) -> tuple[Figures, Figures]:
-    """Return the same of one binary learner a label."""
+    """Return the measures of one binary learner per label."""
     X, Y = data.X[order], data.Y[order]
     before, after = np.zeros(Y.shape), np.zeros(data.Y_test.shape)
     for label in range(Y.shape[1]):
@@ -106,20 +106,20 @@ def peer_figures(method: str, data: LabelSets, order: Array) -> tuple[Figures, F
 
 
 def one_pass(model: Any, X: Any, y: Array, X_test: Any) -> tuple[Array, Array]:
-    """Learn in blocks, scoring each before; return these scores and those of the test rows."""
-    before, known = np.zeros(len(y)), False
+    """Score each block, then learn it; return these scores and those of the test rows."""
+    before, is_fitted = np.zeros(len(y)), False
     for block in np.array_split(np.arange(len(y)), N_BLOCKS):
-        if known:
+        if is_fitted:
             before[block] = model.decision_function(X[block])
         model.partial_fit(X[block], y[block], classes=[0, 1])
-        known = True
+        is_fitted = True
     return before, model.decision_function(X_test)
 
 
 def mean_figures(
     run: Callable[..., tuple[Figures, Figures]], method: str, data: LabelSets
 ) -> tuple[Figures, Figures]:
-    """Return the mean over orders of the training rows."""
+    """Return the mean measures over several orders of the training rows."""
     n_rows = len(data.Y)
     orders = [np.random.default_rng(seed).permutation(n_rows) for seed in range(N_ORDERS)]
     runs = [run(method, data, order) for order in orders]
@@ -155,7 +155,7 @@ def label_sets(report: Report) -> None:
 
 
 def is_below(methods: dict[str, tuple[Figures, Figures]], ours: str) -> bool:
-    """Whether a method of ours is below each peer, in both measures, on the test rows."""
+    """Return whether one of our methods is below each peer in both measures on the test rows."""
     return all(
         methods[ours][1][measure] < min(methods[peer][1][measure] for peer in PEERS)
         for measure in ("one-error", "ranking loss")
@@ -179,8 +179,8 @@ def read_rankings() -> Iterator[Rankings]:
     """Yield the 21 sets, rows in a fixed random order, at most `MOST_ROWS` of each."""
     for name in RANKED.split():
         data = load(f"ranking/{name}")
-        stored = np.random.default_rng(0).permutation(len(data.y))[:MOST_ROWS]
-        yield Rankings(name, len(data.y), np.asarray(data.X)[stored], np.asarray(data.y)[stored])
+        chosen = np.random.default_rng(0).permutation(len(data.y))[:MOST_ROWS]
+        yield Rankings(name, len(data.y), np.asarray(data.X)[chosen], np.asarray(data.y)[chosen])
 
 
 def our_scores(method: str, X: Array, R: Array, X_test: Array) -> Array:
@@ -193,7 +193,7 @@ def our_scores(method: str, X: Array, R: Array, X_test: Array) -> Array:
 
 
 def pairwise_scores(X: Array, R: Array, X_test: Array) -> Array:
-    """Ranking by pairwise comparison: each label scores the probabilities that it is ahead."""
+    """Return the scores of pairwise comparison: sums of the probabilities to be ahead."""
     votes = np.zeros((len(X_test), R.shape[1]))
     for r, s in combinations(range(R.shape[1]), 2):
         ahead = R[:, r] < R[:, s]
@@ -207,7 +207,7 @@ def pairwise_scores(X: Array, R: Array, X_test: Array) -> Array:
 
 
 def taus(data: Rankings) -> dict[str, float]:
-    """Return the mean of Kendall's tau over ten folds, of each method."""
+    """Return the mean of Kendall's tau over ten folds for each method."""
     found: dict[str, list[float]] = {name: [] for name in [*RANKERS, "pairwise"]}
     folds = KFold(N_FOLDS, shuffle=True, random_state=0)
     for train, test in folds.split(data.X):
@@ -225,12 +225,12 @@ def rankings(report: Report) -> None:
     found, rows = [], []
     for data in read_rankings():
         found.append(taus(data))
-        stored = (
+        n_rows = (
             f"{len(data.X):,} of {data.n_rows:,}"
             if len(data.X) < data.n_rows
             else f"{data.n_rows:,}"
         )
-        rows.append([data.name, stored, *(f"{tau:.3f}" for tau in found[-1].values())])
+        rows.append([data.name, n_rows, *(f"{tau:.3f}" for tau in found[-1].values())])
         print(*rows[-1], flush=True)
     means = {name: float(np.mean([each[name] for each in found])) for name in found[0]}
     rows.append(["mean", "", *(f"{tau:.3f}" for tau in means.values())])
@@ -251,30 +251,30 @@ def main() -> int:
     report = Report("constraints", "Label sets and rankings")
     report.add(
         "## Label sets",
-        f"One pass over the training rows, mean of {N_ORDERS} random orders (scene is shipped "
-        "sorted by label, in which order no learner of one pass can be judged). Columns of "
-        f"{' and '.join(SCALED)} are standardised by the training rows, for all alike. Ours, all "
-        "with the defaults of `OnlineMultilabelClassifier`: SimProj, ConProj, SimPerc, C = 1. "
-        "Peers: scikit-learn's binary learners, one a label, as they come; their progressive "
-        f"figures are those of {N_BLOCKS} blocks of rows, each scored before it is learnt, which "
-        "is coarser than ours and counts the first block against them; the test rows are the fair "
-        "comparison. "
-        "Equal scores count as half a pair in ranking loss.",
+        f"One pass over the training rows, mean of {N_ORDERS} random orders (the rows of scene are "
+        "sorted by label, an order in which one-pass learners cannot be compared). Features of "
+        f"{' and '.join(SCALED)} are standardised by the training rows for all methods. Ours: "
+        "SimProj, ConProj and SimPerc with C = 1 and the defaults of "
+        "`OnlineMultilabelClassifier`. Peers: scikit-learn's binary learners with their defaults, "
+        f"one per label. Their progressive figures are those of {N_BLOCKS} blocks of rows, each "
+        "scored before it is learnt, which is coarser than ours and counts the first block as "
+        "errors; the test rows are the fair comparison. Equal scores count as half a pair in "
+        "ranking loss.",
     )
     label_sets(report)
     report.add(
         "## Rankings",
         f"{N_PASSES} passes, {N_FOLDS} folds; features standardised by the training rows; at most "
         f"{MOST_ROWS:,} rows of each set, drawn at random, since pairwise comparison is slow on "
-        "more. Ours: SimProj with C = 0.03, over the hybrid of `OnlineLabelRanker` and over one "
-        "vector a label. Pairwise: LogisticRegression for each pair of labels, their probabilities "
-        "added. C and the hybrid were chosen by a split of the same sets, which flatters ours a "
-        "little.",
+        "more. Ours: SimProj with C = 0.03, with the hybrid of `OnlineLabelRanker` and with one "
+        "vector per label. Pairwise: the sum of the probabilities of one LogisticRegression per "
+        "pair of labels. C and the hybrid were chosen on a split of the same sets, which favours "
+        "ours slightly.",
     )
     rankings(report)
     return report.write()
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # the peers', on labels that no training row has
+    warnings.simplefilter("ignore")  # of the peers, on labels that no training row has
     sys.exit(main())

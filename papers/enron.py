@@ -1,4 +1,4 @@
-"""The mail of seven Enron users as both papers saw it: words of messages, in the order of time."""
+"""The mail of seven Enron users as in both papers: words of messages, in the order of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = (
     *("date", "message_id", "from", "to", "cc", "subject"),
     *("x_from", "x_to", "x_cc", "x_origin", "x_filename", "body"),
 )
-"""Every header that Bekkerman's copy kept, and the body. X-Folder, the class, is not there."""
+"""Every header of Bekkerman's copy, and the body; without X-Folder, the class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class Mail:
     Parameters
     ----------
     counts : float32 csr_array of shape (n_messages, n_words)
-        How often each word stands in each message.
+        The number of occurrences of each word in each message.
     folders : list of str
-        Where each message was filed.
+        The folder of each message.
     """
 
     counts: sparse.csr_array
@@ -38,19 +38,19 @@ class Mail:
 
     @property
     def binary(self) -> sparse.csr_array:
-        """Which words stand in each message."""
+        """Whether each word occurs in each message."""
         return self.counts.sign()
 
 
 def read_mail(user: str, fields: Iterable[str] = FIELDS) -> Mail:
-    """Return the messages of a user, as words of some of their fields."""
+    """Return the messages of a user as counts of the words in the given fields."""
     mail, fields = load_enron(user), list(fields)
     texts = (" ".join(record[field] for field in fields) for record in mail.records)
     return Mail(count_words(texts), mail.y)
 
 
 def count_words(texts: Iterable[str]) -> sparse.csr_array:
-    """Return how often each word, a run of letters, digits and apostrophes, stands in each text.
+    """Return the counts of each word, a run of letters, digits and apostrophes, in each text.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Hypotheses shared by all folders, learnt in one batch: support vector machines on Enron mail.
+"""Batch support vector machines with hypotheses shared by all folders, on Enron mail.
 
-The multiclass SVM of Crammer and Singer over three families of hypotheses: one for each folder, one
-for all over the map of Fink et al. (2006, Eq. 10), and both, over that map and over the contrast of
-word frequencies. Each user's mail is cut in the middle of its time line: the first half is for
-training, the second for testing. C is chosen by the last quarter of the first half.
+The multiclass SVM of Crammer and Singer is trained with three families of hypotheses: one per
+folder, one shared by all folders with the map of Fink et al. (2006, Eq. 10), and both, with that
+map and with the contrast of word frequencies. The first half of each user's mail, in the order of
+time, is for training, the second for testing. C is chosen on the last quarter of the first half.
 
     python papers/enron_batch.py        # all, into papers/results/enron_batch.md
 """
@@ -36,7 +36,7 @@ TOL, MOST_PASSES = 1e-2, 1000
 def fit(
     parts: list[Part], X: sparse.csr_array, y: npt.NDArray[Any], C: float
 ) -> CrammerSingerClassifier:
-    """Solve the problem of some messages."""
+    """Fit a machine to messages."""
     machine = CrammerSingerClassifier(
         C, hypotheses=parts, fit_intercept=False, tol=TOL, max_iter=MOST_PASSES, random_state=0
     )
@@ -44,24 +44,24 @@ def fit(
 
 
 def error(machine: CrammerSingerClassifier, X: sparse.csr_array, y: npt.NDArray[Any]) -> float:
-    """Return the share of messages, in %, that are filed elsewhere."""
+    """Return the share in % of messages in other folders than predicted."""
     return 100 * float(np.mean(machine.predict(X) != y))
 
 
 def choose(parts: list[Part], X: sparse.csr_array, y: npt.NDArray[Any]) -> float:
-    """Return the C of fewest errors on the last quarter, trained on what lies before."""
+    """Return the C with the fewest errors on the last quarter, trained on the rest."""
     n = 3 * len(y) // 4
     errors = [error(fit(parts, X[:n], y[:n], C), X[n:], y[n:]) for C in CAPS]
     return CAPS[int(np.argmin(errors))]
 
 
 def run(user: str) -> dict[str, tuple[float, float]]:
-    """Return the test error in % and the C of each family; the share unseen, and the folders."""
+    """Return the test error in % and C of each family, and the unseen share and the folders."""
     mail = read_mail(user)
     words, y = mail.binary, np.array(mail.folders)
-    # scikit-learn's validation takes places of 32 bits.
-    places = words.indices.astype(np.int32), words.indptr.astype(np.int32)
-    X = sparse.csr_array((words.data, *places), shape=words.shape)
+    # The validation of scikit-learn requires 32-bit indices.
+    indices = words.indices.astype(np.int32), words.indptr.astype(np.int32)
+    X = sparse.csr_array((words.data, *indices), shape=words.shape)
     n = len(y) // 2
     found = {}
     for name, parts in HYPOTHESES.items():
@@ -73,16 +73,16 @@ def run(user: str) -> dict[str, tuple[float, float]]:
 
 def main() -> int:
     """Run everything and write the page."""
-    report = Report("enron_batch", "Batch machines on the mail of seven Enron users")
+    report = Report("enron_batch", "Batch support vector machines on the mail of seven Enron users")
     found = {user: run(user) for user in USERS}
     report.add(
-        "Test errors in %: binary words of messages, the first half of each user's time line for "
-        "training, the second for testing. Messages in folders that the first half does not have "
-        "(the column unseen) cannot be filed right, and count as errors of all. One slack a "
-        f"message, to a relative duality gap of {TOL:g}; C, in brackets, is the best of "
-        f"{', '.join(map(str, CAPS))} on the last quarter of the training half. Statistics of the "
-        "maps are those of all training rows, each row itself included. Shared and hybrid: "
-        "Frequency(); the last column: Contrast().",
+        "Test errors in %. Features are binary words; the first half of each user's mail, in the "
+        "order of time, is for training, the second for testing. Messages in folders that the "
+        "first half does not have (the column unseen) cannot be predicted correctly, and count as "
+        f"errors of all. One slack per message, to a relative duality gap of {TOL:g}; C, in "
+        f"brackets, is the best of {', '.join(map(str, CAPS))} on the last quarter of the training "
+        "half. The maps use statistics of all training rows, including the row itself. Shared and "
+        "hybrid: Frequency(); the last column: Contrast().",
     )
     rows = [
         [
@@ -99,11 +99,11 @@ def main() -> int:
     )
     wins = [each["hybrid, contrast"][0] < each["per class"][0] for each in found.values()]
     report.add(
-        f"The hybrid over contrasts has fewer errors than one hypothesis a folder for {sum(wins)} "
-        f"of {len(wins)} users."
+        "The hybrid with contrasts has fewer errors than one hypothesis per folder for "
+        f"{sum(wins)} of {len(wins)} users."
     )
     report.check(
-        "no machine errs on fewer messages than those in unseen folders",
+        "no machine has fewer errors than there are messages in unseen folders",
         all(each[name][0] >= each["unseen"][0] for each in found.values() for name in HYPOTHESES),
     )
     return report.write()

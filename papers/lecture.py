@@ -1,12 +1,12 @@
-"""The lecture's methods side by side: every way to many classes that it lists, on eight real sets.
+"""Comparison of the multiclass methods of a lecture on eight real sets.
 
 Chang (2017), Multiclass Classification: decompositions into binary problems, Kesler's construction,
-the multiclass SVM, multinomial logistic regression; beside them our online learner, one pass. All
-binary problems are solved by the same learner, logistic regression; where they come block by
-block, one against some and Kesler's construction, by its stochastic gradient.
+the multiclass SVM and multinomial logistic regression, compared with our online learner in one
+pass. The learner of all binary problems is logistic regression; one against some and Kesler's
+construction, whose problems come in blocks, use its stochastic gradient.
 
-    python papers/lecture.py            # all, into papers/results/lecture.md; minutes
-    python papers/lecture.py segment    # some sets, printed only
+    python papers/lecture.py            # all, into papers/results/lecture.md; takes minutes
+    python papers/lecture.py segment    # some sets, only printed
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ METHODS: dict[str, Callable[[], Any]] = {
 
 
 class Passes:
-    """An online learner that goes over the rows several times, each in another order."""
+    """An online learner that makes several passes over the rows, each in another order."""
 
     def __init__(self, n_passes: int, **settings: Any) -> None:
         self.n_passes, self.settings = n_passes, settings
 
     def fit(self, X: Any, y: Array) -> Passes:
-        """Learn from the rows."""
+        """Fit the learner to the rows."""
         self.model_ = OnlineClassifier(**self.settings)
         for seed in range(self.n_passes):
             order = np.random.default_rng(seed).permutation(len(y))
@@ -104,7 +104,7 @@ class Passes:
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the classes predicted."""
+        """Return the predicted classes."""
         return self.model_.predict(X)
 
 
@@ -113,7 +113,7 @@ class Passes:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Training and test rows, in units that suit linear learners."""
+    """Training and test rows, scaled for linear learners."""
 
     X: Any
     y: Array
@@ -122,7 +122,7 @@ class Split:
 
 
 def read(name: str) -> Split:
-    """Read a set in its source's split, or with the last third of a shuffle as test rows."""
+    """Read a set in the split of its source, or with a random third as test rows."""
     data = load(name)
     if name in TEXTS:
         X: Any = count_words(" ".join(record.values()) for record in data.records)
@@ -143,7 +143,7 @@ def read(name: str) -> Split:
 
 @dataclass(frozen=True)
 class Figures:
-    """What one method came to on one set."""
+    """The results of one method on one set."""
 
     error: float
     fit_seconds: float
@@ -155,12 +155,12 @@ MEASURES: Mapping[str, Callable[[Figures], str]] = {
     "Test error, %": lambda found: f"{found.error:.2f}",
     "Time to fit, s": lambda found: f"{found.fit_seconds:.2f}",
     "Time to predict the test rows, s": lambda found: f"{found.predict_seconds:.3f}",
-    "Weights held": lambda found: f"{found.n_weights:,}",
+    "Weights": lambda found: f"{found.n_weights:,}",
 }
 
 
 def run(method: str, split: Split) -> Figures | None:
-    """Fit and judge one method; None where an exhaustive code would have too many bits."""
+    """Fit and evaluate one method; None if an exhaustive code would have too many bits."""
     if "exhaustive" in method and 2 ** (len(np.unique(split.y)) - 1) - 1 > MOST_BITS:
         return None
     model = METHODS[method]()
@@ -175,17 +175,17 @@ def run(method: str, split: Split) -> Figures | None:
 
 
 def n_weights(model: Any) -> int:
-    """Return how many weights a fitted model holds, those of the learners in it included."""
+    """Return the number of weights of a fitted model, including those of its binary learners."""
     if isinstance(model, Passes):
         return int(model.model_._learner.n_weights)
     if hasattr(model, "coef_"):
         return int(np.size(model.coef_) + np.size(getattr(model, "intercept_", ())))
-    # A binary problem of one label is answered by a constant, which holds none.
+    # A binary problem with one label is solved by a constant, without weights.
     return sum(n_weights(each) for each in getattr(model, "estimators_", ()))
 
 
 def show(report: Report, names: tuple[str, ...]) -> None:
-    """Run all methods on some sets, and add a table a measure."""
+    """Run all methods on some sets, and add one table per measure."""
     found: dict[str, dict[str, Figures | None]] = {}
     for name in names:
         split = read(name)
@@ -193,9 +193,9 @@ def show(report: Report, names: tuple[str, ...]) -> None:
         for method in METHODS:
             found[name][method] = run(method, split)
             print(f"{name}, {method}: {report.seconds:.0f} s", flush=True)
-    for measure, written in MEASURES.items():
+    for measure, format_cell in MEASURES.items():
         rows = [
-            [method, *(written(f) if (f := found[name][method]) else "-" for name in names)]
+            [method, *(format_cell(f) if (f := found[name][method]) else "-" for name in names)]
             for method in METHODS
         ]
         report.add(f"## {measure}", table(["", *names], rows))
@@ -209,14 +209,14 @@ DARK = ("#0072B2", "#D55E00", "#009E73", "#A63A88", "#B38600")
 
 
 def in_the_plane() -> tuple[Array, Array]:
-    """Return five clouds, one of them amid others: no line sets it apart from the rest."""
+    """Return five clouds, one of them between the others: no line separates it from the rest."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(len(CENTRES)), 60)
     return CENTRES[y] + 0.45 * rng.standard_normal((len(y), 2)), y
 
 
 def draw_regions(path: Path) -> None:
-    """Draw what each method predicts over the plane, a panel each."""
+    """Draw the predictions of each method in the plane, one panel per method."""
     X, y = in_the_plane()
     with rc_context(STYLE):
         columns = 6
@@ -231,7 +231,7 @@ def draw_regions(path: Path) -> None:
 
 
 def draw_region(ax: Axes, method: str, model: Any, X: Array, y: Array) -> None:
-    """Draw the regions of one method, the clouds over them, and how many points it misses."""
+    """Draw the regions of one method, the clouds, and the share of wrong points."""
     model.fit(X, y)
     ticks = np.linspace(-3.8, 3.8, 300)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
@@ -245,18 +245,19 @@ def draw_region(ax: Axes, method: str, model: Any, X: Array, y: Array) -> None:
 
 
 def main(names: tuple[str, ...]) -> int:
-    """Run what is asked for; write the page only if that is all."""
-    report = Report("lecture", "Chang (2017): every method of the lecture on eight real sets")
+    """Run the given sets; write the page if these are all sets."""
+    report = Report("lecture", "Chang (2017): the methods of the lecture on eight real sets")
     report.add(
-        "Rows of the source's split, else a third held out. Measurements are standardised, words "
-        f"weighed by tf-idf; of MNIST the first {MNIST_ROWS:,} rows are learnt, in pixels. Binary "
-        "problems are solved by scikit-learn's logistic regression, C = 1. Nothing is tuned; those "
-        "of one against some and of Kesler's construction come in blocks, to SGDClassifier."
+        "Test rows are those of the source, else a random third. Measurements are standardised, "
+        f"words weighted by tf-idf; the first {MNIST_ROWS:,} rows of MNIST are learnt, as pixels. "
+        "Binary problems are solved by scikit-learn's logistic regression with C = 1; those of one "
+        "against some and of Kesler's construction, which come in blocks, by SGDClassifier. "
+        "Nothing is tuned."
     )
     show(report, names)
     if names != SETS:
         return 0
-    draw_regions(report.picture("regions", "What each method predicts over the plane"))
+    draw_regions(report.picture("regions", "Predictions of each method in the plane"))
     return report.write()
 
 

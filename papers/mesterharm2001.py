@@ -1,10 +1,10 @@
-"""Mesterharm (2001): irrelevant sub-experts cost WMA little and the Perceptron much.
+"""Mesterharm (2001): mistakes of WMA and the Perceptron with irrelevant sub-experts.
 
-A stream of ratings by two relevant sub-experts, whose equal vote is the target, and by ever more
-irrelevant ones, all uniform in [0, 1]. Rows in which the target's vote for the right class is not
-ahead by 0.1 are left out, so that the gap is delta = 0.1 and the bounds of Sections 4.1 and 4.2
-hold: s^2 ||u||^2 / delta^2 for the Perceptron, 2 ln(n) / delta^2 for WMA with
-alpha = (1 - delta)^(-1/2).
+The rows are ratings by two relevant sub-experts, whose mean determines the class, and by a growing
+number of irrelevant ones; all ratings are uniform in [0, 1]. Rows in which the mean of the right
+class is not ahead by 0.1 are left out, so that the gap is delta = 0.1 and the bounds of Sections
+4.1 and 4.2 hold: s^2 ||u||^2 / delta^2 for the Perceptron, 2 ln(n) / delta^2 for WMA with alpha =
+(1 - delta)^(-1/2).
 
     python papers/mesterharm2001.py         # into papers/results/mesterharm2001.md
 """
@@ -44,7 +44,7 @@ Counts = npt.NDArray[np.float64]
 
 
 def algorithms(n: int) -> dict[str, Algorithm]:
-    """Return the algorithms for so many sub-experts."""
+    """Return the algorithms for n sub-experts."""
     return {
         "WMA": QuasiAdditive(Exponential(ALPHA, balanced=False)),
         "Perceptron": QuasiAdditive(),
@@ -91,7 +91,7 @@ def bounds(n: int, s: float) -> dict[str, float]:
 
 
 def draw(path: Path, mistakes: dict[str, list[float]], limits: dict[str, list[float]]) -> None:
-    """Draw mistakes against irrelevant sub-experts, both on scales of powers, bounds dashed."""
+    """Draw mistakes against irrelevant sub-experts on logarithmic scales, with dashed bounds."""
     with rc_context({**STYLE, "axes.grid.axis": "both"}):
         figure = Figure(figsize=(6.4, 4.2), layout=LAYOUT)
         ax = figure.subplots()
@@ -110,10 +110,10 @@ def main() -> int:
     """Run every size and write the page."""
     report = Report("mesterharm2001", "Mesterharm (2001): irrelevant sub-experts")
     report.add(
-        f"{N_RELEVANT} relevant sub-experts whose equal vote is the target, {N_CLASSES} classes, "
-        f"{N_ROWS:,} trials, ratings uniform in [0, 1], gap {DELTA}; mean of "
-        f"{len(SEEDS)} streams. alpha = {ALPHA:.3f}; the p of the p-norm is 2 ln(n). The paper "
-        "gives bounds and no experiment."
+        f"{N_RELEVANT} relevant sub-experts, whose mean rating determines the class, {N_CLASSES} "
+        f"classes, {N_ROWS:,} trials, ratings uniform in [0, 1], gap {DELTA}; mean of {len(SEEDS)} "
+        f"streams. alpha = {ALPHA:.3f}; the p of the p-norm is 2 ln(n). The paper has bounds but "
+        "no experiment."
     )
     mistakes: dict[str, list[float]] = {name: [] for name in COLOURS}
     limits: dict[str, list[float]] = {name: [] for name in BOUNDED}

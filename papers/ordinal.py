@@ -1,8 +1,8 @@
-"""Ordinal classes: one learner of streams beside the batch solvers of mord, and PRank.
+"""Ordinal classes: online learners compared with the batch solvers of mord, and PRank.
 
-The eight regression sets of Chu and Ghahramani (2005), their target cut into 5 and 10 bins of equal
-frequency, and the four sets of Ben-David, whose answers are ranks as they come. Mean absolute error
-in ranks on a quarter of the rows, after 20 passes over the others.
+The data are the eight regression sets of Chu and Ghahramani (2005), with targets in 5 and 10 bins
+of equal frequency, and the four sets of Ben-David, whose targets are ranks. The measure is the mean
+absolute error in ranks on a quarter of the rows, after 20 passes over the others.
 
     python papers/ordinal.py            # all, into papers/results/ordinal.md
 """
@@ -40,13 +40,13 @@ CLOSE = 1.02
 
 @update_rule(constraints="mistaken", requires="losses")
 def prank(parameters, weight, losses, squared_norms, gram, steps):  # type: ignore[no-untyped-def]
-    """Move by 1 along every threshold that is on the wrong side (Crammer and Singer 2001)."""
+    """Move by 1 along every violated threshold (Crammer and Singer 2001)."""
     for j in range(losses.shape[0]):
         steps[j] = weight
 
 
 def ours(hypotheses: str) -> OnlineOrdinalClassifier:
-    """Return the learner of the tables."""
+    """Return our learner in the tables."""
     return OnlineOrdinalClassifier(hypotheses, update=SimProj(0.1), averaged=True)
 
 
@@ -76,12 +76,12 @@ class Ranked:
 
     @property
     def is_large(self) -> bool:
-        """Whether three splits tell enough."""
+        """Whether three splits suffice."""
         return len(self.y) > LARGE
 
 
 def read_sets() -> Iterator[Ranked]:
-    """Yield the twenty tables' sets."""
+    """Yield the twenty sets."""
     for name in REGRESSION.split():
         data = load(f"ordinal/{name}")
         for n_bins in BINS:
@@ -92,7 +92,7 @@ def read_sets() -> Iterator[Ranked]:
 
 
 def bins(y: Array, n_bins: int) -> Array:
-    """Cut a target at its quantiles; bins that are left empty by ties are left out.
+    """Cut a target at its quantiles; bins that are empty because of ties are skipped.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def bins(y: Array, n_bins: int) -> Array:
 
 
 def splits(data: Ranked) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Yield X, X_test, y and y_test, standardised by the training rows, of random quarters."""
+    """Yield X, X_test, y and y_test of random splits, standardised by the training rows."""
     for seed in range(N_SPLITS_OF_LARGE if data.is_large else N_SPLITS):
         X, X_test, y, y_test = train_test_split(data.X, data.y, random_state=seed)
         scaler = StandardScaler().fit(X)
@@ -114,7 +114,7 @@ def splits(data: Ranked) -> Iterator[tuple[Array, Array, Array, Array]]:
 
 
 def online_errors(method: str, X: Array, X_test: Array, y: Array, y_test: Array) -> Array:
-    """Return the error of the first pass, each row judged before it is learnt, and at the end."""
+    """Return the progressive error of the first pass, and the test error after all passes."""
     model, rng = ONLINE[method](), np.random.default_rng(0)
     first = progressive_validate(model, X, y)
     for _ in range(N_PASSES - 1):
@@ -124,19 +124,19 @@ def online_errors(method: str, X: Array, X_test: Array, y: Array, y_test: Array)
     return np.array([first.mean_absolute_error, error(model.predict(X_test), y_test, ranks)])
 
 
-def error(predicted: Array, answered: Array, ranks: list[Any]) -> float:
+def error(predicted: Array, true: Array, ranks: list[Any]) -> float:
     """Return the mean absolute error in ranks."""
-    return mean_absolute_error(predicted.tolist(), answered.tolist(), ranks)
+    return mean_absolute_error(predicted.tolist(), true.tolist(), ranks)
 
 
 def batch_error(
     method: str, alpha: float, X: Array, X_test: Array, y: Array, y_test: Array
 ) -> float:
-    """Return the error of a solver of mord, which wants ranks without gaps."""
-    seen, codes = np.unique(y, return_inverse=True)
+    """Return the error of a solver of mord, which requires ranks without gaps."""
+    known, codes = np.unique(y, return_inverse=True)
     predicted = BATCH[method](alpha).fit(X, codes).predict(X_test).astype(int)
     ranks = np.unique(np.concatenate([y, y_test])).tolist()
-    return error(seen[np.clip(predicted, 0, len(seen) - 1)], y_test, ranks)
+    return error(known[np.clip(predicted, 0, len(known) - 1)], y_test, ranks)
 
 
 def errors_of(data: Ranked) -> tuple[dict[str, Array], dict[str, float]]:
@@ -154,7 +154,7 @@ def errors_of(data: Ranked) -> tuple[dict[str, Array], dict[str, float]]:
 
 
 def check(report: Report, ratios: dict[str, float]) -> None:
-    """Add the claims: of all twenty tables, and of each reading of "twelve"."""
+    """Add the checks: on all twenty sets, and on the twelve with each number of bins."""
     for n_bins in BINS:
         twelve = [n for n in ratios if n.endswith(f", {n_bins}") or "," not in n]
         close = [name for name in twelve if ratios[name] <= CLOSE]
@@ -176,20 +176,20 @@ def main() -> int:
     """Run everything and write the page."""
     report = Report("ordinal", "Ordinal classes")
     report.add(
-        "Mean absolute error in ranks. Rows are split at random, three quarters to learn from: "
-        f"{N_SPLITS} times, {N_SPLITS_OF_LARGE} times above {LARGE:,} rows; means are shown. "
+        "Mean absolute error in ranks, the mean over random splits with three quarters of the rows "
+        f"for training: {N_SPLITS} splits, {N_SPLITS_OF_LARGE} above {LARGE:,} rows. "
         "Features are standardised by the training rows. Regression targets are cut into 5 and 10 "
         "bins of equal frequency.",
         f"Ours: `OnlineOrdinalClassifier`, SimProj with C = 0.1, averaged weights, {N_PASSES} "
-        "passes: hybrid (a direction with thresholds, and a vector for each rank), single (the "
-        "direction alone, a linear model as mord's are) and multi (the vectors alone). PRank: "
-        "Crammer and Singer's, as published, by the same passes. First pass: each training row is "
-        "judged before it is learnt, by the weights of that moment. C was chosen by a split of "
-        "the same sets, which flatters ours a little; 0.03 and 1 give much the same.",
+        "passes: hybrid (a direction with thresholds, and a vector per rank), single (the "
+        "direction alone, a linear model like those of mord) and multi (the vectors alone). PRank: "
+        "that of Crammer and Singer, with the same passes. First pass: each training row is "
+        "predicted before it is learnt. C was chosen on a split of the same sets, which favours "
+        "ours slightly; 0.03 and 1 give similar results.",
         f"mord {version('mord')}: LogisticAT, LogisticIT, LogisticSE, OrdinalRidge and LAD on all "
         f"training rows, each with the best of the penalties {PENALTIES} on the test rows, which "
-        f"flatters it; above {LARGE:,} rows, where a penalty is nothing beside so many losses, "
-        "with its default of 1.",
+        f"favours them; above {LARGE:,} rows, where the penalty has little effect, with the "
+        "default of 1.",
     )
     last, first, ratios = [], [], {}
     for data in read_sets():
@@ -208,5 +208,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # the solvers' own, where they do not converge
+    warnings.simplefilter("ignore")  # of the solvers, if they do not converge
     sys.exit(main())

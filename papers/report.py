@@ -1,4 +1,4 @@
-"""How the scripts show what they found: a page of tables and checks, and pictures of curves."""
+"""Pages of tables and checks, and pictures of curves, for the results of the scripts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ COLOURS = {
     "Mira": "#3FA7E0",
     "hybrid PA": "#009E73",
 }
-"""One colour a method, after Okabe and Ito. Max-MP, Max-SP and the hybrid of Amit's table run on
-the hypotheses of Fink's three methods, and have their colours."""
+"""One colour per method, after Okabe and Ito. Max-MP, Max-SP and the hybrid of Amit's table use
+the hypotheses of Fink's three methods, and have the same colours."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -64,16 +64,16 @@ LAYOUT = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.1, hspace=0.06)
 
 @dataclass
 class Report:
-    """A page of results: what is added is printed at once, and kept until it is written.
+    """A page of results; each block is printed when it is added.
 
     Parameters
     ----------
     name : str
-        Of its file, without the suffix.
+        The name of the file, without suffix.
     title : str
-        Its first line.
+        The title of the page.
     folder : Path
-        Where it is written.
+        The folder of the file.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Report:
 
     @property
     def seconds(self) -> float:
-        """Time since the report was begun."""
+        """The seconds since the report was created."""
         return time.perf_counter() - self.start
 
     def add(self, *blocks: str) -> None:
@@ -95,11 +95,11 @@ class Report:
         self.blocks.extend(blocks)
 
     def check(self, claim: str, holds: bool) -> None:
-        """Add a claim that the run must show."""
+        """Add a claim to check, and whether it holds."""
         self.checks.append((claim, bool(holds)))
 
     def picture(self, suffix: str, caption: str) -> Path:
-        """Add a picture, and return the path where it is to be drawn."""
+        """Add a picture, and return its path, which the caller must write."""
         path = self.folder / f"{self.name}-{suffix}.png"
         self.add(f"![{caption}]({path.name})")
         return path
@@ -115,7 +115,7 @@ class Report:
 
 
 def circumstances() -> str:
-    """Return when and with what a run was made."""
+    """Return the date, the versions and the machine of a run."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -126,7 +126,7 @@ def circumstances() -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table, padded so that it reads well as text; numbers to the right."""
+    """Return a padded Markdown table, with all but the first column aligned to the right."""
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = [":" + "-" * (widths[0] - 1), *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -135,12 +135,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def in_line(figures: Iterable[object]) -> str:
-    """Return figures side by side, as they are."""
+    """Return figures joined by slashes."""
     return " / ".join(map(str, figures))
 
 
 def percentages(numbers: Iterable[float]) -> str:
-    """Return figures side by side, rounded to one decimal.
+    """Return figures rounded to one decimal, joined by slashes.
 
     Examples
     --------
@@ -155,15 +155,15 @@ def percentages(numbers: Iterable[float]) -> str:
 
 @dataclass(frozen=True)
 class Panel:
-    """One of several pictures of mistakes as they add up.
+    """A panel of cumulative mistakes.
 
     Parameters
     ----------
     title : str
     curves : mapping of method to array of shape (n_runs, n_trials)
-        Mistakes so far; the mean over the runs is drawn, and their range behind it.
+        Cumulative mistakes; the mean over the runs is drawn, and their range is shaded.
     published : mapping of method to number
-        Mistakes that a paper reports for the end.
+        The published total mistakes.
     """
 
     title: str
@@ -181,13 +181,13 @@ def draw(path: Path, panels: Sequence[Panel], columns: int, width: float, height
             _draw_panel(ax, panel, 0.16 / (height - 0.7)) if panel else ax.set_axis_off()
         circles = " (circles: published)" if any(panel.published for panel in panels) else ""
         figure.supxlabel(f"trials{circles}", fontsize=9, color="#555555")
-        figure.supylabel("mistakes so far", fontsize=9, color="#555555")
+        figure.supylabel("cumulative mistakes", fontsize=9, color="#555555")
         path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
 def _draw_panel(ax: Axes, panel: Panel, gap: float) -> None:
-    """Draw one panel; `gap` is the least distance of two labels, as a share of its height."""
+    """Draw one panel; `gap` is the least distance between labels, relative to its height."""
     ends = {method: _draw_curve(ax, method, runs) for method, runs in panel.curves.items()}
     n_trials = max(runs.shape[1] for runs in panel.curves.values())
     highest = [runs[:, -1].max() for runs in panel.curves.values()]
@@ -198,12 +198,12 @@ def _draw_panel(ax: Axes, panel: Panel, gap: float) -> None:
         axis.set_major_formatter("{x:,.0f}")
     for method, end in panel.published.items():
         ax.plot(n_trials, end, "o", ms=5, mfc="white", mec=COLOURS[method], clip_on=False)
-    places = spread([*ends.values()], gap * top)
-    for (method, end), place in zip(ends.items(), places, strict=True):
+    heights = spread([*ends.values()], gap * top)
+    for (method, end), height in zip(ends.items(), heights, strict=True):
         figure = f"{100 * end / n_trials:.1f} %" if panel.published else f"{end:,.0f}"
         ax.annotate(
             f"{method} {figure}",
-            (n_trials, place),
+            (n_trials, height),
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
@@ -213,7 +213,7 @@ def _draw_panel(ax: Axes, panel: Panel, gap: float) -> None:
 
 
 def _draw_curve(ax: Axes, method: str, runs: npt.NDArray[Any]) -> float:
-    """Draw the mean of some runs, and their range; return where the mean ends."""
+    """Draw the mean and the range of the runs; return the last mean."""
     trials = np.arange(1, runs.shape[1] + 1)
     mean = runs.mean(axis=0)
     ax.fill_between(
@@ -226,18 +226,18 @@ def _draw_curve(ax: Axes, method: str, runs: npt.NDArray[Any]) -> float:
 def draw_beside(
     path: Path, rows: Sequence[str], panels: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 ) -> None:
-    """Draw one panel a method, each row's figure in it a dot, the published one a circle."""
+    """Draw one panel per method, with a dot per row for our figure and a circle for theirs."""
     with rc_context({**STYLE, "axes.grid.axis": "both"}):
         figure = Figure(figsize=(1.6 * len(panels) + 0.8, 2.6), layout=LAYOUT)
         axes = figure.subplots(1, len(panels), sharex=True, sharey=True)
         for ax, (method, (ours, theirs)) in zip(axes, panels.items(), strict=True):
-            places, colour = np.arange(len(rows)), COLOURS[method]
-            ax.hlines(places, ours, theirs, color=colour, lw=1, alpha=0.5)
-            ax.plot(theirs, places, "o", ms=5, mfc="white", mec=colour)
-            ax.plot(ours, places, "o", ms=5, color=colour)
+            heights, colour = np.arange(len(rows)), COLOURS[method]
+            ax.hlines(heights, ours, theirs, color=colour, lw=1, alpha=0.5)
+            ax.plot(theirs, heights, "o", ms=5, mfc="white", mec=colour)
+            ax.plot(ours, heights, "o", ms=5, color=colour)
             ax.set_title(method, color=colour)
             ax.tick_params(length=0)
-        axes[0].set(yticks=places, yticklabels=rows, xlim=(0, None), ylim=(len(rows) - 0.5, -0.5))
+        axes[0].set(yticks=heights, yticklabels=rows, xlim=(0, None), ylim=(len(rows) - 0.5, -0.5))
         figure.supxlabel(
             "mistakes in % (dots: ours, circles: published)", fontsize=9, color="#555555"
         )
@@ -246,7 +246,7 @@ def draw_beside(
 
 
 def spread(wanted: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
-    """Return the places nearest to those wanted, in least squares, that lie a gap apart.
+    """Return the positions nearest to the wanted ones, in least squares, at least a gap apart.
 
     Examples
     --------
@@ -255,6 +255,6 @@ def spread(wanted: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
     """
     order = np.argsort(wanted, kind="stable")
     steps = gap * np.arange(len(order))
-    places = np.empty(len(order))
-    places[order] = isotonic_regression(np.asarray(wanted, dtype=float)[order] - steps) + steps
-    return places
+    positions = np.empty(len(order))
+    positions[order] = isotonic_regression(np.asarray(wanted, dtype=float)[order] - steps) + steps
+    return positions

@@ -1,9 +1,9 @@
-"""ShareBoost's own examples and experiments, those on MNIST's templates apart.
+"""The examples and experiments of ShareBoost, except those on MNIST by templates.
 
 Shalev-Shwartz, Wexler and Shashua (2011), ShareBoost: Efficient Multiclass Learning with Feature
 Sharing: the two examples of Section 6, and Fig. 2, 3 and 7.
 
-    python papers/shareboost2011.py                    # all, into papers/results/; hours
+    python papers/shareboost2011.py                    # all, into papers/results/; takes hours
     python papers/shareboost2011.py --quick            # small settings, into a temporary folder
     python papers/shareboost2011.py --quick figure3    # some parts
 """
@@ -51,27 +51,38 @@ from sharing_examples import (
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#A63A88")
 N_FEATURES = (5, 10, 20, 50)
-# Weights of the squared norm for Fig. 3, the source's remedy where features overfit: Section 3.3.
+# Weights of the squared norm for Fig. 3, against overfitting (Section 3.3 of the source).
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How large the experiments are.
+    """The sizes of the experiments.
 
     Parameters
     ----------
-    classes : of the first example.
-    block_classes, blocks : of the second.
-    sets : of Fig. 3.
-    n_alphas : penalties on the path of the mixed norm.
-    glyph_classes : of Fig. 2.
-    n_fonts : training images of each glyph.
-    n_patches : of the templates of Fig. 2.
-    n_glyph_rounds : features to reach the accuracy with, at most; for each class of 1-vs-rest too.
-    digits : training rows of Fig. 7.
-    centres, n_radii, n_pieces : its pool, and how many are chosen.
-    behind_kernel : percentage points that they may be behind the kernel.
+    classes : tuple of int
+        The numbers of classes of the first example.
+    block_classes, blocks : tuple of int
+        The numbers of classes and of blocks of the second example.
+    sets : tuple of str
+        The sets of Fig. 3.
+    n_alphas : int
+        The number of penalties on the path of the mixed norm.
+    glyph_classes : tuple of int
+        The numbers of classes of Fig. 2.
+    n_fonts : int
+        The number of training images of each glyph.
+    n_patches : int
+        The number of patches of the templates of Fig. 2.
+    n_glyph_rounds : int
+        The largest number of features for the accuracy; in 1-vs-rest for each class.
+    digits : int
+        The number of training rows of Fig. 7.
+    centres, n_radii, n_pieces : int
+        The pool of pieces of Fig. 7, and the number of selected pieces.
+    behind_kernel : float
+        The largest difference from the error of the kernel, in percentage points.
     """
 
     classes: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024)
@@ -110,20 +121,20 @@ QUICK = Settings(
 
 @dataclass
 class Run:
-    """A run of the script: its settings, its page, and the figures for those who read JSON."""
+    """A run of the script: its settings, its page, and the figures for the JSON file."""
 
     settings: Settings
     report: Report
     figures: dict[str, Any] = field(default_factory=dict)
 
-    def tell(self, done: str) -> None:
-        """Say what is done, and since when the script runs."""
+    def log(self, done: str) -> None:
+        """Print a finished step and the seconds of the run."""
         print(f"{done}: {self.report.seconds:.0f} s", flush=True)
 
     def write(self) -> int:
-        """Write page and figures, and return the exit code."""
+        """Write the page and the figures, and return the exit code."""
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        self.report.add(f"At most {memory:.1f} GiB of memory were in use.")
+        self.report.add(f"Peak memory: {memory:.1f} GiB.")
         code = self.report.write()
         checks = dict(self.report.checks)
         figures = {**self.figures, "checks": checks, "seconds": self.report.seconds, "GiB": memory}
@@ -137,7 +148,7 @@ class Run:
 
 
 def first_example(run: Run) -> None:
-    """Count the columns that each method needs as classes grow in number."""
+    """Count the columns that each method needs as the number of classes grows."""
     classes = run.settings.classes
     counts: dict[str, list[int | None]] = {"ShareBoost": [], "L1": [], "Frobenius": []}
     for k in classes:
@@ -145,10 +156,10 @@ def first_example(run: Run) -> None:
         counts["ShareBoost"].append(columns_of_shareboost(X, y, 2 * round(math.log2(k))))
         counts["L1"].append(columns_of_l1(X, y))
         counts["Frobenius"].append(columns_of_frobenius(X, y))
-        run.tell(f"first example, {k} classes")
+        run.log(f"first example, {k} classes")
     run.report.add(
-        "## Section 6, first example: columns for no training error",
-        "The rows of a class: its number in binary, -1 and 1, then 2 ln k in a column of its own.",
+        "## Section 6, first example: columns without training error",
+        "The rows of a class: its number in binary as -1 and 1, then 2 ln k in a separate column.",
         table(["classes", *map(str, classes)], [[m, *map(str, n)] for m, n in counts.items()]),
     )
     few = zip(counts["ShareBoost"], classes, strict=True)
@@ -164,7 +175,7 @@ def first_example(run: Run) -> None:
         )
     run.figures["first example"] = {"classes": classes, **counts}
     lines = {method: (classes, found) for method, found in counts.items()}
-    panels = [Picture("columns for no training error", lines, "classes", doubling=True)]
+    panels = [Picture("columns without training error", lines, "classes", doubling=True)]
     draw(run.report.picture("sharing", "Columns needed in the first example"), panels)
 
 
@@ -172,7 +183,7 @@ def first_example(run: Run) -> None:
 
 
 def second_example(run: Run) -> None:
-    """Count the columns that each method needs as blocks grow in number."""
+    """Count the columns that each method needs as the number of blocks grows."""
     blocks, found, rows = run.settings.blocks, {}, []
     for k in run.settings.block_classes:
         for in_turn in (True, False):
@@ -181,7 +192,7 @@ def second_example(run: Run) -> None:
             greedy = [columns_of_shareboost(*rows, 4 * round(math.log2(k))) for rows in data]
             norm = [columns_of_mixed_norm(*rows) for rows in data]
             found[name] = {"ShareBoost": greedy, "inf-1 norm": norm}
-            run.tell(f"second example, {name}")
+            run.log(f"second example, {name}")
             run.report.check(
                 f"second example, {name}: ShareBoost needs at most 4 log2 k columns",
                 all(n is not None and n <= 4 * math.log2(k) for n in greedy),
@@ -194,10 +205,10 @@ def second_example(run: Run) -> None:
     for name, counts in found.items():
         rows += [[f"{name}: {method}", *map(str, n)] for method, n in counts.items()]
     run.report.add(
-        "## Section 6, second example: columns for no training error",
-        "Equal blocks of log2 k columns, one of which is zero in half the rows: each in turn, or "
-        "one drawn at random. The norm spreads over blocks that are zero equally often; where "
-        "chance tells them apart and the penalty is the largest without error, it need not.",
+        "## Section 6, second example: columns without training error",
+        "Equal blocks of log2 k columns; in half the rows one block is zero: each in turn, or one "
+        "drawn at random. The norm spreads over blocks that are zero equally often; with random "
+        "blocks and the largest penalty without error, it need not.",
         table(["blocks", *map(str, blocks)], rows),
     )
     run.figures["second example"] = {"blocks": blocks, **found}
@@ -217,7 +228,7 @@ class Split:
 
 
 def read(name: str) -> Split:
-    """Read a set in its source's split, its features scaled to [-1, 1] by the training rows."""
+    """Read a set in the split of its source, scaled to [-1, 1] by the training rows."""
     data = load(name)
     X, y, n = np.asarray(data.X, dtype=np.float64), np.asarray(data.y), data.n_train
     scaler = MinMaxScaler((-1, 1)).fit(X[:n])
@@ -226,19 +237,19 @@ def read(name: str) -> Split:
 
 @dataclass(frozen=True)
 class Curve:
-    """Test errors in % by the number of features, and the seconds that the whole path took."""
+    """Test errors in % by the number of features, and the seconds of the whole path."""
 
     n_features: Sequence[int]
     errors: Sequence[float]
     seconds: float
 
     def best(self, most: int) -> float:
-        """Return the least error of up to so many features, 100 if there is none."""
+        """Return the least error with at most `most` features, 100 if there is none."""
         pairs = zip(self.n_features, self.errors, strict=True)
         return min((e for n, e in pairs if n <= most), default=100.0)
 
     def at(self, n: int) -> float:
-        """Return the error of so many features, or of the last number before."""
+        """Return the error with n features, or with the next smaller number."""
         return self.errors[int(np.searchsorted(self.n_features, n, side="right")) - 1]
 
 
@@ -252,17 +263,17 @@ def shareboost(split: Split, dictionary: Dictionary, n: int, **settings: Any) ->
     return Curve(range(1, len(errors) + 1), errors, seconds)
 
 
-def penalty_by_rows_aside(split: Split, dictionary: Dictionary, n: int) -> float:
-    """Return the weight of the squared norm with which the last fifth of the rows goes best."""
-    n_stored = len(split.y) * 4 // 5
-    learnt, aside = slice(n_stored), slice(n_stored, None)
-    part = Split(split.X[learnt], split.y[learnt], split.X[aside], split.y[aside])
+def validated_penalty(split: Split, dictionary: Dictionary, n: int) -> float:
+    """Return the weight of the squared norm with the least error on the last fifth of the rows."""
+    n_train = len(split.y) * 4 // 5
+    train, valid = slice(n_train), slice(n_train, None)
+    part = Split(split.X[train], split.y[train], split.X[valid], split.y[valid])
     errors = {alpha: shareboost(part, dictionary, n, alpha=alpha).at(n) for alpha in ALPHAS}
     return min(errors, key=errors.__getitem__)
 
 
 def mixed_norm(split: Split, dictionary: Dictionary, n: int, n_alphas: int) -> Curve:
-    """Return the curve of the inf-1 norm, a point for each penalty, until n features are used."""
+    """Return the curve of the inf-1 norm, one point per penalty, until n features are used."""
     model, start = MixedNormClassifier(norm="inf-1", dictionary=dictionary), time.perf_counter()
     path = model.path(split.X, split.y, n_alphas, eps=1e-3, n_features=n)
     seconds = time.perf_counter() - start
@@ -271,7 +282,7 @@ def mixed_norm(split: Split, dictionary: Dictionary, n: int, n_alphas: int) -> C
 
 
 def jointboost(split: Split, n: int) -> Curve:
-    """Return the curve of JointBoost, a feature being a stump, however often it was chosen."""
+    """Return the curve of JointBoost by the number of distinct stumps."""
     model = JointBoostClassifier(2 * n).fit(split.X, split.y)
     stumps = list(zip(model.features_.tolist(), model.thresholds_.tolist(), strict=True))
     counts = [len(set(stumps[:t])) for t in range(1, len(stumps) + 1)]
@@ -294,18 +305,18 @@ def figure3(run: Run) -> None:
     most, panels = max(N_FEATURES), []
     run.report.add(
         "## Fig. 3: test error in % by the number of features",
-        "Features scaled to [-1, 1]; ISOLET's part 1 is learnt, part 5 predicted. ShareBoost has a "
-        f"squared norm (Section 3.3) of weight {in_line(f'{a:g}' for a in ALPHAS)}: the one with "
-        f"which {most} features chosen on the other training rows get most of the last fifth of "
-        "them right; seconds are those of the fit on all of them. The mixed norm's is the best "
-        "error on the test rows of any penalty that leaves up to so many features. JointBoost's "
-        "features are its stumps, one that is chosen again the same.",
+        "Features are scaled to [-1, 1]; part 1 of ISOLET is learnt, part 5 predicted. The weight "
+        "of ShareBoost's squared norm (Section 3.3) is one of "
+        f"{in_line(f'{a:g}' for a in ALPHAS)}: that with the least error of {most} features on "
+        "the last fifth of the training rows, fitted on the others; seconds are those of the fit "
+        "on all of them. The mixed norm has the least test error of all penalties with at most "
+        "this number of features. The features of JointBoost are its distinct stumps.",
     )
     for name in run.settings.sets:
         split = read(name)
         alphas = {
-            SHAREBOOST: penalty_by_rows_aside(split, Products(), most),
-            SHARED_STUMPS: penalty_by_rows_aside(split, Stumps(), most),
+            SHAREBOOST: validated_penalty(split, Products(), most),
+            SHARED_STUMPS: validated_penalty(split, Stumps(), most),
         }
         curves = {
             SHAREBOOST: shareboost(split, Products(), most, alpha=alphas[SHAREBOOST]),
@@ -313,7 +324,7 @@ def figure3(run: Run) -> None:
             SHARED_STUMPS: shareboost(split, Stumps(), most, alpha=alphas[SHARED_STUMPS]),
             JOINTBOOST: jointboost(split, most),
         }
-        run.tell(f"figure 3, {name}")
+        run.log(f"figure 3, {name}")
         panels.append(compare(run, name, curves))
         settings = in_line(f"{method} {alpha:g}" for method, alpha in alphas.items())
         run.report.add(f"Weights of the squared norm: {settings}")
@@ -343,33 +354,33 @@ def compare(run: Run, name: str, curves: Mapping[str, Curve]) -> Picture:
     return Picture(f"{name}: test error, %", lines, "features")
 
 
-# ---- Fig. 2: features for a fixed accuracy as classes grow in number -----------------------------
+# ---- Fig. 2: features for a fixed accuracy by number of classes ----------------------------------
 
 ACCURACY = 90.0
 
 
 def read_glyphs(n_fonts: int, n_patches: int) -> Split:
-    """Read Char74k's computer fonts as responses of templates: some to learn, others to predict."""
+    """Read the computer fonts of Char74k as responses of templates, in a split by fonts."""
     data = load("char74k/fonts")
     X, y = 1 - np.asarray(data.X, dtype=np.float32) / 255, np.asarray(data.y)
     # Each class has the same fonts in the same order.
-    places = np.empty(len(y), dtype=np.int64)
+    fonts = np.empty(len(y), dtype=np.int64)
     for label in np.unique(y):
-        places[y == label] = np.arange(np.sum(y == label))
-    learnt, held = places % 2 == 0, places % 2 == 1
-    learnt &= places < 2 * n_fonts
-    templates = Templates((28, 28), n_patches, random_state=0).fit(X[learnt])
-    # All of them once: every class of 1-vs-rest chooses among the same.
+        fonts[y == label] = np.arange(np.sum(y == label))
+    train, test = fonts % 2 == 0, fonts % 2 == 1
+    train &= fonts < 2 * n_fonts
+    templates = Templates((28, 28), n_patches, random_state=0).fit(X[train])
+    # Computed once: every class of 1-vs-rest selects from the same columns.
     columns = [
-        templates.columns(X[rows], np.arange(templates.n_candidates_)) for rows in (learnt, held)
+        templates.columns(X[rows], np.arange(templates.n_candidates_)) for rows in (train, test)
     ]
     scaler = MinMaxScaler((-1, 1)).fit(columns[0])
-    X_learnt, X_held = (scaler.transform(each) for each in columns)
-    return Split(X_learnt, y[learnt], X_held, y[held])
+    X_train, X_test = (scaler.transform(each) for each in columns)
+    return Split(X_train, y[train], X_test, y[test])
 
 
 def shared_features(split: Split, most: int) -> int | None:
-    """Return how many features ShareBoost reaches the accuracy with."""
+    """Return the least number of features with which ShareBoost reaches the accuracy."""
     model = ShareBoostClassifier(most, **CHOICE).fit(split.X, split.y)
     reached = (
         n
@@ -380,9 +391,9 @@ def shared_features(split: Split, most: int) -> int | None:
 
 
 def separate_features(split: Split, most: int) -> int | None:
-    """Return how many different features the classes need, each set apart from the rest greedily.
+    """Return the number of distinct features of one-vs-rest ShareBoost that reaches the accuracy.
 
-    All classes have equally many.
+    All classes have equally many features.
     """
     labels = np.unique(split.y)
     models = [
@@ -397,7 +408,7 @@ def separate_features(split: Split, most: int) -> int | None:
 
 
 def figure2(run: Run) -> None:
-    """Count the features for a fixed accuracy, shared and separate."""
+    """Count the features for a fixed accuracy, shared and per class."""
     glyphs, classes = (
         read_glyphs(run.settings.n_fonts, run.settings.n_patches),
         run.settings.glyph_classes,
@@ -408,11 +419,11 @@ def figure2(run: Run) -> None:
         split = of_classes(glyphs, order[:k])
         counts["ShareBoost"].append(shared_features(split, run.settings.n_glyph_rounds))
         counts["1-vs-rest"].append(separate_features(split, run.settings.n_glyph_rounds))
-        run.tell(f"figure 2, {k} classes")
+        run.log(f"figure 2, {k} classes")
     run.report.add(
         f"## Fig. 2: features for a test accuracy of {ACCURACY:.0f} %",
-        f"Char74k's computer fonts, {run.settings.n_fonts} to learn and 508 others to predict, "
-        f"seen through {glyphs.X.shape[1]:,} templates; classes join in an order drawn at random.",
+        f"Computer fonts of Char74k, {run.settings.n_fonts} for training and 508 others for "
+        f"testing, with {glyphs.X.shape[1]:,} templates; classes are added in a random order.",
         table(["classes", *map(str, classes)], [[m, *map(str, n)] for m, n in counts.items()]),
     )
     growth = {m: n[-1] / n[0] if n[-1] and n[0] else math.inf for m, n in counts.items()}
@@ -421,13 +432,13 @@ def figure2(run: Run) -> None:
         + in_line(f"{m} {g:.1f} times" for m, g in growth.items())
     )
     run.report.check(
-        "figure 2: the features grow slower where they are shared",
+        "figure 2: shared features grow slower",
         growth["ShareBoost"] < growth["1-vs-rest"],
     )
     run.figures["figure 2"] = {"classes": classes, "accuracy": ACCURACY, **counts}
     lines = {method: (classes, found) for method, found in counts.items()}
     panels = [Picture(f"features for {ACCURACY:.0f} % accuracy", lines, "classes")]
-    draw(run.report.picture("figure2", "Features needed as classes grow in number"), panels)
+    draw(run.report.picture("figure2", "Features needed by the number of classes"), panels)
 
 
 def of_classes(split: Split, labels: Array) -> Split:
@@ -439,14 +450,14 @@ def of_classes(split: Split, labels: Array) -> Split:
 # ---- Fig. 7: pieces against the Gaussian kernel --------------------------------------------------
 
 N_COMPONENTS = 20
-# Of the kernel: what cross-validation on the training rows likes, no finer than that.
+# Of the kernel: chosen by cross-validation on the training rows.
 SVM_COST, SVM_GAMMA = 10.0, 0.03
-# Each piece has 21 weights for each class: without a penalty ten pieces fit a few thousand rows.
+# Each piece has 21 weights per class: without a penalty ten pieces overfit a few thousand rows.
 PIECES_ALPHA = 1e-3
 
 
 def read_digits(n_rows: int) -> Split:
-    """Read MNIST in 20 principal components, the first rows to learn."""
+    """Read MNIST as 20 principal components, with the first rows for training."""
     data = load("mnist")
     X, y = np.asarray(data.X, dtype=np.float32) / 255, np.asarray(data.y)
     components = PCA(N_COMPONENTS, random_state=0).fit(X[:n_rows])
@@ -456,31 +467,32 @@ def read_digits(n_rows: int) -> Split:
 
 
 def figure7(run: Run) -> None:
-    """Compare piecewise linear predictors of few pieces with the Gaussian kernel's."""
-    asked, split = run.settings, read_digits(run.settings.digits)
+    """Compare piecewise linear predictors of few pieces with the Gaussian kernel."""
+    settings, split = run.settings, read_digits(run.settings.digits)
     start = time.perf_counter()
     kernel = SVC(C=SVM_COST, gamma=SVM_GAMMA).fit(split.X, split.y)
     kernel_error, seconds = error(kernel, split.X_test, split.y_test), time.perf_counter() - start
-    run.tell("figure 7, the kernel")
-    pieces = Pieces(asked.centres, asked.n_radii, random_state=0)
-    curve = shareboost(split, pieces, asked.n_pieces, alpha=PIECES_ALPHA)
-    shown = [n for n in (1, 2, 5, 10, 20, 50, 100, 150, 230) if n < asked.n_pieces]
-    rows = [[f"ShareBoost, {n} pieces", f"{curve.at(n):.2f}"] for n in [*shown, asked.n_pieces]]
+    run.log("figure 7, the kernel")
+    pieces = Pieces(settings.centres, settings.n_radii, random_state=0)
+    curve = shareboost(split, pieces, settings.n_pieces, alpha=PIECES_ALPHA)
+    shown = [n for n in (1, 2, 5, 10, 20, 50, 100, 150, 230) if n < settings.n_pieces]
+    rows = [[f"ShareBoost, {n} pieces", f"{curve.at(n):.2f}"] for n in [*shown, settings.n_pieces]]
     rows.append([f"SVM, {kernel.n_support_.sum():,} support vectors", f"{kernel_error:.2f}"])
     run.report.add(
-        "## Fig. 7: test error in % on MNIST in 20 principal components",
-        f"{asked.digits:,} rows to learn; {asked.centres} centres, {asked.n_radii} radii of each. "
+        "## Fig. 7: test error in % on MNIST with 20 principal components",
+        f"{settings.digits:,} training rows; {settings.centres} centres with {settings.n_radii} "
+        "radii each. "
         f"ShareBoost took {curve.seconds:.0f} s, the SVM {seconds:.0f} s.",
         table(["", "test error"], rows),
     )
     least = min(curve.errors)
     run.report.check(
-        f"figure 7: {asked.n_pieces} pieces come within {asked.behind_kernel:g} % of the kernel",
-        least <= kernel_error + asked.behind_kernel,
+        f"figure 7: {settings.n_pieces} pieces within {settings.behind_kernel:g} % of the kernel",
+        least <= kernel_error + settings.behind_kernel,
     )
     run.report.check(
-        "figure 7: with fewer pieces than a twentieth of the support vectors",
-        asked.n_pieces < kernel.n_support_.sum() / 20,
+        "figure 7: fewer pieces than a twentieth of the support vectors",
+        settings.n_pieces < kernel.n_support_.sum() / 20,
     )
     run.figures["figure 7"] = {
         "ShareBoost": list(curve.errors),
@@ -506,11 +518,11 @@ class Picture:
     ----------
     title : str
     lines : mapping of method to (numbers, values)
-        Values that are None are left out.
+        Values that are None are skipped.
     of : str
-        What the numbers count.
+        The label of the horizontal axis.
     doubling : bool
-        Whether both axes are by powers of 2.
+        Whether both axes are logarithmic, by powers of 2.
     """
 
     title: str
@@ -532,7 +544,7 @@ def draw(path: Path, panels: Sequence[Picture]) -> None:
 
 
 def draw_panel(ax: Axes, panel: Picture) -> None:
-    """Draw the lines of a panel, named at their ends."""
+    """Draw the lines of a panel, with their names at the ends."""
     ends: dict[str, tuple[float, float]] = {}
     for colour, (name, (numbers, values)) in zip(COLOURS, panel.lines.items(), strict=False):
         points = [(n, v) for n, v in zip(numbers, values, strict=True) if v is not None]
@@ -547,20 +559,20 @@ def draw_panel(ax: Axes, panel: Picture) -> None:
             axis.set_minor_locator(NullLocator())
     else:
         ax.set_ylim(0, None)
-    # Labels stand apart on the axis as it is drawn.
-    on_paper = ax.transData.transform
-    heights = [on_paper(end)[1] for end in ends.values()]
-    places = spread(heights, 12 * ax.figure.dpi / 72)
-    right = max(on_paper(end)[0] for end in ends.values())
-    for colour, name, place in zip(COLOURS, ends, places, strict=False):
-        x, y = ax.transAxes.inverted().transform((right, place))
+    # Spread the labels in display coordinates.
+    to_display = ax.transData.transform
+    heights = [to_display(end)[1] for end in ends.values()]
+    positions = spread(heights, 12 * ax.figure.dpi / 72)
+    right = max(to_display(end)[0] for end in ends.values())
+    for colour, name, position in zip(COLOURS, ends, positions, strict=False):
+        x, y = ax.transAxes.inverted().transform((right, position))
         ax.annotate(
             name, (x, y), (5, 0), "axes fraction", "offset points", va="center", color=colour,
             annotation_clip=False,
         )  # fmt: skip
 
 
-# ---- all of it -----------------------------------------------------------------------------------
+# ---- command line --------------------------------------------------------------------------------
 
 PARTS: Mapping[str, Callable[[Run], None]] = {
     "first": first_example,
@@ -572,19 +584,19 @@ PARTS: Mapping[str, Callable[[Run], None]] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for, and return the exit code: 1 if a claim failed."""
+    """Run the given parts, and return the exit code: 1 if a check failed."""
     parser = argparse.ArgumentParser(description="The examples and experiments of ShareBoost.")
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all unless told")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="small settings")
-    asked = parser.parse_args(arguments)
-    unknown = [part for part in asked.parts if part not in PARTS]
+    options = parser.parse_args(arguments)
+    unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
-        parser.error(f"there is no part {unknown[0]!r}: choose among {', '.join(PARTS)}")
-    is_whole = not (asked.quick or asked.parts)
+        parser.error(f"unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
+    is_whole = not (options.quick or options.parts)
     folder = RESULTS if is_whole else Path(tempfile.mkdtemp(prefix="shareboost2011-"))
     title = "Shalev-Shwartz, Wexler and Shashua (2011): sharing features"
-    run = Run(QUICK if asked.quick else Settings(), Report("shareboost2011", title, folder))
-    for name in asked.parts or PARTS:
+    run = Run(QUICK if options.quick else Settings(), Report("shareboost2011", title, folder))
+    for name in options.parts or PARTS:
         PARTS[name](run)
     return run.write()
 

@@ -1,9 +1,9 @@
-"""ShareBoost on MNIST's templates: a fraction of the errors of many, at a fraction of the cost.
+"""ShareBoost on MNIST with templates.
 
-Shalev-Shwartz, Wexler and Shashua (2011), Section 7.4: Table 1, Fig. 4, 5 (a) and 6. What was tried
-on the way stands on the page too, judged on 10,000 training images that were put aside.
+Shalev-Shwartz, Wexler and Shashua (2011), Section 7.4: Table 1, Fig. 4, 5 (a) and 6. The page also
+shows other settings, evaluated on 10,000 held-out training images.
 
-    python papers/shareboost_mnist.py              # 60,000 images, and what was tried
+    python papers/shareboost_mnist.py              # 60,000 images, and other settings
     python papers/shareboost_mnist.py --expanded   # 360,000: five deformed copies of each
     python papers/shareboost_mnist.py --quick      # small settings, into a temporary folder
 """
@@ -44,17 +44,23 @@ MOST_MINUTES, MOST_GIB = 90, 16
 
 @dataclass(frozen=True)
 class Settings:
-    """How large the experiments are.
+    """The sizes of the experiments.
 
     Parameters
     ----------
-    n_images : training images.
-    n_patches : of each size, in the experiment itself, without and with deformed copies: a quarter
-        with them, since the trials below found no gain in more, and time grows with both.
-    n_rounds : features, without and with deformed copies.
-    n_copies : deformed copies of each image, where they are asked for.
-    n_tried, n_tried_patches, n_tried_rounds : images, patches, features where settings are tried.
-    n_aside : training images that these are judged on.
+    n_images : int
+        The number of training images.
+    n_patches : tuple of int
+        The patches of each size, without and with deformed copies: a quarter with them, since the
+        trials below found no gain in more, and the time grows with both.
+    n_rounds : tuple of int
+        The number of features, without and with deformed copies.
+    n_copies : int
+        The number of deformed copies of each image.
+    n_tried, n_tried_patches, n_tried_rounds : int
+        The numbers of images, patches and features in the trials of other settings.
+    n_aside : int
+        The number of held-out training images for these trials.
     """
 
     n_images: int = 60_000
@@ -81,7 +87,7 @@ QUICK = Settings(
 
 @dataclass
 class Run:
-    """A run of the script: settings, digits, the page, and the figures for those who read JSON."""
+    """A run of the script: settings, digits, the page, and the figures for the JSON file."""
 
     settings: Settings
     report: Report
@@ -89,7 +95,7 @@ class Run:
     figures: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> int:
-        """Write page and figures, and return the exit code."""
+        """Write the page and the figures, and return the exit code."""
         code = self.report.write()
         path = self.report.folder / f"{self.report.name}.json"
         figures = {**self.figures, "checks": dict(self.report.checks)}
@@ -103,7 +109,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Digits:
-    """MNIST: grey from 0 to 1, one image a row."""
+    """MNIST with grey values in [0, 1], one image per row."""
 
     X: Array
     y: Array
@@ -115,11 +121,11 @@ class Digits:
         """Read the first training images, and all test images."""
         data = load("mnist")
         X, n_train = data.X, data.n_train
-        learnt = slice(0, min(n_images, n_train))
-        return cls(_grey(X[learnt]), data.y[learnt], _grey(X[n_train:]), data.y[n_train:])
+        train = slice(0, min(n_images, n_train))
+        return cls(_grey(X[train]), data.y[train], _grey(X[n_train:]), data.y[n_train:])
 
     def expanded(self, n_copies: int) -> Digits:
-        """Return them with deformed copies of the training images."""
+        """Return the digits with deformed copies of the training images added."""
         n = len(self.X)
         X = np.empty(((1 + n_copies) * n, self.X.shape[1]), np.float32)
         X[:n] = self.X
@@ -144,7 +150,7 @@ def errors_along(model: Any, X: Array, y: Array) -> Array:
 
 
 def memory() -> float:
-    """Return the most memory that was in use so far, in GiB."""
+    """Return the peak memory so far, in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
@@ -152,7 +158,7 @@ def memory() -> float:
 
 
 def templates(run: Run, *, expanded: bool) -> None:
-    """Learn the digits from templates, and show what came of it."""
+    """Learn the digits from templates, and add the results to the page."""
     digits = run.digits.expanded(run.settings.n_copies) if expanded else run.digits
     n_rounds, n_patches = run.settings.n_rounds[expanded], run.settings.n_patches[expanded]
     store = "uint8" if expanded else "float32"
@@ -164,8 +170,8 @@ def templates(run: Run, *, expanded: bool) -> None:
     errors = errors_along(model, digits.X_test, digits.y_test)
     run.report.add(
         f"{len(digits.X):,} training images, {len(digits.X_test):,} test images, "
-        f"{model.dictionary_.n_candidates_:,} templates. The fit took {minutes:.0f} minutes and "
-        f"the process at most {gib:.1f} GiB.",
+        f"{model.dictionary_.n_candidates_:,} templates. The fit took {minutes:.0f} minutes; peak "
+        f"memory was {gib:.1f} GiB.",
         summary(model, errors, PUBLISHED[expanded]),
     )
     run.figures |= {
@@ -179,10 +185,10 @@ def templates(run: Run, *, expanded: bool) -> None:
 
 
 def summary(model: Any, errors: Array, published: Mapping[int, float]) -> str:
-    """Return the table of errors by numbers of features."""
+    """Return the table of errors by the number of features."""
     header = (
         "features", "test error in %", "published", "training loss", "multiply-accumulates",
-        "minutes choosing",
+        "minutes",
     )  # fmt: skip
     lines = []
     for n in SHOWN:
@@ -197,7 +203,7 @@ def summary(model: Any, errors: Array, published: Mapping[int, float]) -> str:
 
 
 def checks(report: Report, errors: Array, minutes: float, gib: float, *, expanded: bool) -> None:
-    """Add what the run must show."""
+    """Add the checks."""
     claims = {305: 0.60} if expanded else {75: 1.0, 266: 0.75}
     for n, most in claims.items():
         if n <= len(errors):
@@ -214,14 +220,14 @@ def pictures(report: Report, model: Any, errors: Array, digits: Digits) -> None:
     path.parent.mkdir(exist_ok=True)
     draw_errors(path, errors)
     for suffix, caption, display in (
-        ("templates", "The first templates chosen (Fig. 5a)", show_templates(model)),
-        ("mistakes", "Mistakes: digit and answer (Fig. 6)", show_mistakes(model, digits)),
+        ("templates", "The first selected templates (Fig. 5a)", show_templates(model)),
+        ("mistakes", "Mistakes: digit and prediction (Fig. 6)", show_mistakes(model, digits)),
     ):
         display.figure_.savefig(report.picture(suffix, caption), dpi=150)
 
 
 def draw_errors(path: Path, errors: Array) -> None:
-    """Draw the error by number of features, on a scale of doublings."""
+    """Draw the error by the number of features, on a logarithmic scale."""
     with rc_context(STYLE):
         figure = Figure(figsize=(6, 3.4), layout=LAYOUT)
         ax = figure.subplots()
@@ -242,62 +248,62 @@ def show_templates(model: Any) -> TemplatesDisplay:
 
 
 def show_mistakes(model: Any, digits: Digits) -> MistakenImagesDisplay:
-    """Draw the test images that the whole model takes for another digit."""
+    """Draw the test images that the whole model misclassifies."""
     figure = Figure((8.5, 9.0), layout="constrained")
     return MistakenImagesDisplay.from_estimator(
         model, digits.X_test, digits.y_test, SHAPE, most=80, figure=figure
     )
 
 
-# ---- what was tried ------------------------------------------------------------------------------
+# ---- other settings ------------------------------------------------------------------------------
 
 # One change at a time to the defaults of Templates, ShareBoostClassifier and PENALTY.
 TRIED: Mapping[str, Mapping[str, Any]] = {
     "as above": {},
     "other patches": {"random_state": 1},
-    "patches of 5x5 alone, twice as many": {"patch_sizes": (5,), "n_patches": 2},
-    "patches of 7x7 alone, twice as many": {"patch_sizes": (7,), "n_patches": 2},
+    "patches of 5x5 only, twice as many": {"patch_sizes": (5,), "n_patches": 2},
+    "patches of 7x7 only, twice as many": {"patch_sizes": (7,), "n_patches": 2},
     "patches of 7x7 and 9x9": {"patch_sizes": (7, 9)},
     "masks half as wide": {"mask_width": 0.115},
     "masks 1.5 times as wide": {"mask_width": 0.345},
     "masks on a grid of 3x3": {"n_masks": 3},
     "masks on a grid of 6x6": {"n_masks": 6},
     "responses not divided by contrast": {"fading": None},
-    "fading a third": {"fading": 0.05},
-    "fading three times": {"fading": 0.45},
+    "a third of the fading": {"fading": 0.05},
+    "three times the fading": {"fading": 0.45},
     "three times as many patches": {"n_patches": 3},
-    "gradients as they are": {"scale": None},
+    "unscaled gradients": {"scale": None},
     "no margin in the loss": {"loss": "softmax"},
-    "hardly any penalty": {"alpha": 1e-7},
+    "almost no penalty": {"alpha": 1e-7},
     "a stronger penalty": {"alpha": 1e-3},
 }
 OF_TEMPLATES = tuple(Templates().get_params())
 
 
 def trials(run: Run) -> None:
-    """Try settings on fewer images, and judge them on training images put aside."""
+    """Evaluate other settings on fewer images, with held-out training images."""
     settings, digits = run.settings, run.digits
-    learnt, aside = slice(0, settings.n_tried), slice(-settings.n_aside, None)
+    train, valid = slice(0, settings.n_tried), slice(-settings.n_aside, None)
     at = [n for n in (25, 50, 75) if n <= settings.n_tried_rounds]
     lines = []
     for name, changes in TRIED.items():
-        model = tried(settings, changes).fit(digits.X[learnt], digits.y[learnt])
-        errors = errors_along(model, digits.X[aside], digits.y[aside])
+        model = tried(settings, changes).fit(digits.X[train], digits.y[train])
+        errors = errors_along(model, digits.X[valid], digits.y[valid])
         lines.append((name, *(f"{errors[n - 1]:.2f}" for n in at)))
         print(*lines[-1], f"{run.report.seconds:.0f} s", flush=True)
     run.figures["tried"] = {name: list(map(float, errors)) for name, *errors in lines}
     deviation = 100 * np.sqrt(0.015 * 0.985 / settings.n_aside)
     run.report.add(
-        "## What was tried",
+        "## Other settings",
         f"{settings.n_tried:,} training images, {settings.n_tried_patches} patches of each size, "
-        f"one change at a time; error in % on {settings.n_aside:,} other training images. The "
+        f"one change at a time; error in % on {settings.n_aside:,} held-out training images. The "
         f"standard deviation of an error of 1.5 % is {deviation:.2f} %.",
         table(["change", *(f"{n} features" for n in at)], lines),
     )
 
 
 def tried(settings: Settings, changes: Mapping[str, Any]) -> ShareBoostClassifier:
-    """Return a classifier with some settings changed; n_patches counts in those of the others."""
+    """Return a classifier with some settings changed; n_patches is a factor."""
     n_patches = settings.n_tried_patches * changes.get("n_patches", 1)
     of_templates = {name: changes[name] for name in changes if name in OF_TEMPLATES}
     others = {name: changes[name] for name in changes if name not in OF_TEMPLATES}
@@ -307,23 +313,23 @@ def tried(settings: Settings, changes: Mapping[str, Any]) -> ShareBoostClassifie
     )
 
 
-# ---- all of it -----------------------------------------------------------------------------------
+# ---- command line --------------------------------------------------------------------------------
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for, and return the exit code: 1 if a claim failed."""
+    """Run the experiment, and return the exit code: 1 if a check failed."""
     parser = argparse.ArgumentParser(description="ShareBoost on MNIST's templates.")
     parser.add_argument("--quick", action="store_true", help="small settings")
     parser.add_argument("--expanded", action="store_true", help="with deformed copies")
-    asked = parser.parse_args(arguments)
-    settings = QUICK if asked.quick else Settings()
-    folder = Path(tempfile.mkdtemp(prefix="shareboost_mnist-")) if asked.quick else RESULTS
-    name = "shareboost_mnist" + asked.expanded * "-expanded"
+    options = parser.parse_args(arguments)
+    settings = QUICK if options.quick else Settings()
+    folder = Path(tempfile.mkdtemp(prefix="shareboost_mnist-")) if options.quick else RESULTS
+    name = "shareboost_mnist" + options.expanded * "-expanded"
     title = "Shalev-Shwartz, Wexler and Shashua (2011): MNIST by templates"
-    title += asked.expanded * ", with deformed copies"
+    title += options.expanded * ", with deformed copies"
     run = Run(settings, Report(name, title, folder), Digits.read(settings.n_images))
-    templates(run, expanded=asked.expanded)
-    if not asked.expanded:
+    templates(run, expanded=options.expanded)
+    if not options.expanded:
         trials(run)
     return run.write()
 

@@ -15,33 +15,33 @@ from kesler import MixedNormClassifier, ShareBoostClassifier, SoftmaxClassifier
 
 Array = npt.NDArray[Any]
 
-# The choice is as by default; a faint penalty keeps weights finite where no row is wrong.
+# The selection is the default; a small penalty keeps weights finite if no row is wrong.
 CHOICE: Mapping[str, Any] = {"penalty": "frobenius", "alpha": 1e-5}
-# Weights below this share of the largest are none: the optimum is approached, never met.
+# Weights below this share of the largest count as zero: solvers only approach the optimum.
 NOTHING = 1e-3
-# The duality gap of the norm. Where many blocks do the same but in a few rows, the objective hardly
-# tells how they divide the weights: at the estimator's 1e-4 some columns of the optimum, in which
-# all weigh the same, are still without a weight; at this they are alike to a tenth.
+# The duality gap of the norm. If blocks differ in few rows only, the objective hardly depends on
+# how they share the weights: at the default of 1e-4 some columns have no weight yet, although all
+# weights are equal at the optimum; at this gap they are equal to a tenth.
 GAP = 1e-6
 
 
 def error(model: Any, X: Any, y: Array) -> float:
-    """Return how many rows a model gets wrong, in %."""
+    """Return the share of wrongly predicted rows, in %."""
     return 100 * float(np.mean(model.predict(X) != y))
 
 
 def first_without_error(models: Iterable[Any], X: Any, y: Array) -> Any:
-    """Return the first of some models that gets no row wrong, None if there is none."""
+    """Return the first model without a wrong prediction, None if there is none."""
     return next((model for model in models if error(model, X, y) == 0), None)
 
 
 def along(model: Any) -> Iterator[Any]:
-    """Yield the models of a ShareBoost path, of 1 feature, 2 and so on."""
+    """Yield the models of a ShareBoost path with 1 feature, 2 features and so on."""
     return (model.at(n) for n in range(1, len(model.path_) + 1))
 
 
 def n_columns(coef: Array) -> int:
-    """Return how many columns of weights, (n_classes, n_columns), are not nothing."""
+    """Return the number of nonzero columns of weights of shape (n_classes, n_columns)."""
     sizes = np.abs(coef).max(axis=0)
     return int(np.sum(sizes > NOTHING * sizes.max()))
 
@@ -52,20 +52,20 @@ def codes(k: int) -> Array:
 
 
 def code_and_unit(k: int) -> tuple[Array, Array]:
-    """Return two rows for each class: its code, then 2 ln(k) in a column of its own."""
+    """Return two rows for each class: its code, then 2 ln(k) in a separate column."""
     X = np.hstack([codes(k), 2 * math.log(k) * np.eye(k)])
     return np.tile(X, (2, 1)), np.tile(np.arange(k), 2)
 
 
 def columns_of_shareboost(X: Array, y: Array, most: int) -> int | None:
-    """Return how many columns ShareBoost needs to get all rows right, None if more than `most`."""
+    """Return the columns that ShareBoost needs for no error, None if more than `most`."""
     model = ShareBoostClassifier(min(most, X.shape[1]), **CHOICE).fit(X, y)
     found = first_without_error(along(model), X, y)
     return None if found is None else len(found.support_)
 
 
 def columns_of_l1(X: Array, y: Array) -> int | None:
-    """Return how many columns an L1 penalty uses where it is first small enough for no error."""
+    """Return the columns that the largest L1 penalty without errors uses."""
     rows, W = sparse.csr_array(X), np.zeros((X.shape[1], int(y.max()) + 1))
     largest = np.abs(loss_gradient(rows, y, W)).max()
     for share in 0.9 ** np.arange(1, 60):
@@ -85,7 +85,7 @@ def loss_gradient(X: Any, y: Array, W: Array) -> Array:
 
 
 def with_l1(X: Any, y: Array, alpha: float, W: Array, n_steps: int = 200) -> Array:
-    """Return the weights that an L1 penalty leads to: accelerated proximal gradient."""
+    """Return the weights with an L1 penalty, by accelerated proximal gradient."""
     step = 2 * len(y) / float(sparse.linalg.norm(X, 2)) ** 2
     ahead = W
     for t in range(n_steps):
@@ -99,7 +99,7 @@ def with_l1(X: Any, y: Array, alpha: float, W: Array, n_steps: int = 200) -> Arr
 
 
 def columns_of_frobenius(X: Array, y: Array) -> int | None:
-    """Return how many columns a squared norm uses where it is first small enough for no error."""
+    """Return the columns that the largest squared-norm penalty without errors uses."""
     models = (
         SoftmaxClassifier(C, loss="margin-softmax", fit_intercept=False).fit(X, y)
         for C in 10.0 ** np.arange(-3, 4)
@@ -109,21 +109,21 @@ def columns_of_frobenius(X: Array, y: Array) -> int | None:
 
 
 def code_blocks(k: int, n_blocks: int, in_turn: bool) -> tuple[Array, Array]:
-    """Return rows of equal blocks, each the code of the class, one of them zeroed in half the rows.
+    """Return rows of equal blocks, the code of the class, one of them zero in half the rows.
 
-    A class has as many rows that lack a block as there are blocks, and as many whole ones. Which
-    is lacking goes in turn, which is what Jensen's inequality is about, or is drawn at random.
+    A class has one row with a zero block per block, and as many rows without. The zero block is
+    each in turn, as the argument by Jensen's inequality requires, or drawn at random.
     """
     y = np.repeat(np.arange(k), n_blocks)
     whole = np.tile(codes(k)[y][:, None], (1, n_blocks, 1))
-    lacking = whole.copy()
+    zeroed = whole.copy()
     drawn = np.random.default_rng(0).integers(n_blocks, size=len(y))
-    lacking[np.arange(len(y)), np.arange(len(y)) % n_blocks if in_turn else drawn] = 0
-    return np.concatenate([whole, lacking]).reshape(2 * len(y), -1), np.tile(y, 2)
+    zeroed[np.arange(len(y)), np.arange(len(y)) % n_blocks if in_turn else drawn] = 0
+    return np.concatenate([whole, zeroed]).reshape(2 * len(y), -1), np.tile(y, 2)
 
 
 def columns_of_mixed_norm(X: Array, y: Array) -> int | None:
-    """Return how many columns the inf-1 norm uses where it is first small enough for no error."""
+    """Return the columns that the largest inf-1 penalty without errors uses."""
     model = MixedNormClassifier(alpha=1.0, norm="inf-1", tol=GAP, warm_start=True)
     largest = model.fit(X, y).alpha_max_
     models = (

@@ -1,4 +1,4 @@
-"""What pytest does in a run of mutations.py: which tests, in which order, and what it tells.
+"""What pytest does in a run of mutations.py: which tests run, in which order, and what it reports.
 
 `MUTATION_PLAN` names a JSON file with `report`, a file to write to, and perhaps:
 
@@ -73,19 +73,19 @@ def sampled(items: list[pytest.Item], most: int) -> list[pytest.Item]:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Tell of a file that cannot be collected."""
+    """Report a file that cannot be collected."""
     if report.failed:
         tell("failed", test=report.nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Tell of a test that failed."""
+    """Report a failed test."""
     if report.failed:
         tell("failed", test=report.nodeid)
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Tell which test begins."""
+    """Report the start of a test."""
     tell("begins", test=nodeid)
 
 
@@ -156,7 +156,7 @@ class Calls:
 
 
 def named(code: CodeType) -> str:
-    """Return the name of the function written with def in which a code object stands."""
+    """Return the name of the function defined with def that contains a code object."""
     parts = code.co_qualname.split(".")
     while parts and parts[-1].startswith("<"):
         parts.pop()

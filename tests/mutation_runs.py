@@ -153,7 +153,7 @@ def stages(root: Path, mutation: Mutation, record: Record) -> list[Stage]:
 
 @dataclass(frozen=True)
 class Run:
-    """How a run of pytest ended: which test failed, whether all ran, and what was told."""
+    """The outcome of a run of pytest: the failed test, whether all ran, and the reports."""
 
     failed: str | None
     ended: bool

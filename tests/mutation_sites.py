@@ -91,7 +91,7 @@ class Mutation:
 
 
 class Source:
-    """The text of a file, and where its nodes and operators stand in it, in characters."""
+    """The text of a file, and the positions of its nodes and operators in characters."""
 
     def __init__(self, text: str) -> None:
         self.text = text

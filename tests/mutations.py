@@ -86,7 +86,7 @@ def record_tests(settings: argparse.Namespace) -> None:
 
 
 def run(settings: argparse.Namespace) -> None:
-    """Try the mutations that have not been tried, and say what was found."""
+    """Try the mutations that have not been tried, and report the results."""
     settings.work.mkdir(parents=True, exist_ok=True)
     mutations = draw(ROOT, settings.number, settings.seed)
     file = results_file(settings.work, settings.seed)
@@ -103,7 +103,7 @@ def run(settings: argparse.Namespace) -> None:
 
 
 def in_copies(settings: argparse.Namespace, work: Any, items: list[Any]) -> None:
-    """Call ``work(copy, item)`` for each item, in as many copies of the tree as told."""
+    """Call ``work(copy, item)`` for each item, in the given number of copies of the tree."""
     copies: SimpleQueue[Copy] = SimpleQueue()
     for i in range(min(settings.workers, len(items))):
         copies.put(Copy(ROOT, settings.work / f"copy{i}"))

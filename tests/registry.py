@@ -68,7 +68,7 @@ def grouped(names: Names | None, view: FeatureMap | None = None) -> Grouped:
 
 
 def born(names: Names | None, view: FeatureMap | None = None) -> Grouped:
-    """Return groups that a function tells when a class appears."""
+    """Return groups that a function assigns when a class appears."""
     if names is None:
         return Grouped(homemade.sets_of, view)
     return Grouped(lambda label: homemade.sets_of(names.index(label)), view)
@@ -114,7 +114,7 @@ DEFAULTS: dict[str, Callable[[], dict[str, Any]]] = {
     "words": of_words,
     "measurements": of_measurements,
 }
-"""What the learner of those who choose nothing is made of: left to it, or said."""
+"""The settings of the default learner: by default, or named."""
 
 # ---- rows ---------------------------------------------------------------------------------------
 
@@ -134,8 +134,8 @@ class Row:
     on_new_class: Any = "register"
     half_life: float | None = None
     invariant: bool = False
-    sparse: bool = False  # whether its weights stand in sparse rows, however few they are
-    settings: str | None = None  # of DEFAULTS: then the parts only say what is in them
+    sparse: bool = False  # whether its weights are stored in sparse rows, whatever their number
+    settings: str | None = None  # of DEFAULTS: the parts then only describe them
 
     @property
     def name(self) -> str:
@@ -321,7 +321,7 @@ def _defaults() -> list[Row]:
 
 
 def _sparse() -> list[Row]:
-    """Learners whose weights stand in sparse rows."""
+    """Learners whose weights are stored in sparse rows."""
     return [
         Row("perceptron", "multi", None, sparse=True),
         Row("pa1", "multi", None, sparse=True),
@@ -331,7 +331,7 @@ def _sparse() -> list[Row]:
 
 
 def _forgetting() -> list[Row]:
-    """Learners of which each keeps something else that fades; after 40 rows all is divided."""
+    """Learners with different decaying state; after 40 rows all of it is rescaled."""
     return [
         Row("pa1", "hybrid", "product-mean", half_life=2.0),
         Row("perceptron", "single", "frequency", half_life=5.0),

@@ -101,7 +101,7 @@ def learnt(model: OnlineClassifier) -> dict[str, Any]:
 
 
 def whole_arrays(learner: Any) -> dict[str, Any]:
-    """Return all that was learnt, weights in tables wherever they stand."""
+    """Return all that was learnt, with weights as tables however they are stored."""
     arrays = learner.arrays()
     if learner.sparse is None:
         return arrays
@@ -116,7 +116,7 @@ def everything(model: OnlineClassifier) -> dict[str, Any]:
 
 
 def assert_same(one: OnlineClassifier, other: OnlineClassifier, probes: Any) -> None:
-    """Two models learnt the same, bit for bit, and say so."""
+    """Require that two models have the same state and predictions, bit for bit."""
     assert learnt(one) == learnt(other)
     assert one.n_mistakes_ == other.n_mistakes_
     assert one.classes_.tolist() == other.classes_.tolist()

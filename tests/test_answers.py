@@ -1,4 +1,4 @@
-"""What is always true of the faces whose answers are label sets and rankings."""
+"""Laws of the estimators whose targets are label sets and rankings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from registry import CUSTOM, FAMILIES, SETS, covering
 from streams import everything, learnt
 
 FEW = covering(CASES, "estimator", of=lambda case: vars(case.row) | {"estimator": case.estimator})
-"""For laws on what comes before a trial and after it: names, labels and their room."""
+"""For laws on the steps before and after a trial: names, labels and their capacity."""
 
 
 def assert_same(one: Any, other: Any, X: np.ndarray) -> None:
@@ -85,7 +85,7 @@ def test_1_tables_are_the_same_in_any_split(estimator, seed, cuts):
 
 
 @every_case(FEW)
-def test_2_declared_labels_are_room_and_no_more(case):
+def test_2_declared_labels_only_add_capacity(case):
     X, y = some(case.estimator, 2)
     plain, declared = case.learner().partial_fit(X, y), case.learner()
     declared.partial_fit(X, y, classes=range(100))
@@ -122,7 +122,7 @@ def test_3_renaming_changes_names_only(case):
 
 
 @pytest.mark.parametrize("estimator", OF_TABLES)
-def test_3_a_table_says_what_lists_say(estimator):
+def test_3_a_table_equals_lists(estimator):
     X, y = some(estimator, 5)
     y[0] = [3, 1, 0, 2, 5, 4][: 6 if estimator == "rankings" else 3]
     table, names = table_of(estimator, y, 6), [*"abcdef"]
@@ -353,7 +353,7 @@ OF_MULTILABEL = [
     ("estimator", "wanted"),
     [("sets", OF_ANY_ESTIMATOR + OF_MULTILABEL), ("rankings", OF_ANY_ESTIMATOR)],
 )
-def test_10_scikit_learn_s_checks_pass_where_they_give_such_answers(estimator, wanted):
+def test_10_scikit_learn_s_checks_pass_where_they_have_such_targets(estimator, wanted):
     """Most others hand out one label a row, which is neither a label set nor a ranking."""
     results = check_estimator(OF_TABLES[estimator](), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}

@@ -22,7 +22,7 @@ def test_an_empty_set_demands_the_threshold_over_all():
     model = OnlineMultilabelClassifier(update="simproj").fit(
         [[1.0], [1.0]], np.array([[1, 1], [0, 0]])
     )
-    # The first row only meets the labels. In the second, 0 is over both: C = 1 holds, ||d||^2 = 4.
+    # The first row only adds the labels. In the second, 0 is over both: C = 1 holds, ||d||^2 = 4.
     assert model.decision_function([[1.0]]).tolist() == [[-0.75, -0.75]]
     assert model.predict_one([1.0]) == set() and model.n_mistakes_ == 0
     model.learn_one([1.0], [0, 1])

@@ -58,7 +58,7 @@ def every_row(rows):
 
 
 def separable_stream(seed, n_rows=500, n_classes=4, n_features=5):
-    """Rows of length 1 that the largest of some products tells apart by 1 at least."""
+    """Rows of length 1 that the largest of some products separates by at least 1."""
     rng = np.random.default_rng(seed)
     u = rng.normal(size=(n_classes, n_features))
     X = rng.normal(size=(40 * n_rows, n_features))
@@ -103,7 +103,7 @@ def test_a_bound_on_a_separable_stream_is_of_use(rule, seed):
 
 
 def clear_ratings(seed, n_rows=600, n=30, gap=0.1):
-    """Ratings of which the first two sub-experts, together, tell the classes apart by a gap."""
+    """Ratings whose first two sub-experts, together, separate the classes by a gap."""
     rng = np.random.default_rng(seed)
     ratings = rng.random((8 * n_rows, 4, n))
     votes = ratings[:, :, :2].mean(axis=2)

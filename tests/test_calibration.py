@@ -1,4 +1,4 @@
-"""Probabilities: what scores stand for is learnt as the stream goes."""
+"""Probabilities: the calibration of scores is learnt online."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fresh(estimator):
     return type(estimator)(**estimator.get_params(deep=False))
 
 
-# ---- scores that are what a test says -----------------------------------------------------------
+# ---- scores set by a test -----------------------------------------------------------------------
 
 
 @update_rule(constraints="predicted", requires="losses")
@@ -64,7 +64,7 @@ def run(scores, y):
 
 
 def drawn(seed, n_rows, n_classes, inverse, lapse=0.0):
-    """Return scores, and answers drawn from the probabilities that they stand for."""
+    """Return scores, and targets drawn from their probabilities."""
     generator = np.random.default_rng(seed)
     scores = 2 * generator.normal(size=(n_rows, n_classes)).astype(np.float32).astype(float)
     probabilities = [reference.probabilities(row, lapse, inverse)[0] for row in scores]
@@ -92,7 +92,7 @@ def test_what_is_learnt_equals_the_reference(seed, n_classes, inverse, jump):
 
 @pytest.mark.parametrize("inverse", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("n_classes", [2, 5, 20])
-def test_the_temperature_that_made_the_answers_is_found(inverse, n_classes):
+def test_the_temperature_of_the_targets_is_found(inverse, n_classes):
     scores, y = drawn(1, 4000, n_classes, inverse)
     learner, result = run(scores, y)
     found = learner._learner.arrays()["calibration"][0]  # of the last hundred rows or so
@@ -134,7 +134,7 @@ def test_a_scale_that_jumps_is_found_anew(jump):
 @pytest.mark.parametrize("highest", [-1.0, -1e3, -1e30])
 @pytest.mark.parametrize("n_classes", [2, 17, 40])
 def test_scores_all_below_0_have_the_chances_of_the_same_scores_moved_up(highest, n_classes):
-    # A score of 0 would stand so far above them that float32 has no e^z for it.
+    # A score of 0 would be so far above them that float32 has no e^z for it.
     far, gaps = 128 * math.log(2), np.linspace(0.0, 3.0, n_classes)
     scores = (highest * (1 + gaps / far)).astype(np.float32)[None]
     settings = probabilities(
@@ -149,7 +149,7 @@ def test_equal_scores_are_equal_chances():
     np.testing.assert_allclose(result.probabilities[3:], 1 / 3)
 
 
-# ---- faces ---------------------------------------------------------------------------------------
+# ---- estimators ----------------------------------------------------------------------------------
 
 
 @every_estimator
@@ -208,7 +208,7 @@ def test_badly_scaled_rows_have_probabilities(scale, update):
     assert np.isfinite(result.calibration_error)
 
 
-def test_noise_is_told_by_the_probabilities():
+def test_probabilities_reflect_noise():
     generator = np.random.default_rng(5)
     X = generator.normal(size=(3000, 6))
     y = X[:, :4].argmax(axis=1)

@@ -106,7 +106,7 @@ def test_learning_does_not_import_matplotlib(tmp_path):
 GOOD = messages(30)
 SVM = "1 1:1 2:1\n2 1:1\n"
 
-# What a file holds, how it is read, and what the sentence says.
+# The content of a file, how it is read, and the message.
 BAD = {
     "nan.svm": (SVM + "1 3:nan\n", (), ["line 3", "not a finite number", "--skip-bad"]),
     "infinity.vw": ("a | x:1\nb | x:inf\n", (), ["line 2", "not a finite number"]),
@@ -189,7 +189,7 @@ def test_sets_of_several_answers_are_refused(capsys):
 
 
 def newer(contents):
-    """The same file, said to be of the next version."""
+    """The same file, marked as one of the next version."""
     (length,) = struct.unpack("<Q", contents[:8])
     header = json.loads(contents[8 : 8 + length])
     header["__metadata__"]["version"] = str(int(header["__metadata__"]["version"]) + 1)

@@ -210,7 +210,7 @@ def test_a_kernel_that_is_none_is_refused(capsys, mail):
     refused(kesler(capsys, "compare", mail, "--kernel", "gauss"), "rbf, polynomial, linear")
 
 
-def test_who_waits_for_the_compiler_is_told(capsys, tmp_path, monkeypatch):
+def test_waiting_for_the_compiler_is_reported(capsys, tmp_path, monkeypatch):
     rows = write_jsonl(tmp_path / "rows.jsonl", messages(20))
     assert kesler(capsys, "compare", rows).err == ""  # nobody watches
     learn = OnlineClassifier.learn_rows

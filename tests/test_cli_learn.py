@@ -25,7 +25,7 @@ from streams import learnt
 
 ROWS = messages(150)
 
-# A file in each way of telling features apart, and how it is read.
+# A file in each way of identifying features, and how it is read.
 INPUTS = {
     "named": (lambda folder: write_jsonl(folder / "rows.jsonl", ROWS), ()),
     "enlarged": (lambda folder: write_vw(folder / "rows.vw", ROWS), ()),

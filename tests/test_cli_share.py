@@ -229,7 +229,7 @@ def test_rows_to_take_the_error_on_must_be_alike(capsys, tmp_path):
     refused(done, "narrow.npz have 2 features, those of", "wide.npz 3")
 
 
-def test_what_sub_experts_say_is_refused(capsys, tmp_path):
+def test_ratings_of_sub_experts_are_refused(capsys, tmp_path):
     rows = tmp_path / "rows.ldf"
     rows.write_text("a:0 | x:1\nb:1 | x:0.5\n\na:1 | x:1\nb:0 | x:0.5\n")
     refused(kesler(capsys, "share", rows), "ratings by sub-experts")

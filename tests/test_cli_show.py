@@ -67,7 +67,7 @@ def test_show_needs_no_part_of_the_users_own(capsys, tmp_path):
     assert "RBF(sigma=2.0)" in kesler(capsys, "show", path).out
 
 
-def test_a_half_life_is_learnt_shown_and_kept(capsys, tmp_path):
+def test_a_half_life_is_learnt_shown_and_saved(capsys, tmp_path):
     rows, model = write_jsonl(tmp_path / "m.jsonl", messages(120)), tmp_path / "m.kesler"
     asked = ("learn", rows, "--model", model, "--preprocessing", "idf", "--half-life")
     refused(kesler(capsys, *asked, 0), "--half-life 0.0 must be a finite number of rows")

@@ -1,4 +1,4 @@
-"""Columns: where the hypotheses of each part stand."""
+"""Columns: the positions of the hypotheses of each part."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_parts_have_columns_of_their_own(parts: list[Part], n_lines: int) -> Non
 
 @pytest.mark.parametrize(("n_classes", "capacity"), [(14, 16), (15, 32), (30, 32), (31, 64)])
 def test_one_column_more_takes_no_line_more(n_classes: int, capacity: int) -> None:
-    """The newcomer's column and the shared one stand behind those of the classes."""
+    """The columns of a new class and of the shared part follow those of the classes."""
     model = OnlineClassifier()
     for label in range(n_classes):
         model.learn_one({f"w{label}": 1.0, "the": 1.0}, label)

@@ -43,7 +43,7 @@ def scores_of_all() -> dict[str, np.ndarray]:
             rows = rated if "sub-experts" in name else X
             model = OnlineClassifier(hypotheses, update=rule).fit(rows, y)
             scores[f"{rule}, {name}"] = model.decision_function(rows)
-    # As many as a cache line holds, and one more: a shared weight may stand on the first line too.
+    # As many as a cache line holds, and one more: a shared weight may be on the first line too.
     for n_classes in (16, 17):
         y = np.arange(60) % n_classes
         model = OnlineClassifier([PerClass(), Shared(Distance())], update="pa1")

@@ -1,4 +1,4 @@
-"""Copies of tables to where there is more room."""
+"""Copies of tables to larger ones."""
 
 import os
 from pathlib import Path

@@ -76,7 +76,7 @@ def test_every_rule_equals_its_oracle(rule, stream, C):
     )
 
 
-def test_a_mapping_and_a_function_say_the_same_and_one_is_the_default():
+def test_a_mapping_equals_a_function_and_one_is_the_default():
     stream = make_stream(3)
     pairs = {(r, s): twice_the_distance(r, s) for r in range(5) for s in range(5) if r != s}
     by_function = OnlineClassifier("hybrid", "distance", "simproj", costs=twice_the_distance)

@@ -236,7 +236,7 @@ def test_the_gap_reported_is_that_of_its_weights_and_bounds_the_distance(tol):
     assert model.duality_gap_ == pytest.approx(1 - model.dual_objective_ / model.objective_)
 
 
-def test_momentum_is_worth_its_passes(monkeypatch):
+def test_momentum_saves_passes(monkeypatch):
     # Rows much longer than 1 / C and alike: each visit moves little, the next undoes half of it.
     X, y = blobs(21, n=300, d=20, k=4, spread=0.5)
     swift = exact(tol=1e-4).fit(X + 3, y)
@@ -343,7 +343,7 @@ def test_the_same_seed_gives_the_same_model_and_cyclic_order_needs_none():
     assert not np.array_equal(first.coef_, other.coef_)
 
 
-# ---- beginning from what was learnt -------------------------------------------------------------
+# ---- warm starts --------------------------------------------------------------------------------
 
 
 def test_a_warm_start_goes_on_from_the_last_fit():
@@ -410,7 +410,7 @@ def test_arrays_of_any_kind_are_read(tmp_path):
         np.testing.assert_allclose(exact(fit_intercept=False).fit(each, y).coef_, wanted, atol=1e-5)
 
 
-def test_too_few_passes_are_told():
+def test_too_few_passes_warn():
     X, y = blobs(16, n=200)
     with pytest.warns(ConvergenceWarning, match=r"relative duality gap is .* raise max_iter=2"):
         model = CrammerSingerClassifier(tol=1e-9, max_iter=2).fit(X, y)

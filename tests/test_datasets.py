@@ -156,7 +156,7 @@ EXPECTED = {
 
 
 def outline(dataset):
-    """Return what EXPECTED says of a set, from the set itself."""
+    """Return the figures of EXPECTED for a set, from the set itself."""
     if isinstance(dataset, Dataset):
         rows, columns, y = *dataset.X.shape, dataset.y
         several = y.shape[1] if y.ndim == 2 else len(np.unique(y))
@@ -232,7 +232,7 @@ def test_landsat_is_uci_s():
     assert counts(test) == [461, 224, 397, 211, 237, 470]
 
 
-def test_shipped_files_are_small_and_their_origin_is_told():
+def test_shipped_files_are_small_and_their_origin_is_documented():
     files = [path for path in fetching.SHIPPED.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 400_000
     notice = (fetching.SHIPPED / "NOTICE.md").read_text(encoding="utf-8")

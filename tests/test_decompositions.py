@@ -59,7 +59,7 @@ def clusters(n_classes: int = 5, n_rows: int = 150, seed: int = 0, spread: float
 
 
 class Column(ClassifierMixin, BaseEstimator):
-    """A binary learner whose margin stands in a column of the row."""
+    """A binary learner whose margin is a column of the row."""
 
     def __init__(self, column: int = 0) -> None:
         self.column = column
@@ -76,7 +76,7 @@ class Column(ClassifierMixin, BaseEstimator):
 
 
 class Votes(ClassifierMixin, BaseEstimator):
-    """A binary learner that says nothing but a label."""
+    """A binary learner that predicts labels only."""
 
     def fit(self, X: Any, y: Any) -> Votes:
         self.classes_, self.inner_ = np.unique(y), LinearDiscriminantAnalysis().fit(X, y)
@@ -214,7 +214,7 @@ def test_the_order_in_a_tournament_is_that_of_classes():
     model.partial_fit([[0.0] * 3] * 3, ["c", "b", "a"])
     assert model.pairs_ == [("c", "b"), ("c", "a"), ("b", "a")]
     model.estimators_ = [Column(column).fit(None, [0, 1]) for column in range(3)]
-    # b beats a, so that a's win over c is never heard of.
+    # b beats a, so that a's win over c is never evaluated.
     assert model.predict([[1.0, -1.0, 1.0]]).tolist() == ["c"]
     assert model.predict([[1.0, -1.0, -1.0]]).tolist() == ["a"]
 
@@ -244,7 +244,7 @@ def test_loss_decoding_sums_the_loss_of_each_bit(code, loss):
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: str(code.shape))
-def test_hamming_decoding_counts_bits_and_ties_go_to_the_class_met_first(code):
+def test_hamming_decoding_counts_bits_and_ties_go_to_the_first_known_class(code):
     margins = np.random.default_rng(0).integers(-1, 2, size=(60, code.shape[1])).astype(float)
     model = with_margins(ErrorCorrectingCode(code=code, decoding="hamming"), margins, len(code))
     distances = [
@@ -279,7 +279,7 @@ def test_one_vs_rest_counts_the_features_that_its_classes_choose_together():
         OneVsRest(GaussianNB()).fit(X, y).n_features_by_round_  # noqa: B018
 
 
-def test_one_vs_rest_gives_equal_margins_to_the_class_met_first():
+def test_one_vs_rest_gives_equal_margins_to_the_first_known_class():
     X = [[0.0, 0.0]] * 3
     assert OneVsRest(DummyClassifier(strategy="prior")).fit(X, list("cba")).predict(X)[0] == "a"
     model = OneVsRest(OnlineClassifier("multi", update="perceptron")).partial_fit(X, list("cba"))
@@ -493,7 +493,7 @@ def test_declared_classes_are_known_from_their_first_row(subject):
         assert model.code_.shape[0] == 2
 
 
-# ---- what all of them keep ----------------------------------------------------------------------
+# ---- common laws --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("subject", ESTIMATORS, ids=repr)

@@ -107,6 +107,6 @@ def test_types():
         ({"smoothness": 0}, "smoothness=0 must be a number above 0"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(change, sentence):
+def test_bad_input_raises_a_message(change, sentence):
     with pytest.raises(KeslerError, match=sentence):
         deform(**{"X": images(shape=(8, 8)), **change})

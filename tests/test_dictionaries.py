@@ -303,7 +303,7 @@ FITTED = {
 
 
 def by_step(step, x):
-    """Return the columns of an instance by what a step says of itself."""
+    """Return the columns of an instance by the description of a step."""
     match type(step).__name__:
         case "Column":
             return [x[step.index]]
@@ -338,7 +338,7 @@ def test_columns_of_several_candidates_stand_side_by_side(name):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_stump_tells_neighbouring_numbers_apart(dtype):
+def test_a_stump_separates_neighbouring_numbers(dtype):
     low = np.array([1.0, -1e30, 5e-324, 0.0], dtype=dtype)
     X = np.array([low, np.nextafter(low, dtype(np.inf))])
     stumps = Stumps().fit(X)

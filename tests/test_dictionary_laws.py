@@ -147,7 +147,7 @@ def test_a_step_has_a_name_a_cost_and_the_width_of_its_columns(name):
         assert step.width == dictionary.widths(np.array([candidate]))[0]
 
 
-# ---- kept, copied, learnt with ------------------------------------------------------------------
+# ---- saving, copies, learning -------------------------------------------------------------------
 
 
 @every

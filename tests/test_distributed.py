@@ -1,4 +1,4 @@
-"""Past one machine: what workers do together is what one machine does.
+"""Several machines: the result of workers equals that of one machine.
 
 Or what a reference mixes.
 """
@@ -239,7 +239,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_one_shard_is_one_machine(client, name):
-    """All that is kept is mixed right: of one shard, what comes out is what went in."""
+    """All state is mixed correctly: with one shard, the mixture equals the input."""
     X, learner = X_WINE.astype(np.float32)[:60], LEARNERS[name]
     y = Y_WINE[:60]
     model = learn(learner, Partitions.of([(X, y)]), epochs=2, client=client)
@@ -280,7 +280,7 @@ def test_sums_over_rows_are_those_of_all_shards(client):
 
 
 def test_names_and_classes_are_merged(client):
-    """Each shard meets names and classes that no other does, and shares some."""
+    """Each shard has names and classes of its own, and shares some."""
     texts = [
         [({"cash": 1.0, "win": 1.0}, "spam"), ({"team": 1.0, "lunch": 1.0}, "work")],
         [({"lunch": 2.0, "mum": 1.0}, "home"), ({"team": 1.0, "plan": 1.0}, "work")],

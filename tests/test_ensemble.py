@@ -1,4 +1,4 @@
-"""An ensemble: its learners learn as if alone, and what it makes of them is what theory says."""
+"""An ensemble: its learners learn independently, and their mixture agrees with theory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def assert_same(one, other, X):
 
 
 def said(seed, n_members, n_rows, n_classes):
-    """Return what learners may have said of a stream, and its answers."""
+    """Return possible predictions of learners on a stream, and its targets."""
     generator = np.random.default_rng(seed)
     y = make_stream(seed, n_rows=n_rows, n_classes=n_classes).y
     seen = np.maximum.accumulate(y)
@@ -148,7 +148,7 @@ def test_majority_never_makes_more_mistakes_than_its_bound(demotion):
 @pytest.mark.parametrize("demotion", [0.05, 0.5, 0.9])
 @pytest.mark.parametrize("n_members", [2, 3, 8, 33])
 def test_not_even_where_every_answer_is_made_to_be_a_mistake(demotion, n_members):
-    """The answer is what the weightiest learners but the plurality say, whenever there are some."""
+    """The target is the prediction of the heaviest learners outside the plurality, if any."""
     generator, n_rows, k = np.random.default_rng(n_members), 120, 4
     state, n_wrong, errors = None, 0, np.zeros(n_members, dtype=int)
     p = np.full((n_members, 1, k), 1 / k)
@@ -271,7 +271,7 @@ def test_dense_sparse_and_named_rows_are_the_same(way):
 
 
 @every_way
-def test_labels_are_names_and_declared_classes_room(way):
+def test_labels_are_names_and_declared_classes_capacity(way):
     learners = [OnlineClassifier("multi", update="pa1"), LinearMax("romma")]
     plain = Ensemble(learners, way).fit(STREAM.X, STREAM.y)
     names = np.array([*"fedcba"])
@@ -340,7 +340,7 @@ def test_classes_join_groups_of_every_learner():
     assert "new" in model._learner.members[0].groups[0]
 
 
-def test_the_bound_of_majority_is_told():
+def test_the_bound_of_majority_is_reported():
     model = Ensemble(members(), "majority", demotion=0.5).fit(STREAM.X, STREAM.y)
     least = min(model.mistakes_of_learners_)
     bounded = (least * math.log(2) + math.log(5)) / math.log(4 / 3)
@@ -350,7 +350,7 @@ def test_the_bound_of_majority_is_told():
 
 
 def test_the_best_learner_is_found_and_a_change_followed():
-    """A feature that told the class turns into its opposite: who forgets is right again first."""
+    """A feature that determined the class is inverted: learners that forget recover first."""
     generator = np.random.default_rng(7)
     y = generator.integers(0, 2, 600)
     X = np.eye(2)[y]
@@ -436,7 +436,7 @@ def test_other_bounds_and_weights_are_refused():
         )
 
 
-# ---- faces ---------------------------------------------------------------------------------------
+# ---- estimators ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", [Ensemble(combine=way) for way in WAYS], ids=WAYS)

@@ -72,7 +72,7 @@ def stored(model: Any) -> dict[str, bytes]:
 
 
 def assert_same(one: Any, other: Any, probes: Any) -> None:
-    """Two learners learnt the same, bit for bit, and say so."""
+    """Require that two learners have the same state and predictions, bit for bit."""
     assert stored(one) == stored(other)
     assert one.n_mistakes_ == other.n_mistakes_
     assert np.array_equal(one.predict(probes), other.predict(probes))
@@ -125,7 +125,7 @@ def pairs_of(matrix: Any) -> list[tuple[Any, Any]]:
 def test_pairs_and_sparse_rows_are_learnt_as_sparse_matrices_are(name):
     X = sparse.random_array((40, 15), density=0.3, rng=np.random.default_rng(0), format="csr")
     y = np.arange(40) % 3
-    X[0, 14] = 1.0  # so that a pair tells how many features there are
+    X[0, 14] = 1.0  # so that a pair determines the number of features
     X = X.tocsr()
     X.sort_indices()
     whole = MAKERS[name]().partial_fit(X, y)
@@ -192,7 +192,7 @@ def test_every_number_is_rounded_as_in_a_batch(number):
     )
 
 
-def test_a_long_event_makes_room():
+def test_a_long_event_grows_the_buffers():
     long = {f"n{number}": float(number % 7) for number in range(5000)}
     events = [({"n1": 1.0}, 0), (long, 1), ({"n1": 2.0}, 0), (long, 0)]
     assert_same(
@@ -369,7 +369,7 @@ def test_names_met_of_late_are_kept_as_their_table_grows():
 def test_names_that_are_much_alike_stand_apart(form):
     event, names = Event(), Vocabulary()
     entry = {form.format(i): 1.0 for i in range(100_000, 160_000)}
-    for _ in range(2):  # by the second time there is room for as many
+    for _ in range(2):  # the second time the capacity suffices
         numbers_read(event, entry, names, joins=True)
     filled = event._recent[event._recent[:, 2] != 0]
     # Strewn by chance, two to a line: eight in a thousand find no place.

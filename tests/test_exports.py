@@ -31,7 +31,7 @@ COUNTER = itertools.count()
 
 
 def values_of(step, X):
-    """The columns of a step, as its docstring says."""
+    """The columns of a step, as its docstring defines them."""
     if isinstance(step, Column):
         return X[:, [step.index]]
     if isinstance(step, Product):

@@ -1,4 +1,4 @@
-"""Forgetting: the past fades row by row, whatever is kept of it, and a changed stream is followed.
+"""Forgetting: all state decays row by row, and learners follow a changed stream.
 
 Shorter runs of the same learners are held to all laws of the registry.
 """
@@ -36,7 +36,7 @@ from registry import Row
 from streams import assert_same, make_stream
 from test_preconditioners import NOT_PLAIN, follow, reference_of
 
-STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
+STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 resolves
 HALF_LIVES = [1.0, 2.0, 7.5, 300.0]
 
 
@@ -84,7 +84,7 @@ def test_every_trial_of_a_long_run_equals_its_reference(row):
     )  # divided by now
 
 
-# ---- what is kept of the past -------------------------------------------------------------------
+# ---- decaying state -----------------------------------------------------------------------------
 
 
 def smooth_contrast(x: Any, rows: Any, w: Any, own: Any) -> Any:
@@ -119,7 +119,7 @@ VIEWS = [
 @pytest.mark.parametrize(
     ("view", "reference_learner"), VIEWS, ids=["contrast", "gaussian-ratio", "mean"]
 )
-def test_what_is_kept_of_classes_and_of_all_fades(view, reference_learner, half_life):
+def test_statistics_of_classes_and_of_all_decay(view, reference_learner, half_life):
     # The 64th row: what Gaussians follow from is brought up to date at powers of two.
     stream = make_stream(3, n_rows=64, n_classes=3, n_features=4, density=0.6)
     model = OnlineClassifier(Shared(view, begins_at=1.0), update=STILL, half_life=half_life)
@@ -219,7 +219,7 @@ def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(str
     assert in_change <= min(after, after_less) * 1.1 + 5
 
 
-# ---- half-lives that are none -------------------------------------------------------------------
+# ---- invalid half-lives -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("half_life", [0, -3, 0.5, np.nan, np.inf, "100", True, [100]], ids=str)
@@ -227,7 +227,7 @@ def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(str
     "estimator",
     [OnlineClassifier, OnlineMultilabelClassifier, OnlineLabelRanker, OnlineOrdinalClassifier],
 )
-def test_half_lives_that_are_none_are_refused(estimator, half_life):
+def test_invalid_half_lives_are_refused(estimator, half_life):
     y: Any = {OnlineMultilabelClassifier: [["a"], ["b"]], OnlineLabelRanker: [[1, 2], [2, 1]]}
     with pytest.raises(
         KeslerError, match=r"half_life=.* must be a finite number of rows, 1 or more"
@@ -243,7 +243,7 @@ def test_half_lives_that_are_none_are_refused(estimator, half_life):
         ({"averaged": True}, "the mean over all trials"),
     ],
 )
-def test_where_nothing_can_fade_it_is_said(made, why):
+def test_where_nothing_can_decay_it_raises(made, why):
     with pytest.raises(KeslerError, match=f"half_life=50: .*{why}"):
         OnlineClassifier("multi", update="perceptron", half_life=50, **made).fit(np.eye(2), [0, 1])
 
@@ -276,7 +276,7 @@ def test_constants_and_absent_classes_leave_finite_numbers():
     X = np.hstack([rng.normal(size=(3000, 2)), np.ones((3000, 1))])
     X[100:, 1] = 3.0  # constant for thousands of half-lives
     y = np.where(np.arange(3000) < 60, np.arange(3000) % 3, np.arange(3000) % 2)
-    with np.errstate(over="ignore"):  # interpreted, squares say so before they are clipped
+    with np.errstate(over="ignore"):  # interpreted, squares overflow before they are clipped
         follow_constants(X, y)
 
 

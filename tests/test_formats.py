@@ -165,7 +165,7 @@ def test_features_that_are_not_known_join_nothing_where_none_may(tmp_path, name)
         assert known.names == WORDS[:1]
 
 
-# ---- how a format is told -----------------------------------------------------------------------
+# ---- detection of formats -----------------------------------------------------------------------
 
 
 def test_no_suffix_is_of_two_formats_or_of_a_compression():
@@ -175,14 +175,14 @@ def test_no_suffix_is_of_two_formats_or_of_a_compression():
 
 
 @every
-def test_suffixes_tell_the_format(name):
+def test_suffixes_determine_the_format(name):
     for suffix in READERS[name].suffixes:
         for path in (f"rows{suffix}", f"ROWS{suffix}".upper(), f"rows{suffix}.gz"):
             assert format_of(path, Lines(path)) == name
 
 
 @every
-def test_the_first_line_tells_the_format(tmp_path, name):
+def test_the_first_line_determines_the_format(tmp_path, name):
     path, options = written(tmp_path, name)
     if READERS[name].begins is not None:
         assert read(path, **options) == TABLE
@@ -269,7 +269,7 @@ def test_a_file_cut_short_is_a_sentence_that_names_it(tmp_path, name, share):
         read(path, format=name, **options)
 
 
-# ---- what is said of them -----------------------------------------------------------------------
+# ---- messages -----------------------------------------------------------------------------------
 
 
 @every

@@ -175,7 +175,7 @@ def test_two_classes_a_class_without_weight_and_rows_of_zeros():
     best, _ = by_quadratic_program(X[:20], y[:20], weights[:20], 1 - np.eye(3))
     found = free().fit(X[:20], y[:20], sample_weight=weights[:20])
     assert found.objective_ == pytest.approx(best, rel=1e-6)
-    # Nothing but intercepts tells these apart: each row is the class of most weight.
+    # Only intercepts separate these: each row is the class of most weight.
     nothing = free().fit(np.zeros((5, 2)), [0, 0, 0, 1, 1])
     assert nothing.objective_ == pytest.approx(4)
     assert nothing.predict(np.zeros((1, 2))) == [0]
@@ -189,7 +189,7 @@ def test_a_warm_start_keeps_the_intercept():
     assert model.set_params(C=1.2).fit(X, y).converged_
 
 
-def test_too_few_passes_are_told():
+def test_too_few_passes_warn():
     X, y = blobs(5, n=200)
     with pytest.warns(UserWarning, match="relative duality gap"):
         model = free(max_iter=3, tol=1e-9).fit(X, y)

@@ -42,7 +42,7 @@ GEOMETRY = {
 
 
 def expected_refusal(cell: Cell) -> str | None:
-    """Say from theory what cannot be, in a word of the sentence."""
+    """Return a word of the message for a combination that theory excludes."""
     weights = (*PRECONDITIONERS, "linear", "averaged")
     against_rest, measured = cell.rule in AGAINST_REST, cell.rule in OWN_PRECONDITIONER
     if measured and cell.geometry == "confidence" and cell.rule != "arow":
@@ -134,7 +134,7 @@ def test_a_cell_equals_its_reference_or_is_refused(cell):
         before = now
         on_the_way.append(model._learner.weights.copy())
     assert checked >= len(rows) // 2, f"only {checked} of {len(rows)} trials could be compared"
-    # A threshold that comes late has the past of the one that it divides, not of its own.
+    # A late threshold inherits the state of the one that it divides.
     if cell.geometry == "averaged" and all(
         part["kind"] != "ordered" for part in reference_learner.parts
     ):

@@ -284,7 +284,7 @@ def test_4_dense_sparse_and_named_rows_are_the_same(case):
     assert_allclose(scores[0], scores[2], atol=1e-4, rtol=1e-4)
 
 
-def test_4_support_vectors_of_sparse_rows_take_the_room_of_their_non_zeros():
+def test_4_support_vectors_of_sparse_rows_store_their_non_zeros():
     rng = np.random.default_rng(0)
     rows = [{f"w{word}": 1.0 for word in rng.integers(100_000, size=20)} for _ in range(500)]
     y = rng.integers(5, size=500)
@@ -394,7 +394,7 @@ def test_a_budget_that_is_not_reached_changes_nothing():
     assert_same(model, bounded, stream.X)
 
 
-# ---- the faces ----------------------------------------------------------------------------------
+# ---- estimators ---------------------------------------------------------------------------------
 
 
 def test_auto_is_the_difference_of_dense_rows_under_a_kernel():

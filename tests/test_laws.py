@@ -72,9 +72,9 @@ def every_row(rows: list[Row]) -> Any:
 
 
 FEW = covering(ROWS, "on_new_class")
-"""For laws on what comes before a trial and after it: parameters, names, classes and their room."""
+"""For laws on the steps before and after a trial: parameters, names, classes, capacity."""
 SOME = covering(ROWS, "on_new_class", "preconditioner")
-"""For the ways in which rows come in and a model is kept, of which every row has the main one."""
+"""For the ways to pass rows and to save a model; every row has the main one."""
 
 
 def chosen(*names: str) -> list[Row]:
@@ -172,7 +172,7 @@ def test_1_wide_rows_that_are_learnt_in_blocks_are_the_same(row):
     assert_same(row.learner().fit(X, y), by_events(row, Stream(X, y, np.ones(30))), X[:3])
 
 
-# ---- 2. declared classes are room, no more ------------------------------------------------------
+# ---- 2. declared classes only add capacity ------------------------------------------------------
 
 
 @every_row(FEW)
@@ -289,7 +289,7 @@ def test_3_pandas_series_of_labels(kind, names):
     assert renamed(model, names.tolist()) == renamed(plain, list(range(4)))
 
 
-# Labels that are no class, or cannot stand beside the labels of the model; see `offer`.
+# Labels that are no class, or that do not fit the labels of the model; see `offer`.
 REFUSED: dict[str, Any] = {
     "None": None,
     "NaN": float("nan"),
@@ -358,7 +358,7 @@ def refused_everywhere(row: Row, known: list[Any], label: Any) -> None:
 
 
 def assert_sentence(error: KeslerError) -> None:
-    """Says something, in one line that a person can act on."""
+    """Require a message of one line that a user can act on."""
     text = str(error)
     assert len(text.split()) > 5 and "\n" not in text.strip(), text
 
@@ -512,7 +512,7 @@ OF_FEATURES = (
     *("preconditioner.evidence", "preconditioner.scales", "preprocessing.statistics"),
     "statistics.moments",
 )
-"""What is kept of each feature."""
+"""The state of each feature."""
 
 
 def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
@@ -784,7 +784,7 @@ def test_5_parts_of_the_user_are_asked_for_by_name(tmp_path):
 
 
 def inside(model: OnlineClassifier) -> dict[str, Any]:
-    """Return all that a model holds, down to unused room."""
+    """Return the whole state of a model, with its unused capacity."""
     learner = model._learner
     capacities = (learner._class_capacity, learner._feature_capacity, list(learner._group_capacity))
     rest = {k: v for k, v in vars(model).items() if k not in ("_learner", "_names")}
@@ -832,7 +832,7 @@ def test_6_predicting_unknown_names_changes_nothing(row):
 
 
 @every_row([row for row in ROWS if not row.averaged])  # which predict by other weights
-def test_6_predict_says_what_the_next_trial_will(row):
+def test_6_predict_equals_the_next_trial(row):
     """Bit for bit, with features that were never seen wherever rows may have them."""
     stream = make_stream(43, n_rows=30, density=0.7)
     rows: Any = stream.X[:, None] if row.dense_only else [[x] for x in unforeseen(stream.X)]
@@ -979,7 +979,7 @@ def optimum_of_mira(V: Any, before: Any, y: int, C: float) -> tuple[Any, float]:
 
 
 def flat_weights(row: Row, model: OnlineClassifier, k: int) -> Any:
-    """Return the weights end to end, with room for k classes, as the oracle stacks its views."""
+    """Return the weights end to end, with columns for k classes, as the oracle stacks its views."""
     found = []
     for weights, (kind, _) in zip(
         oracle_weights(row, model), FAMILIES[row.family].kinds, strict=True

@@ -83,7 +83,7 @@ def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, s
 
 
 def of_all_classes(row: Row, model: Any, stream: Stream) -> Any:
-    """Return our weights with room for the classes that the stream had yet to bring."""
+    """Return our weights with columns for the classes that appear later in the stream."""
     found = []
     for part, weights in zip(row.oracle(), oracle_weights(row, model), strict=True):
         full = np.zeros((reference.n_hypotheses(part, stream.n_classes), stream.X.shape[1]))

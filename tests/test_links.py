@@ -1,4 +1,4 @@
-"""Links: multiplicative and other geometries, against their oracle and what theory says."""
+"""Links: multiplicative and other geometries, compared with their oracle and theory."""
 
 from __future__ import annotations
 

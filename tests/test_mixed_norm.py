@@ -418,7 +418,7 @@ def test_scores_probabilities_and_labels_agree():
     assert_array_equal(two.predict(X_IRIS[:100]), np.where(scores > 0, "yes", "no"))
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_warn():
     with pytest.warns(ConvergenceWarning, match=r"duality gap at alpha=0.001 .* after 2 steps"):
         model = MixedNormClassifier(0.001, max_iter=2).fit(X_IRIS, Y_IRIS)
     assert not model.converged_ and model.n_iter_ == 2

@@ -13,7 +13,7 @@ from kesler.updates import MIRA, PassiveAggressive
 
 
 def mean_of(model: OnlineClassifier, code: int = 0) -> np.ndarray:
-    """Return the mean that a learner keeps of a class."""
+    """Return the mean that a learner stores for a class."""
     arrays = model._learner.arrays()
     return arrays["statistics.sums"][0][:, code] / arrays["statistics.totals"][0][code]
 
@@ -79,7 +79,7 @@ def test_positions_beyond_the_learnt_ones_count_for_nothing():
     np.testing.assert_array_equal(near, far)
 
 
-def test_names_never_met_count_for_nothing():
+def test_unknown_names_count_for_nothing():
     names = OnlineClassifier("hybrid", ProductMean(), update="pa1").fit(
         [{"a": 1.0}, {"b": 1.0}], ["x", "y"]
     )

@@ -35,7 +35,7 @@ EYE = np.eye(4)
 
 
 def refused(attempt: Any, *words: str) -> str:
-    """Return the sentence of a refusal, in which each of the words stands."""
+    """Return the message of an error, which contains each of the words."""
     with pytest.raises(KeslerError) as caught:
         attempt()
     sentence = str(caught.value)
@@ -52,7 +52,7 @@ def named(X: Any) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("hypotheses", ["multi", "hybrid", "all-three"])
 def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
-    """Room doubles many times on the way; a model with room from the start learns the same."""
+    """Capacity doubles many times; a model with enough from the start learns the same."""
     rng = np.random.default_rng(2)
     y = np.concatenate([np.arange(1000), rng.integers(1000, size=1000)])
     indices = [[*range(3 * t, 3 * t + 3), *rng.choice(3 * t + 1, size=5)] for t in range(2000)]
@@ -84,7 +84,7 @@ def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
 
 
 def test_classes_that_join_groups_later_are_as_if_they_had_been_there():
-    """A class's first row moves nothing, so that it can be told its groups just after it."""
+    """A class's first row moves nothing, so that its groups can be declared just after it."""
     stream = make_stream(51, n_rows=60, n_classes=8)
     sets = {name: [c for c in range(8) if name in homemade.sets_of(c)] for name in ("even", "low")}
     whole = OnlineClassifier(Grouped(sets), update="pa1").fit(stream.X, stream.y)

@@ -188,7 +188,7 @@ def test_projections_know_their_norm():
     np.testing.assert_allclose(hybrid.decision_function([[2.0]]), [1.0], rtol=1e-6)
 
 
-def test_the_answer_compares_neighbours_only():
+def test_the_target_compares_neighbours_only():
     # The score of 0 may stay above that of 2: of these two nothing is demanded.
     model = OnlineOrdinalClassifier("multi", update="pa").fit([[0.0]] * 3, [0, 1, 2])
     assert model.n_mistakes_ == 0
@@ -364,7 +364,7 @@ def test_any_hypotheses_learn_ranks(rule, hypotheses, tmp_path):
     assert_same(load(tmp_path / "model").partial_fit(X, y), model.partial_fit(X, y), X)
 
 
-def test_many_ranks_find_room():
+def test_many_ranks_grow_the_capacity():
     X, y = stream(10, 600, 60)
     model = OnlineOrdinalClassifier("single")
     for start in range(0, 600, 7):

@@ -29,7 +29,7 @@ from kesler.updates import SoftmaxGradient
 from streams import make_stream
 
 DIFFERENCE = Contrast(smoothing=0.0, relative=False)
-STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 could tell
+STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 resolves
 
 
 def still(view: Any, estimator: Any = OnlineClassifier, **settings: Any) -> Any:

@@ -241,7 +241,7 @@ INVARIANT = {
 @pytest.mark.parametrize("name", INVARIANT)
 def test_a_row_of_weight_two_is_the_row_twice(name):
     rule, hypotheses, n_classes = INVARIANT[name]
-    # The product with the first instance stands still, so that both rows are seen alike.
+    # The product with the first instance is constant, so that both rows are seen alike.
     model = OnlineClassifier(hypotheses, "product", rule)
     stream = make_stream(5, n_rows=60, n_classes=n_classes, n_features=4)
     moved = 0
@@ -402,7 +402,7 @@ def test_a_class_is_no_mistake_and_no_prediction_before_it_is_met(on_new_class):
     assert model.decision_function(stream.X).shape == (50, 6)
 
 
-def test_a_newcomer_begins_with_what_the_virtual_class_has():
+def test_a_new_class_starts_with_the_weights_of_the_virtual_class():
     X = np.array([[1.0, 0.0], [1.0, 0.5], [1.0, -0.5], [0.0, 0.0]])
     model = OnlineClassifier(
         "multi", update="ovr-squared", preconditioner="adagrad", on_new_class="inherit"
@@ -439,7 +439,7 @@ KEPT = [
 
 @pytest.mark.parametrize("parts", KEPT, ids=str)
 def test_5_evidence_and_virtual_class_grow_and_go_on(parts, tmp_path):
-    """More classes and features than there is room for, in files and pickles on the way."""
+    """More classes and features than the capacity, with files and pickles in between."""
     rule, hypotheses, preconditioner, on_new_class = parts
     rng = np.random.default_rng(4)
     y = rng.permutation(np.repeat(np.arange(40), 4)).tolist()

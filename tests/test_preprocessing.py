@@ -1,4 +1,4 @@
-"""Preprocessing: its reference, the past that it looks at, and streams that are hard to bear."""
+"""Preprocessing: its reference, its statistics of earlier rows, and difficult streams."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_row_of_weight_two_counts_as_two():
         assert_allclose(once[1:], seen(part, np.vstack([X[:1], X]))[2:], rtol=1e-5, atol=1e-6)
 
 
-# ---- what an estimator is told ------------------------------------------------------------------
+# ---- settings of an estimator -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -207,7 +207,7 @@ def test_attributes_beside_ratings_are_conditioned():
 # ---- features never seen -------------------------------------------------------------------------
 
 
-def test_a_word_never_met_counts_in_the_length_and_as_the_rarest():
+def test_an_unknown_word_counts_in_the_length_and_as_the_rarest():
     model = OnlineClassifier("multi", update="perceptron", preprocessing="idf")
     model.learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y").learn_one({"a": 1.0}, "y")
     alone, beside = model.decision_function([{"a": 1.0}, {"a": 1.0, "new": 9.0, "newer": 1.0}])
@@ -235,7 +235,7 @@ def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
     assert np.isfinite(model.score_rows(far)).all()
 
 
-# ---- kept, and gone through again ---------------------------------------------------------------
+# ---- saving, and repeated passes ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", PARTS, ids=repr)
@@ -268,7 +268,7 @@ def test_a_replay_forgets_the_past_before_each_pass():
 
 
 def measured(n_rows: int = 1500) -> tuple[Any, Any]:
-    """Measurements of four classes that lie apart, in units of their own."""
+    """Measurements of four separated classes, with features of different units."""
     rng = np.random.default_rng(11)
     y = rng.integers(4, size=n_rows)
     X = rng.normal(size=(4, 6))[y] * 2 + rng.normal(size=(n_rows, 6))

@@ -140,7 +140,7 @@ def test_a_thinned_curve_is_exact_at_its_points(lengths, seed):
 
 
 class Recorder:
-    """Stands in for a learner: notes what it is given, and may refuse, or wait for a sign."""
+    """A mock learner: records its arguments, and may raise, or wait for an event."""
 
     def __init__(self, refuses=(), waits=None):
         self.seen, self.refuses, self.waits = [], refuses, waits
@@ -202,7 +202,7 @@ def test_a_lane_runs_ahead_of_a_slow_one_but_not_far():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_of_several_faults_the_first_is_told(n_threads):
+def test_of_several_faults_the_first_is_raised(n_threads):
     runs = [Recorder([7]), Recorder([5]), Recorder([5, 6])]
     for _ in range(20):
         with pytest.raises(KeslerError, match="5 refused"):

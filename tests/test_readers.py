@@ -227,7 +227,7 @@ def test_positions_number_as_many_features_as_were_seen(tmp_path):
         ("From me Thu Jan  1 00:00:00 1970\nSubject: hi\n\n", "mail"),
     ],
 )
-def test_the_first_line_tells_the_format(tmp_path, content, format):
+def test_the_first_line_determines_the_format(tmp_path, content, format):
     path = write(tmp_path, "rows.txt", content)
     options = {"label": "y"} if format == "csv" else {}
     settings = {"require_labels": False, **options}

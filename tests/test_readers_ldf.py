@@ -78,7 +78,7 @@ def gzip_of(text):
 @pytest.mark.parametrize(
     "first", ["shared | a", "***shared*** |w a", "1:0 | a", "spam:-0.5 't1 | a", "2:1e-3 |w a"]
 )
-def test_the_first_line_tells_the_format(tmp_path, first):
+def test_the_first_line_determines_the_format(tmp_path, first):
     path = str(write(tmp_path, "rows.txt", f"{first}\nx1:0 | b\n"))
     assert format_of(path, Lines(path)) == "vw-ldf"
 

@@ -77,7 +77,7 @@ class ByHand(ClassifierMixin, BaseEstimator):
 
 
 class Recorder(SGDClassifier):
-    """Keeps what it is taught; raises where a value is FATAL."""
+    """Stores its training rows; raises if a value is FATAL."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         if (abs(X) == FATAL).sum():
@@ -411,7 +411,7 @@ def test_a_node_is_taught_the_rows_whose_class_won_below():
             lost = here[wanted.predict(X[here]) != (y[here] < low + step)]
             assert len(lost)
             codes[lost] = -1
-    # A wrong prediction is some node's mistake on a row it was taught: none is made elsewhere.
+    # A wrong prediction is some node's mistake on a row that it learnt: there are no others.
     np.testing.assert_array_equal(model.predict(X) == y, codes >= 0)
 
 
@@ -508,7 +508,7 @@ def test_evaluations_grow_with_the_logarithm_of_the_classes():
     assert found[0] < found[1] < found[2] < 16
 
 
-def test_with_room_for_all_classes_it_is_one_against_all():
+def test_with_capacity_for_all_classes_it_is_one_against_all():
     X, y = planted(4, 200)
     model = OneAgainstSome(SGD, n_candidates=4, n_passes=2).fit(X, y)
     assert model._considered(X).all() and model.n_evaluations_ == 4

@@ -27,7 +27,7 @@ def directory(tmp_path_factory):
 
 
 def read_all(path, small, chunk=1 << 20, vocabulary=(), **options):
-    """Return all that a stream tells, read in Python up to `small` bytes and in such chunks."""
+    """Return the content of a stream, read in Python up to `small` bytes and in such chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "SMALL", small)
         patch.setattr(lines, "CHUNK", chunk)
@@ -50,7 +50,7 @@ def read_all(path, small, chunk=1 << 20, vocabulary=(), **options):
 
 
 def same(path, *, small=0, chunk=1 << 20, **options):
-    """Require that both ways tell the same, and return it."""
+    """Require that both ways give the same, and return it."""
     expected = read_all(path, 1 << 40, **options)
     assert read_all(path, small, chunk, **options) == expected
     return expected
@@ -134,13 +134,13 @@ ways = st.fixed_dictionaries(
 
 @settings(max_examples=150)
 @given(data=st.data(), way=ways)
-def test_svmlight_is_what_the_parser_says(directory, data, way):
+def test_svmlight_equals_the_parser(directory, data, way):
     same(write(directory, "rows.svm", data.draw(contents("svmlight"))), **way)
 
 
 @settings(max_examples=150)
 @given(data=st.data(), way=ways, grow=st.booleans(), known=st.booleans())
-def test_vw_is_what_the_parser_says(directory, data, way, grow, known):
+def test_vw_equals_the_parser(directory, data, way, grow, known):
     vocabulary = ["^b", "f^a", "never"] if known else []
     path = write(directory, "rows.vw", data.draw(contents("vw")))
     same(path, grow=grow, vocabulary=vocabulary, **way)
@@ -187,7 +187,7 @@ def text_rows(format, n_rows, n_words=2000):
 
 @formats
 @pytest.mark.parametrize("compressed", [False, True])
-def test_long_sources_are_what_the_parser_says(tmp_path, format, compressed):
+def test_long_sources_equal_the_parser(tmp_path, format, compressed):
     content = text_rows(format, 3000)
     name = NAMES[format] + (".gz" if compressed else "")
     path = write(tmp_path, name, gzip.compress(content, 1) if compressed else content)
@@ -198,7 +198,7 @@ def test_long_sources_are_what_the_parser_says(tmp_path, format, compressed):
 
 
 @pytest.mark.parametrize("value", ["", ":1.5"])
-def test_names_of_any_length_are_told_apart(tmp_path, value):
+def test_names_of_any_length_are_distinguished(tmp_path, value):
     """Windows of bytes end anywhere in them, and long ones differ in a byte only."""
     generator = np.random.default_rng(3)
     names = [stem * 40 for stem in "ab"]
@@ -231,7 +231,7 @@ def test_names_are_numbered_anew_where_others_join_or_leave(tmp_path, monkeypatc
     assert vocabulary.names == ["^a", "^b", "^other", "^d", "^e"]
 
 
-def test_names_that_never_join_are_not_kept(tmp_path, monkeypatch):
+def test_names_that_never_join_are_not_stored(tmp_path, monkeypatch):
     monkeypatch.setattr(vw, "MOST_UNKNOWN", 5)
     content = "".join(f"1 | {word} {word % 2} known\n" for word in range(40))
     path = write(tmp_path, "rows.vw", content)

@@ -539,7 +539,7 @@ def test_spreads_of_indicators_follow_from_scores():
 
 
 def test_scikit_learn_checks_pass():
-    # Penalised, so that the optimum is one point, also where classes are apart.
+    # Penalised, so that the optimum is one point, also if classes are separable.
     model = ShareBoostClassifier(penalty="frobenius", alpha=1e-2, tol=1e-14)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # fewer features than asked for
@@ -581,7 +581,7 @@ def test_a_class_of_one_row_and_classes_apart():
     assert apart.score(np.eye(4), [0, 1, 2, 2]) == 1 and np.isfinite(apart.coef_).all()
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_warn():
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         model = ShareBoostClassifier(3, max_iter=1, tol=1e-9).fit(X_WINE, Y_WINE)
     assert not model.converged_

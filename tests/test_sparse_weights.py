@@ -1,4 +1,4 @@
-"""Weights in sparse rows: nothing that a user sees depends on where weights stand."""
+"""Weights in sparse rows: nothing that a user sees depends on how weights are stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 """Rules of two classes a trial, each with something else beside."""
 NEVER, ALWAYS = 1 << 62, 0
-"""From which size on tables of weights are not kept whole."""
+"""The size from which weights are stored in sparse rows."""
 
 every_learner = pytest.mark.parametrize("settings", LEARNERS.values(), ids=LEARNERS)
 with_rows = settings(
@@ -40,7 +40,7 @@ with_rows = settings(
 
 @pytest.fixture
 def keep_tables(monkeypatch):
-    """Return a function that says up to which size tables of weights are kept whole."""
+    """Return a function that sets the largest size of tables of weights."""
     return lambda size: monkeypatch.setattr(memory_module, "LARGEST_TABLE", size)
 
 
@@ -49,7 +49,7 @@ def learner(**settings: Any) -> OnlineClassifier:
 
 
 def assert_alike(one: OnlineClassifier, other: OnlineClassifier, stream: Stream) -> None:
-    """Two models that keep weights differently say the same, bit for bit."""
+    """Require equal predictions, bit for bit, of models that store weights differently."""
     for ask in ("predict", "decision_function", "predict_proba"):
         found = [getattr(model, ask)(stream.X) for model in (one, other)]
         np.testing.assert_array_equal(*found, strict=True)
@@ -209,7 +209,7 @@ def test_a_table_is_kept_while_it_is_small_or_full(keep_tables):
         assert learner(update="pa1").fit(X, y).keeps_sparse_rows_ is is_sparse
     keep_tables(4 * 64 * 112)
     model = learner(update="pa1").partial_fit(X, y)
-    model.partial_fit(X, y + 300)  # no room in that table, a third of which is in use
+    model.partial_fit(X, y + 300)  # beyond the capacity of that table, a third of which is in use
     assert not model.keeps_sparse_rows_
 
 

@@ -203,7 +203,7 @@ def damages(name: str, array: Any) -> dict[str, Any]:
 
 
 def has_maximum(key: str) -> bool:
-    """Return whether the table says how large the numbers of an array of a file may be."""
+    """Return whether the table bounds the numbers of an array of a file."""
     fields = {**fields_of(LearnerRecord), **fields_of(SupportVectors), **fields_of(EnsembleRecord)}
     name = re.sub(r"^(\d+\.)?(supports\.|ensemble\.)?", "", key)
     if name == "owners":  # compared with the hypotheses of each part

@@ -140,7 +140,7 @@ N_TAGS, N_WORDS = 3, 12
 
 
 def sentences(n, seed):
-    """Words that three hidden states say; each word is said by more than one of them."""
+    """Words that three hidden states emit; more than one state emits each word."""
     rng = np.random.default_rng(seed)
     follows = np.array([[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]])
     says = np.full((N_TAGS, N_WORDS), 0.02)
@@ -296,7 +296,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(changed, words):
     learner = posed("pa1")
     if "infer_augmented" in changed:
         for _ in range(3):
-            learner.learn_one(x, 1)  # so that 0, which the search says, is far below
+            learner.learn_one(x, 1)  # so that 0, which the search returns, is far below
         learner.set_params(cost=lambda y, s: 0.1)
     learner.set_params(**changed)
     before, y = learner.n_trials_, 1

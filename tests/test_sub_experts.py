@@ -91,7 +91,7 @@ def nonzero(x: Any) -> dict[int, float]:
 
 
 def make_council(seed: int, m: int = 40, k: int = 5, n: int = 6, density: float = 0.8) -> Council:
-    """Sub-experts of different worth; the later half of them appears halfway."""
+    """Sub-experts of different quality; the later half of them appears halfway."""
     rng = np.random.default_rng(seed)
     y = in_order_of_appearance(rng.integers(k, size=m))
     k = int(y.max()) + 1
@@ -298,7 +298,7 @@ def test_new_sub_experts_begin_where_all_began():
 
 
 def test_unseen_classes_never_win_and_their_ratings_wait():
-    """Section 6.2: what is said of a class counts from the row after its first."""
+    """Section 6.2: the ratings of a class count from the row after its first."""
     settings = {"a": [0.1], "b": [1.0], "never": [9.0]}
     model = OnlineClassifier("sub-experts", update="perceptron").fit(
         [settings, settings], ["a", "a"]

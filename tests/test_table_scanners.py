@@ -210,7 +210,7 @@ def test_text_that_is_not_utf8_is_a_sentence(tmp_path):
     assert "can't be read as Parquet" in same(tmp_path / "rows.parquet")[1]
 
 
-def test_names_that_never_join_are_not_kept(tmp_path, monkeypatch):
+def test_names_that_never_join_are_not_stored(tmp_path, monkeypatch):
     from kesler.data.readers import records
 
     monkeypatch.setattr(records, "MOST_UNKNOWN", 5)
