@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -10,15 +15,17 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
-from numba import types
+from numba import config, types
 
 from kesler.compiled.jit import simd
 from kesler.compiled.jit.decorators import FLOAT_TABLE, FLOATS, INDICES, INT, kernel
+from kesler.compiled.jit.numba_internals import register_width
 from kesler.compiled.weights.scores import add_products, dense_best, dense_best_but
 
 NUMBERS = st.floats(-1e3, 1e3, width=32)
 SCORES = st.sampled_from([-2.0, -0.0, 0.0, 1.0, 1.5, np.inf, -np.inf])
 WIDTHS = (1, 15, 16, 17, 48, 50, 115)
+NARROWER = "KESLER_TESTS_REGISTER_WIDTH"
 
 
 @kernel(types.UniTuple(INT, 2)(FLOATS, INT))
@@ -51,6 +58,8 @@ def choices(one: Any, other: Any, n: int, out: Any) -> Any:
     a, b = simd.load(one, 0), simd.load(other, 0)
     simd.store(out, 0, simd.beyond(a, b, a / b))
     simd.store(out, 16, simd.first_of(a, n))
+    half = simd.load_half(one, 8)
+    simd.store(out, 32, simd.first_of(half * np.float32(2) + half, n - 8))
     return simd.beyond(one[0], other[0], one[0] / other[0])
 
 
@@ -105,13 +114,35 @@ def test_a_line_is_an_array_of_sixteen(
     assert (highest, holds, holds_not) == (other.max(), True, False)
 
 
-@given(*[arrays(np.float32, 16, elements=NUMBERS)] * 2, st.integers(0, 16))
+@given(*[arrays(np.float32, 16, elements=NUMBERS)] * 2, st.integers(-20, 40))
 def test_lanes_are_chosen_by_size_and_by_place(
     one: npt.NDArray[np.float32], other: npt.NDArray[np.float32], n: int
 ) -> None:
-    out, bound = np.empty(32, dtype=np.float32), np.abs(other) + np.float32(1e-3)
+    out, bound = np.empty(40, dtype=np.float32), np.abs(other) + np.float32(1e-3)
     first = choices(one, bound, n, out)
     expected = np.where(np.abs(one) > bound, one / bound, np.float32(0))
     np.testing.assert_array_equal(out[:16], expected)
-    np.testing.assert_array_equal(out[16:], np.where(np.arange(16) < n, one, 0))
+    np.testing.assert_array_equal(out[16:32], np.where(np.arange(16) < n, one, 0))
+    tripled = one[8:] * np.float32(2) + one[8:]
+    np.testing.assert_array_equal(out[32:], np.where(np.arange(8) < n - 8, tripled, 0))
     assert first == expected[0]
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are processors of x86-64")
+@pytest.mark.parametrize(("processor", "bits"), [("haswell", 256), ("x86-64-v2", 128)])
+def test_lines_are_the_same_on_processors_with_narrower_registers(
+    processor: str, bits: int, tmp_path: Path
+) -> None:
+    settings = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", NARROWER: str(bits)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    environment = os.environ | settings | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "-k", "not narrower"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_width_of_registers_is_that_of_the_processor() -> None:
+    expected = os.environ.get(NARROWER)
+    assert str(register_width()) in ([expected] if expected else ["512", "256", "128"])

@@ -44,6 +44,15 @@ def whole_lines(n: int) -> int:
     return (n + SIMD_WIDTH - 1) // SIMD_WIDTH * SIMD_WIDTH
 
 
+@always_inlined
+def padded(n: int) -> int:
+    """Return n rounded up to whole lines, for loops that LLVM then vectorises without a remainder.
+
+    The interpreter, which would warn of what is computed after the last class, gets n itself.
+    """
+    return n if config.DISABLE_JIT else whole_lines(n)
+
+
 class Line(types.Type):
     """The type of a line: sixteen numbers of one type, or half as many."""
 

@@ -38,6 +38,7 @@ from kesler.compiled.jit.simd import (
     first_of,
     load,
     load_half,
+    padded,
     store,
     whole_lines,
 )
@@ -364,12 +365,11 @@ def run(inputs, g, task, indices, values, k, parameters, operands):  # type: ign
 def fill_each(inputs, g, indices, values, k, q, operands):  # type: ignore[no-untyped-def]
     """Set vectors[j, r] to phi_i(x, r) at entry j, for r < k; with weights, sum the products."""
     vectors, weights, out = operands.vectors, operands.weights, operands.out
-    n, width = indices.shape[0], whole_lines(k)
-    last = width - SIMD_WIDTH
+    n, width = indices.shape[0], padded(k)
+    last = whole_lines(k) - SIMD_WIDTH
     for j in range(np.uintp(n)):
         f = np.uintp(indices[j])
         x, level = at_feature(inputs, values[j], f)
-        # Whole lines, without a remainder that LLVM would not vectorise.
         for r in range(np.uintp(width)):
             vectors[j, r] = at(inputs, g, x, level, f, r, at_class(inputs, r), q)
         if k < width:
