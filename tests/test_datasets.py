@@ -345,7 +345,7 @@ HOMELESS = [name for name in SOURCES if not (SOURCES[name].home or name in SHIPP
 
 @pytest.mark.parametrize("name", HOMELESS)
 def test_a_set_without_a_home_says_where_it_lives(name, nowhere):
-    with pytest.raises(KeslerError, match=r"it comes from .*https?://.*; make .* KESLER_DATA"):
+    with pytest.raises(KeslerError, match=r"it comes from .*https?://.*; convert .* KESLER_DATA"):
         load(name)
 
 
