@@ -73,7 +73,7 @@ def separable_stream(seed, n_rows=500, n_classes=4, n_features=5):
 
 
 @every_row(PAIRED)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(stream=streams(), C=st.sampled_from([0.01, 0.3, 1.0, 10.0]))
 def test_8_no_run_makes_more_mistakes_than_its_theorem_allows(row, stream, C):
     found = mistake_bound(row.learner(C=C), stream.X, stream.y)

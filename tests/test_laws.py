@@ -537,8 +537,16 @@ def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
     return found
 
 
-@every_row([row for row in SOME if not row.dense_only])
-@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "continuous"])
+@pytest.mark.parametrize(
+    ("row", "whole"),
+    [
+        (row, whole)
+        for rows, whole in [(SOME, True), (FEW, False)]
+        for row in rows
+        if not row.dense_only
+    ],
+    ids=lambda value: getattr(value, "name", "whole numbers" if value is True else "continuous"),
+)
 def test_4_dense_sparse_and_named_rows_are_the_same(row, whole):
     stream = make_stream(21 + whole, density=0.5, whole=whole)
     forms = sparse_forms(stream.X) | dense_forms(stream.X) | named_forms(stream.X)
@@ -830,7 +838,7 @@ def test_6_predicting_unknown_names_changes_nothing(row):
     assert inside(model) == before
 
 
-@every_row([row for row in ROWS if not row.averaged])  # which predict by other weights
+@every_row([row for row in MANY if not row.averaged])  # which predict by other weights
 def test_6_predict_equals_the_next_trial(row):
     """Bit for bit, with features that were never seen wherever rows may have them."""
     stream = make_stream(43, n_rows=20, density=0.7)
