@@ -30,11 +30,11 @@ HYPOTHESES = {
 
 
 def scores_of_all() -> dict[str, np.ndarray]:
-    """Return the scores after 60 trials, for every rule and family of hypotheses."""
+    """Return the scores after 24 trials, for every rule and family of hypotheses."""
     generator = np.random.default_rng(0)
-    X, y = generator.normal(size=(60, 7)), generator.integers(0, 5, 60)
+    X, y = generator.normal(size=(24, 7)), generator.integers(0, 5, 24)
     X[generator.random(X.shape) < 0.3] = 0
-    ratings = generator.normal(size=(60, 5, 9))
+    ratings = generator.normal(size=(24, 5, 9))
     ratings[generator.random(ratings.shape) < 0.3] = 0
     rated = Ratings.from_dense(ratings, range(5), attributes=X)
     scores = {}
@@ -45,7 +45,7 @@ def scores_of_all() -> dict[str, np.ndarray]:
             scores[f"{rule}, {name}"] = model.decision_function(rows)
     # As many as a cache line holds, and one more: a shared weight may be on the first line too.
     for n_classes in (16, 17):
-        y = np.arange(60) % n_classes
+        y = np.arange(24) % n_classes
         model = OnlineClassifier([PerClass(), Shared(Distance())], update="pa1")
         scores[f"{n_classes} classes"] = model.fit(X, y).partial_fit(X, y).decision_function(X)
     return scores

@@ -657,9 +657,8 @@ def test_what_cannot_be_is_refused_in_a_sentence():
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 SGD_CHECKED = SGDClassifier(random_state=0)
 CHECKED = [
-    *(made(subject, TREE) for subject in ESTIMATORS),
-    *(made(subject, SGD_CHECKED) for subject in (ESTIMATORS[0], ESTIMATORS[2])),
-    made(ESTIMATORS[4], SGD_CHECKED),
+    *(made(ESTIMATORS[number], TREE) for number in (0, 1, 5)),
+    *(made(ESTIMATORS[number], SGD_CHECKED) for number in (2, 4)),
 ]
 
 

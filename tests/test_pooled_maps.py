@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -394,8 +395,9 @@ def test_tables_are_summed_with_weights_as_they_are_filled(view, n_classes):
     np.testing.assert_allclose(sums, expected, rtol=1e-4, atol=1e-5)
 
 
+@cache
 def compiled_call(function: Any) -> Any:
-    """Return a helper as Python may call it."""
+    """Return a helper as Python may call it; it is compiled once for all learners of a kind."""
     from numba import config, njit
 
     return function if config.DISABLE_JIT else njit(function)

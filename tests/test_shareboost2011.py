@@ -16,7 +16,7 @@ def test_shareboost_needs_log_k_columns_where_l1_and_frobenius_use_k(k):
     assert shareboost2011.columns_of_frobenius(X, y) >= k
 
 
-@pytest.mark.parametrize("n_blocks", [2, 8, 40])
+@pytest.mark.parametrize("n_blocks", [2, 8, 20])
 def test_shareboost_needs_few_columns_where_the_mixed_norm_spreads_over_all_blocks(n_blocks):
     X, y = shareboost2011.code_blocks(16, n_blocks, in_turn=True)
     assert shareboost2011.columns_of_shareboost(X, y, 16) <= 16

@@ -127,7 +127,7 @@ every_rule = pytest.mark.parametrize("rule", PLAIN_RULES)
 
 @every_rule
 @every_family
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(council=councils(), weighted=st.booleans(), C=st.sampled_from([0.05, 1.0]))
 def test_every_rule_is_as_the_papers_say(family, rule, council, weighted, C):
     weights = council.weights if weighted else None

@@ -15,9 +15,10 @@ from pathlib import Path
 FILE = Path(__file__).parent / "modules.tsv"
 
 COUNT = """
-import os, sys, warnings
+import gc, os, sys, warnings
 import joblib, numba, numpy, scipy.linalg, scipy.optimize, scipy.sparse, sklearn.linear_model
 
+gc.disable()  # else each process goes through all that is loaded
 warnings.simplefilter("ignore")  # a fork beside the threads of a library, which are left alone
 for line in sys.stdin.read().split():
     home, _, name = line.rpartition(":")
