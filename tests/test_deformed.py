@@ -97,7 +97,7 @@ def test_types():
     [
         ({"X": images()}, "rows of 63 pixels are not square images: set image_shape"),
         ({"X": images(), "image_shape": (9, 9)}, "rows of 63 pixels are not images of 9x9"),
-        ({"X": images(), "image_shape": (-9, -7)}, "no images of -9x-7"),
+        ({"X": images(), "image_shape": (-9, -7)}, "not images of -9x-7"),
         ({"X": np.ones(9)}, "X has 1 dimensions: give one image per row"),
         ({"X": [[1.0, 1, 1, 1], [1, np.nan, 1, 1]]}, "image 1 holds NaN or infinity"),
         ({"rotation": -1}, "rotation=-1 must be a number from 0"),

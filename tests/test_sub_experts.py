@@ -535,7 +535,7 @@ def test_progressive_validation_and_comparison_of_blocks():
 ONES = np.ones((2, 3, 4))
 REFUSED: dict[str, tuple[Any, str]] = {
     "two dimensions": (lambda: Ratings.from_dense(ONES[0], "ab"), r"shape \(3, 4\)"),
-    "ragged": (lambda: Ratings.from_dense([[[1], [1, 2]]], "ab"), "no array of numbers"),
+    "ragged": (lambda: Ratings.from_dense([[[1], [1, 2]]], "ab"), "must be an array of numbers"),
     "text": (lambda: Ratings.from_dense([[["x"]]], "a"), "not of numbers"),
     "labels": (lambda: Ratings.from_dense(ONES, "ab"), "of 3 classes, but there are 2 labels"),
     "a label twice": (lambda: Ratings.from_dense(ONES, "aba"), "not distinct"),
