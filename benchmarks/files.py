@@ -7,7 +7,8 @@ file: rows of about 80 words out of 2^18 in 20 classes, one row in ten with the 
 class. Kesler runs its default learner, and PassiveAggressive (PA-I) with one hypothesis per class,
 without prior knowledge of the classes or their number. Vowpal Wabbit reads without a cache, with a
 table large enough that weights do not collide. Both predict rows before they learn them, and both
-errors count every row. Further tables compare the readers alone, for svmlight with scikit-learn and
+errors count every row. A second file has the same rows with words of 3 to 12 letters in a
+namespace. Further tables compare the readers alone, for svmlight with scikit-learn and
 for tables with pandas, and show how the time of the command grows with the file. The peak memory of
 the process should not grow.
 """
@@ -26,24 +27,29 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 
 from kesler.readers import open_stream
 from racing import Contestant, Figures, Growth, Race, command_line, times_faster
-from text_stream import make_text_stream
+from text_stream import N_FEATURES, make_text_stream
 
 N_CLASSES, BITS = 20, 23
 N_COLUMNS = 20
 """Columns of a table, without that of the class."""
-TARGET = 4
-"""The least ratio of the rows per second of the whole command to Vowpal Wabbit's."""
+TARGET, WORDS_TARGET = 4, 3
+"""The least ratio of the rows per second of the whole command to Vowpal Wabbit's: for the numbers
+of words as names, and for words of letters."""
+MOST_INFLATING = 1.15
+"""The largest ratio of the time for compressed text to that for plain text."""
 MOST_MEMORY = 1.15
 """The largest ratio of the memory for all rows to that for a tenth of them."""
 PIECE = 100_000
 """The number of rows drawn at a time."""
 PA1 = ("--hypotheses", "multi", "--update", "pa1")
 OURS, THEIRS = "kesler learn, PA-I, VW text", "vw --oaa, VW text"
+PACKED = f"{OURS}.gz"
 
 VOWPAL_WABBIT = f"""
 import sys
@@ -55,14 +61,15 @@ workspace.finish()
 
 
 class Files:
-    """The same rows as files of two formats, plain and compressed."""
+    """The same rows as files of two formats, and with words of letters as names."""
 
     def __init__(self, folder: Path, n_rows: int) -> None:
         self.n_rows = n_rows
         self.vw, self.svmlight = folder / f"{n_rows}.vw", folder / f"{n_rows}.svm"
+        self.words = folder / f"{n_rows}-words.vw"
         # In another process: memory of this one would count as that of the commands that it starts.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            pool.submit(write_rows, self.vw, self.svmlight, n_rows).result()
+            pool.submit(write_rows, self, n_rows).result()
 
     @staticmethod
     def compressed(path: Path) -> Path:
@@ -73,16 +80,35 @@ class Files:
         return packed
 
 
-def write_rows(vw: Path, svmlight: Path, n_rows: int) -> None:
-    """Write rows in both formats."""
-    with vw.open("w") as vw_file, svmlight.open("w") as svmlight_file:
+def write_rows(files: Files, n_rows: int) -> None:
+    """Write rows in both formats, and with words of letters."""
+    spelled = np.array(words_of_letters())
+    with (
+        files.vw.open("w") as vw,
+        files.svmlight.open("w") as svmlight,
+        files.words.open("w") as of_letters,
+    ):
         for start in range(0, n_rows, PIECE):
             X, y = make_text_stream(min(PIECE, n_rows - start), N_CLASSES, start)
-            words = X.indices.astype(str).tolist()
+            numbers, words = X.indices.astype(str).tolist(), spelled[X.indices].tolist()
             for row, label in enumerate(y.tolist()):
-                own = words[X.indptr[row] : X.indptr[row + 1]]
-                vw_file.write(f"{label + 1} | {' '.join(own)}\n")
-                svmlight_file.write(f"{label + 1} {':1 '.join(own)}:1\n")
+                own = slice(X.indptr[row], X.indptr[row + 1])
+                vw.write(f"{label + 1} | {' '.join(numbers[own])}\n")
+                svmlight.write(f"{label + 1} {':1 '.join(numbers[own])}:1\n")
+                of_letters.write(f"{label + 1} |t {' '.join(words[own])}\n")
+
+
+def words_of_letters() -> list[str]:
+    """Return a word of 3 to 12 letters for each feature, all different."""
+    generator, letters = np.random.default_rng(0), np.array([*ascii_lowercase])
+    words = dict[str, None]()
+    while len(words) < N_FEATURES:
+        lengths = generator.integers(3, 13, N_FEATURES)
+        drawn = "".join(generator.choice(letters, lengths.sum()))
+        ends = np.cumsum(lengths)
+        starts = ends - lengths
+        words |= dict.fromkeys(drawn[a:b] for a, b in zip(starts, ends, strict=True))
+    return [*words][:N_FEATURES]
 
 
 def finished(command: list[str]) -> tuple[str, float]:
@@ -120,7 +146,7 @@ def commands(files: Files) -> list[Contestant]:
     ours = {
         OURS: (files.vw, *PA1),
         "kesler learn, PA-I, svmlight": (files.svmlight, *PA1),
-        "kesler learn, PA-I, VW text.gz": (packed[files.vw], *PA1),
+        PACKED: (packed[files.vw], *PA1),
         "kesler learn, PA-I, svmlight.gz": (packed[files.svmlight], *PA1),
         "kesler learn, default, VW text": (files.vw,),
     }
@@ -167,6 +193,9 @@ def main() -> int:
             race.check(f"{claim}: at least {TARGET}", None)
         else:
             race.at_least(claim, times_faster(laps, OURS, THEIRS, race.clock), TARGET)
+            found = laps[PACKED].seconds(race.clock) / laps[OURS].seconds(race.clock)
+            race.at_most("times the time of the command, compressed", found, MOST_INFLATING)
+        run_words(race, files)
         tenth = Files(Path(folder), n_rows // 10)
         memory = kesler(tenth.vw, *PA1)["peak MB"]
         found = laps[OURS].figures["peak MB"] / memory
@@ -176,6 +205,24 @@ def main() -> int:
         sizes = [n_rows // 10 * times for times in (1, 2, 4, 8)]
         race.grow("Time by the size of the file", [Growth("rows", sizes, partial(longer, files))])
     return race.write()
+
+
+def run_words(race: Race, files: Files) -> None:
+    """Time the commands on words of letters."""
+    theirs = partial(vowpal_wabbit, files.words, files.n_rows)
+    laps = race.run(
+        f"{files.n_rows:,} rows of words of 3 to 12 letters in a namespace, whole commands",
+        [
+            Contestant(OURS, partial(kesler, files.words, *PA1), files.n_rows),
+            Contestant(
+                "kesler learn, default, VW text", partial(kesler, files.words), files.n_rows
+            ),
+            Contestant(THEIRS, theirs, files.n_rows, "vowpalwabbit"),
+        ],
+    )
+    if not race.is_quick:
+        claim = "times the rows per second of vw --oaa, whole command, words of letters"
+        race.at_least(claim, times_faster(laps, OURS, THEIRS, race.clock), WORDS_TARGET)
 
 
 def run_reading(race: Race, files: Files) -> None:

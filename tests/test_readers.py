@@ -7,6 +7,7 @@ import json
 import lzma
 import subprocess
 import sys
+import textwrap
 import tracemalloc
 
 import numpy as np
@@ -314,6 +315,38 @@ def test_a_compressed_file_cut_short_is_a_sentence(tmp_path, suffix, compress):
         read(path)
     with pytest.raises(KeslerError, match="cut short"):
         read(write(tmp_path, "rows.svm" + suffix, lines))
+
+
+@pytest.mark.parametrize("suffix, compress", COMPRESSED.items())
+def test_a_compressed_file_with_damaged_bytes_is_refused(tmp_path, suffix, compress):
+    """Each library has errors of its own, for a checksum and for codes that nothing stands for."""
+    packed = compress("".join(f"1 {i}:{i * i}\n" for i in range(5000)).encode())
+    for place in range(0, len(packed), len(packed) // 40):
+        damaged = bytearray(packed)
+        damaged[place : place + 9] = b"\xff" * len(damaged[place : place + 9])
+        path = write(tmp_path, "rows.svm" + suffix, bytes(damaged))
+        with pytest.raises(KeslerError):
+            read(path)
+
+
+def test_gzip_is_read_where_isal_is_not_installed(tmp_path):
+    content = gzip.compress(b"1 1:2\n")
+    paths = [str(write(tmp_path, f"{i}.svm.gz", content[: len(content) - i])) for i in range(2)]
+    code = f"""
+        import sys
+        sys.modules["isal"] = None
+        from kesler import KeslerError
+        from kesler.readers import open_stream
+        whole, cut = {paths!r}
+        assert len(next(open_stream(whole))) == 1
+        try:
+            list(open_stream(cut))
+        except KeslerError as error:
+            assert "cut short" in str(error) and "isal.igzip" not in sys.modules
+        else:
+            raise SystemExit("nothing was said")
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):

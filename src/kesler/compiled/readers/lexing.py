@@ -302,23 +302,27 @@ def is_same(text, i, other, j, n):
     return low_bytes(word_from(text, i), n) == low_bytes(word_from(other, j), n)
 
 
-# slots: an open-addressing table. Each row, which is contiguous since access is random, has a code,
-# and one number with the name's number in the low half and its last entry in the high half.
+# slots: an open-addressing table. Each slot of `SLOT` numbers, which are contiguous since access is
+# random, has the two parts of a name's code, the name's number, and the entry at which it last
+# occurred. Slots are referred to by the positions of their first numbers.
 # letters: the names, each ended by NEWLINE, which no name contains, followed by free space.
 # ends: the end of each name. size: the numbers of names and of letters.
 NameTable = namedtuple("NameTable", ("slots", "letters", "ends", "size"))
 
 NAME_TABLE = types.NamedTuple(
-    (INT_TABLE, types.Array(types.uint8, 1, "C"), INTS, INTS),
+    (INTS, types.Array(types.uint8, 1, "C"), INTS, INTS),
     NameTable,
 )
 
-CODE, NUMBER = range(2)
-NO_CODE = 0  # of an empty slot
-HALF = 32  # bits
+FIRST, REST, NUMBER, ENTERED = range(4)
+SLOT = 4  # numbers of a slot, half a cache line
+EMPTY = 0  # the second part of the code of an empty slot
 CARET = 0x5E  # separates a namespace, which contains none, from a name
-SHORT = 7  # maximum number of bytes that fit into a code
-LONG = 0x7F << 56
+PART = 7  # bytes of a part of a code
+PART_MASK = (1 << 8 * PART) - 1
+SHIFT = 3  # bits, so that equal letters of the parts of a code do not cancel out
+LETTERS = PART_MASK >> SHIFT
+LONG = 0x7F << 8 * PART
 SPREADS = (0x9E3779B1, 0x27D4EB3, 0x1B873593)  # their products stay below 2^63
 LOW, LOWER = (1 << 32) - 1, (1 << 28) - 1
 
@@ -327,19 +331,26 @@ LOW, LOWER = (1 << 32) - 1, (1 << 28) - 1
 def prefix_code(text, start, end):
     """Return the code of a namespace and the caret after it: the bytes, or their hash."""
     n = end - start
-    if n < SHORT:
+    if n < PART:
         return low_bytes(word_from(text, start), n) | CARET << 8 * n
     return _mixed(_hashed(text, start, n, 0), CARET)
 
 
 @always_inlined
 def code_of(text, start, end, prefix, n_before):
-    """Return the code of a name after a prefix of `n_before` bytes, unique for short names."""
+    """Return both parts of the code of a name after a prefix of `n_before` bytes.
+
+    The code of up to 14 bytes consists of these bytes and their number, so that it is unique. That
+    of others is `LONG` and a hash.
+    """
     n = end - start
-    if n_before + n <= SHORT:
-        own = low_bytes(word_from(text, start), n)
-        return prefix | own << 8 * n_before | (n_before + n) << 56
-    return _hashed(text, start, n, prefix) | LONG
+    if n_before > PART or n_before + n > 2 * PART:
+        return _hashed(text, start, n, prefix), LONG
+    shift = 8 * n_before
+    first = low_bytes(word_from(text, start), min(n, PART))
+    rest = low_bytes(word_from(text, start + PART), max(n - PART, 0))
+    first, rest = prefix | first << shift & PART_MASK, first >> 8 * PART - shift | rest << shift
+    return first, rest | (n_before + n) << 8 * PART
 
 
 @inlined
@@ -355,48 +366,37 @@ def _mixed(code, word):
     """Return a hash below 2^56 of a code and a word."""
     low, high = (code ^ word) & LOW, (code >> 24 ^ word >> 32) & LOW
     mixed = low * SPREADS[1] + high * SPREADS[2]
-    return (mixed ^ mixed >> 29) & ((1 << 56) - 1)
+    return (mixed ^ mixed >> 29) & PART_MASK
 
 
 @always_inlined
-def home_of(names, code):
-    """Return the first slot for a name with this code."""
-    mixed = (code & LOWER) * SPREADS[0] + (code >> 28) * SPREADS[1]
-    return (mixed >> 24) & (len(names.slots) - 1)
+def home_of(names, first, rest):
+    """Return the first slot for a name with this code, the first of the two of a cache line."""
+    both = first ^ (rest & LETTERS) << SHIFT
+    mixed = (both & LOWER) * SPREADS[0] + (both >> 28) * SPREADS[1]
+    return (mixed >> 21) & (len(names.slots) - 2 * SLOT)
 
 
 @always_inlined
-def slot_of(names, slot, code, text, space, name):
+def slot_part(names, slot, part):
+    """Return one of the numbers of a slot."""
+    return names.slots[np.uintp(slot + part)]
+
+
+@always_inlined
+def slot_of(names, slot, first, rest, text, space, name):
     """Return the slot of a name with this code, searching from `slot`; new names are inserted.
 
     Namespace and name are given by their starts and ends. Returns -1 if there is no space.
     """
     last = len(names.slots) - 1
-    while names.slots[slot, CODE] != NO_CODE:
-        if names.slots[slot, CODE] == code and (
-            code < LONG or _is_name(names, number_in(names, slot), text, space, name)
+    while slot_part(names, slot, REST) != EMPTY:
+        if (slot_part(names, slot, FIRST) == first and slot_part(names, slot, REST) == rest) and (
+            rest != LONG or _is_name(names, slot_part(names, slot, NUMBER), text, space, name)
         ):
             return slot
-        slot = (slot + 1) & last
-    return _joined(names, slot, code, text, space, name)
-
-
-@always_inlined
-def number_in(names, slot):
-    """Return the number of the name in a slot."""
-    return names.slots[slot, NUMBER] & LOW
-
-
-@always_inlined
-def entry_in(names, slot):
-    """Return the entry at which the name in a slot last occurred."""
-    return names.slots[slot, NUMBER] >> HALF
-
-
-@always_inlined
-def meet(names, slot, entry):
-    """Set the entry at which the name in a slot last occurred."""
-    names.slots[slot, NUMBER] = names.slots[slot, NUMBER] & LOW | entry << HALF
+        slot = (slot + SLOT) & last
+    return _joined(names, slot, first, rest, text, space, name)
 
 
 @inlined
@@ -413,7 +413,7 @@ def _is_name(names, number, text, space, name):
 
 
 @inlined
-def _joined(names, slot, code, text, space, name):
+def _joined(names, slot, first, rest, text, space, name):
     number, i = names.size[0], names.size[1]
     end = i + space[1] - space[0] + 1 + name[1] - name[0]
     if number == len(names.ends) or end + BEYOND >= len(names.letters):
@@ -427,7 +427,8 @@ def _joined(names, slot, code, text, space, name):
         names.letters[i] = byte(text, j)
         i += 1
     names.letters[end] = NEWLINE
-    names.slots[slot, CODE], names.slots[slot, NUMBER] = code, number
+    names.slots[slot + FIRST], names.slots[slot + REST] = first, rest
+    names.slots[slot + NUMBER] = number
     names.ends[number] = end
     names.size[0], names.size[1] = number + 1, end + 1
     return slot
@@ -446,11 +447,11 @@ def number_names(text, ends, n_done, numbers, names):
         while byte(text, caret) != CARET:
             caret += 1
         prefix = prefix_code(text, start, caret)
-        code = code_of(text, caret + 1, ends[i], prefix, caret + 1 - start)
-        home, space, name = home_of(names, code), (start, caret), (caret + 1, ends[i])
-        slot = slot_of(names, home, code, text, space, name)
+        first, rest = code_of(text, caret + 1, ends[i], prefix, caret + 1 - start)
+        home, space, name = home_of(names, first, rest), (start, caret), (caret + 1, ends[i])
+        slot = slot_of(names, home, first, rest, text, space, name)
         if slot < 0:
             return i
-        numbers[i] = number_in(names, slot)
+        numbers[i] = slot_part(names, slot, NUMBER)
         start = ends[i] + 1
     return len(numbers)

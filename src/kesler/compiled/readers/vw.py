@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import types
 
 from kesler.compiled.jit.decorators import DOUBLES, INT_TABLE, INTS, always_inlined, inlined, kernel
@@ -15,6 +16,7 @@ from kesler.compiled.readers.lexing import (
     CROWDED,
     DRAFT,
     ENDED,
+    ENTERED,
     ENTRY,
     FULL,
     LARGEST,
@@ -22,33 +24,33 @@ from kesler.compiled.readers.lexing import (
     NAME_TABLE,
     NAMELESS,
     NEWLINE,
+    NUMBER,
     POSITION,
     REFUSED,
     ROW,
     byte,
     code_of,
-    entry_in,
     home_of,
     is_blank,
     is_kind,
     is_odd,
     is_settled,
-    meet,
     next_stop,
     number_at,
-    number_in,
     past_blanks,
     past_token,
     prefix_code,
     slot_of,
+    slot_part,
     stops_from,
 )
 
 APOSTROPHE = 0x27
 MOST_TOKENS = 3  # before the features: label, importance and tag
-# The columns of `tokens` for each feature: the code of its name, the first slot for this code, and
-# the starts and ends of its namespace and its name.
-CODE, HOME, NAMESPACE, NAMESPACE_END, NAME, NAME_END = range(6)
+# The columns of `tokens` for each feature: both parts of the code of its name, the first slot for
+# this code, and the starts and ends of its namespace and its name.
+FIRST, REST, HOME, NAMESPACE, NAMESPACE_END, NAME, NAME_END = range(7)
+TOKEN = 7  # numbers of a feature
 
 
 @inlined
@@ -103,10 +105,10 @@ def _features(text, i, is_utf8, capacity, tokens, values, names):
                 return i, -REFUSED, False
             if n == capacity:
                 return i, -CROWDED, False
-            code = code_of(text, name, name_end, prefix, n_before)
-            home = home_of(names, code)
-            fetch(names.slots, home * names.slots.shape[1])
-            tokens[n, CODE], tokens[n, HOME] = code, home
+            first, rest = code_of(text, name, name_end, prefix, n_before)
+            home = home_of(names, first, rest)
+            fetch(names.slots, home)
+            tokens[n, FIRST], tokens[n, REST], tokens[n, HOME] = first, rest, home
             tokens[n, NAMESPACE], tokens[n, NAMESPACE_END] = space, space_end
             tokens[n, NAME], tokens[n, NAME_END] = name, name_end
             values[n] = 0.0 + scale * value
@@ -127,11 +129,11 @@ def _numbered(text, n_tokens, first, indices, tokens, values, names):
         slot = _slot(text, tokens[t], names)
         if slot < 0:
             return -NAMELESS
-        number, seen = number_in(names, slot), entry_in(names, slot)
+        number, seen = slot_part(names, slot, NUMBER), slot_part(names, slot, ENTERED)
         if first <= seen < first + n and indices[seen] == number:
             values[seen - first] += values[t]
         else:
-            meet(names, slot, first + n)
+            names.slots[np.uintp(slot + ENTERED)] = first + n
             indices[first + n] = number
             values[n] = values[t]
             n += 1
@@ -141,7 +143,7 @@ def _numbered(text, n_tokens, first, indices, tokens, values, names):
 @always_inlined
 def _slot(text, token, names):
     space, name = (token[NAMESPACE], token[NAMESPACE_END]), (token[NAME], token[NAME_END])
-    return slot_of(names, token[HOME], token[CODE], text, space, name)
+    return slot_of(names, token[HOME], token[FIRST], token[REST], text, space, name)
 
 
 @inlined
@@ -255,7 +257,7 @@ def _can_be_held(values):
 def scan_vw(text, is_utf8, n_rows, kind, at, draft, tokens, values, names):
     """Read rows until there are n_rows; return why reading stopped.
 
-    `text` ends with a complete line; `tokens` and `values` are buffers for one row, with six
+    `text` ends with a complete line; `tokens` and `values` are buffers for one row, with `TOKEN`
     numbers and one number per entry of the draft. New names are added to the table, even those of a
     line that is rejected later.
     """

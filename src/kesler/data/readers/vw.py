@@ -96,8 +96,10 @@ class NameTable:
         return done
 
     def _empty(self, n_names: int, n_letters: int) -> Any:
+        from kesler.state.capacity import aligned_zeros
+
         return self._compiled.NameTable(
-            np.zeros((2 * n_names, 2), dtype=np.int64),
+            aligned_zeros(2 * n_names * self._compiled.SLOT, dtype=np.int64),
             np.empty(n_letters + BEYOND, dtype=np.uint8),
             np.empty(n_names, dtype=np.int64),
             np.zeros(2, dtype=np.int64),
@@ -134,18 +136,18 @@ class VwScanner(LineScanner):
 
     def __init__(self, names: Names) -> None:
         super().__init__()
-        from kesler.compiled.readers.vw import scan_vw
+        from kesler.compiled.readers.vw import TOKEN, scan_vw
 
         self._scan = scan_vw
         self._names = names
-        self._tokens = np.empty((0, 6), dtype=np.int64)
+        self._tokens = np.empty((0, TOKEN), dtype=np.int64)
         self._row_values = np.empty(0)
         self._renumbering = Renumbering(names)
         self._begin()
 
     def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
         if len(self._tokens) < len(self._indices):
-            self._tokens = np.empty((len(self._indices), 6), dtype=np.int64)
+            self._tokens = np.empty((len(self._indices), self._tokens.shape[1]), dtype=np.int64)
             self._row_values = np.empty(len(self._indices))
         while True:
             arguments = text, self._is_utf8, n_rows, self._kind, self._at, self._draft
