@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from kesler import OnlineClassifier, Ratings
 from kesler.hypotheses import Grouped, PerClass, Shared
@@ -64,3 +65,18 @@ def test_machine_code_equals_the_interpreter_bit_for_bit(tmp_path):
 
 if __name__ == "__main__":
     np.savez(sys.argv[1], **scores_of_all())
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_records_of_different_learners_have_different_names_in_machine_code():
+    """Cached kernels of two processes call helpers by names made of these: one would do for both.
+
+    A process that loaded a table's trial before a kernel's then read one record as the other.
+    """
+    from kesler.compiled.jit import record_types
+    from kesler.compiled.jit.pointers import Pointed
+
+    records = [kind for name, kind in vars(record_types).items() if name.endswith("LEARNER_RECORD")]
+    names = {Pointed(record).name for record in records}
+    assert len(names) == len(records) == 3
+    assert names == {Pointed(record).name for record in records}

@@ -11,6 +11,7 @@ takes longer than a trial. Such a tuple is written once, and read by many calls.
 from __future__ import annotations
 
 import ctypes
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -36,8 +37,10 @@ class Pointed(types.Type):
 
     def __init__(self, arguments: types.NamedTuple) -> None:
         self.arguments = arguments
-        # Without the fields: the name becomes part of the name of every helper.
-        super().__init__(name=f"Borrowed[{arguments.instance_class.__qualname__}]")
+        # A digest for the fields, since the name becomes part of the name of every helper: machine
+        # code from the cache calls by name, and learners differ in the fields of one class alone.
+        digest = zlib.crc32(str(arguments).encode())
+        super().__init__(name=f"{arguments.instance_class.__qualname__}At{digest:08x}")
 
     @property
     def key(self) -> types.NamedTuple:
