@@ -5,6 +5,7 @@ simultaneous projections; Crammer et al. (2006), passive-aggressive. Run it for 
 """
 
 from collections.abc import Callable
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,14 @@ def most_violated(scores: Array, y: int, margin: float) -> list[int]:
     return sorted(with_loss(scores, y, margin), key=lambda s: -scores[s])[:1]
 
 
+def is_not_behind(scores: Array, s: int, r: int) -> bool:
+    """Whether score_r - score_s <= 0, but for the order in which float64 numbers were added."""
+    return bool(scores[r] - scores[s] <= 1e-12 * (abs(scores[r]) + abs(scores[s])))
+
+
 def mistaken(scores: Array, y: int, margin: float) -> list[int]:
-    """Amit et al. 2006, sec. 2: M, all s that would be predicted before y."""
-    return [s for s in range(len(scores)) if (-scores[s], s) < (-scores[y], y)]
+    """Amit et al. 2006, sec. 2: M, all s with score_y - score_s <= 0."""
+    return [s for s in others(scores, y) if is_not_behind(scores, s, y)]
 
 
 def every(scores: Array, y: int, margin: float) -> list[int]:
@@ -224,7 +230,7 @@ def reference_run(
     everyone: list[Any] = []  # what all have
     for t, (r, weight) in enumerate(zip(map(int, y), importance, strict=True)):
         V = np.array([stack(X[t], s, running[s], hypotheses, k) for s in range(len(running))])
-        scores = np.array([v @ w for v in V])
+        scores = np.array([fsum(v * w) for v in V])  # equal for equal terms in any order
         predictions.append(int(np.argmax(scores)) if len(V) else -1)
         if r == len(running):  # seen for the first time: it joins, and that is all
             first_seen.append(t)

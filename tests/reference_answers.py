@@ -50,14 +50,15 @@ def worst(scores: Array, pairs: Pairs) -> Pairs:
 
 
 def chosen(update: str, scores: Array, pairs: Pairs, margin: float) -> Pairs:
-    """Amit et al. 2006, sec. 4: M (violated) and Gamma (with a loss); else the worst, or all."""
+    """Amit et al. 2006, sec. 4: M (not ahead) and Gamma (with a loss); else the worst, or all."""
     mistaken = [p for p in pairs if is_ahead(scores, p[1], p[0])]
+    not_ahead = [p for p in pairs if reference.is_not_behind(scores, p[1], p[0])]
     lossy = [p for p in pairs if losses_of(scores, [p], margin)[0] > 0]
     return {
         **dict.fromkeys(reference.names_of(reference.predicted), worst(scores, mistaken)),
         **dict.fromkeys(WORST, worst(scores, lossy)),
         **dict.fromkeys(RIVAL, worst(scores, pairs)),
-        **dict.fromkeys(reference.names_of(reference.mistaken), mistaken),
+        **dict.fromkeys(reference.names_of(reference.mistaken), not_ahead),
         **dict.fromkeys(reference.names_of(reference.with_loss), lossy),
         **dict.fromkeys(reference.names_of(reference.every), pairs if lossy else []),
         **dict.fromkeys([*reference.names_of(reference.others), *AGAINST_REST], pairs),

@@ -63,10 +63,11 @@ def choice(update: str, leads: Array, margin: float, wrong: Array, swapped: Arra
     """Amit et al. 2006, sec. 4: which instances a rule moves along."""
     order = sorted(range(len(leads)), key=lambda j: (leads[j], not swapped[j]))
     lossy, mistaken = [j for j in order if leads[j] < margin], [j for j in order if wrong[j]]
+    not_ahead = [j for j in order if leads[j] <= 0]
     return {
         **dict.fromkeys(reference.names_of(reference.predicted), mistaken[:1]),
         **dict.fromkeys(WORST, lossy[:1]),
-        **dict.fromkeys(reference.names_of(reference.mistaken), mistaken),
+        **dict.fromkeys(reference.names_of(reference.mistaken), not_ahead),
         **dict.fromkeys(reference.names_of(reference.with_loss), lossy),
         **dict.fromkeys(reference.names_of(reference.every), order if lossy else []),
         **dict.fromkeys(reference.names_of(reference.others), order),

@@ -11,7 +11,7 @@ import fink2006
 import lecture
 from enron import read_mail
 from kesler import OnlineClassifier, progressive_validate
-from kesler.updates import PassiveAggressive
+from kesler.updates import ConProj, PassiveAggressive, SimPerc
 from report import spread, table
 
 
@@ -54,6 +54,25 @@ def test_simproj_is_the_best_single_prototype_algorithm_within_a_point():
         if algorithm in amit2006.SINGLE_PROTOTYPE
     }
     assert errors["SimProj"] <= min(errors.values()) + 1
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("user", "rule", "n_mistakes"),
+    [
+        ("sanders-r", ConProj, 276),
+        ("lokay-m", SimPerc, 830),
+        ("lokay-m", ConProj, 647),
+        ("williams-w3", SimPerc, 114),
+        ("williams-w3", ConProj, 116),
+    ],
+)
+def test_ties_are_mistakes_as_in_an_exact_run(user, rule, n_mistakes):
+    """The counts are those of a run in float64, in which scores that tie are equal."""
+    mail = read_mail(user)
+    learner = OnlineClassifier("single", feature_map="frequency", update=rule(C=0.01))
+    found = progressive_validate(learner, mail.counts, mail.folders).n_mistakes
+    assert found == pytest.approx(n_mistakes, abs=1)
 
 
 @pytest.mark.data

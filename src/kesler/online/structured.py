@@ -21,6 +21,7 @@ Self = TypeVar("Self", bound="StructuredLearner")
 
 # A growing set of constraints is complete if no further one is violated by more than this.
 EXACT = 1e-6
+TIED = 1e-12  # difference of scores up to which they tie, relative to them
 # Maximum size of a growing set of constraints, which is rarely reached.
 MOST_OUTPUTS = 200
 
@@ -227,10 +228,12 @@ class StructuredLearner(Estimator):
     ) -> _Constraints:
         """Return the constraints for the rule; `infer` ranked `n_better` outputs before y."""
         if rule.constraints in ("predicted", "mistaken"):
-            ahead = outputs[: min(n_better, 1) if rule.constraints == "predicted" else n_better]
+            ahead = outputs[: min(n_better, 1)] if rule.constraints == "predicted" else outputs
             found = self._against(trial, ahead)
-            # A search that is not exact may rank an output of lower score before y.
-            return found.where([trial.space.score(vector) <= 0 for vector in found.vectors])
+            # Outputs may tie with y, and an inexact search may rank a lower score before y. Sums of
+            # the same numbers in another order differ in their last bits.
+            tie = TIED * (1 + abs(trial.space.score(trial.truth)))
+            return found.where([trial.space.score(vector) <= tie for vector in found.vectors])
         if not rule.margin:
             found = self._against(trial, outputs, margin=0.0)
         else:

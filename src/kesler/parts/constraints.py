@@ -28,7 +28,7 @@ Selection = Literal[
 
 predicted : the predicted class, if it is not y (the worst pair, if s would be predicted before r).
 worst : the class with the largest loss, if that loss is above 0.
-mistaken : each class that would be predicted before y.
+mistaken : each class whose score is at least that of y, ties included.
 violated : each class whose loss is above 0.
 all : every other class, in every trial.
 growing : first the worst; after each call the constraint that is most violated after the steps so

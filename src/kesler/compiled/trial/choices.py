@@ -20,6 +20,8 @@ from kesler.compiled.trial.records import (
     is_vs_rest,
 )
 
+TIED = 2.0**-20  # lead relative to the scores up to which they tie: rounding leaves as much
+
 
 @always_inlined
 def dense_set_levels(learner, codes, levels, rest, k, solver):
@@ -180,7 +182,7 @@ def choose_pair(selection, margins, scores, r, s, m, solver):
     if (
         selection == ALL
         or (selection == VIOLATED and loss > 0)
-        or (selection == MISTAKEN and is_ahead(scores, s, r))
+        or (selection == MISTAKEN and is_not_behind(scores, s, r))
     ):
         solver.better[m], solver.worse[m], solver.losses[m] = r, s, loss
         return m + 1
@@ -213,6 +215,13 @@ def worst_neighbours(scores, k, solver):
 def is_ahead(scores, s, r):
     """Return whether s would be predicted before r; ties go to the class seen first."""
     return scores[s] > scores[r] or (scores[s] == scores[r] and s < r)
+
+
+@inlined
+def is_not_behind(scores, s, r):
+    """Return whether the score of s is at least that of r, up to rounding of float32 sums."""
+    size = abs(np.float64(scores[r])) + abs(np.float64(scores[s]))
+    return lead_of(scores, r, s) <= TIED * size
 
 
 @inlined

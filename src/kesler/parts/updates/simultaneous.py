@@ -30,7 +30,7 @@ def averaged_projections(parameters, weight, losses, squared_norms, gram, steps)
 class SimPerc(AggressiveRule):
     r"""The simultaneous Perceptron: equal steps along every mistaken constraint.
 
-    .. math:: \alpha_s = C / |M|, \quad M = \{s : s \text{ would be predicted before } y\}
+    .. math:: \alpha_s = C / |M|, \quad M = \{s : \text{score}(x, s) \ge \text{score}(x, y)\}
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ConProj(AggressiveRule):
     r"""Conservative simultaneous projections, averaged over the mistaken constraints.
 
     .. math:: \alpha_s = \min(C, \ell_s / \|d_s\|^2) / |M|, \quad
-        M = \{s : s \text{ would be predicted before } y\}
+        M = \{s : \text{score}(x, s) \ge \text{score}(x, y)\}
 
     Parameters
     ----------
