@@ -20,6 +20,7 @@ from kesler import (
     threshold_algorithm,
 )
 from kesler.algorithms import ALGORITHMS, ALMA, ROMMA, QuasiAdditive, resolve_algorithm
+from kesler.datasets import load_pendigits
 from kesler.hypotheses import Grouped, PerClass
 from reference_links import is_doubtful
 from registry import ROWS, Row
@@ -190,6 +191,43 @@ def test_the_proof_replayed_on_sub_experts(name, sparse):
     assert len(known) == k and mistakes >= model.n_mistakes_ > 0
     ours = model._learner.arrays()["weights.values.0"][:n, 0].astype(float)
     np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
+
+
+def similarities() -> list[tuple[Any, int]]:
+    """Return ratings of Pendigits: how near each feature is to its mean in each class so far."""
+    data, sums, counts = load_pendigits(), np.zeros((10, 16)), np.zeros(10)
+    found = []
+    for x, y in zip(data.X[:4000] / 100, map(int, data.y[:4000]), strict=True):
+        means = sums / np.maximum(counts, 1)[:, None]
+        ratings = np.where(counts[:, None] > 0, 1 - abs(x - means), 0).astype(np.float32)
+        found.append((ratings, y))
+        sums[y] += x
+        counts[y] += 1
+    return found
+
+
+@pytest.mark.parametrize("name", ["romma", "alma"])
+def test_a_stream_that_no_weights_separate_is_learnt_as_in_float64(name):
+    """By its formula, the norm drifts from that of the rounded weights, here by half of it."""
+    model = LinearMax(name, "sub-experts")
+    threshold, known, mistakes = reference_threshold.ALGORITHMS[name](16), [], 0
+    checked = np.random.default_rng(0).random(4000) < 0.01
+    for t, (x, y) in enumerate(similarities()):
+        if y in known and len(known) > 1:
+            scores = {r: float(x[r] @ threshold.w) for r in known}
+            rival = max((r for r in known if r != y), key=lambda r: (scores[r], -known.index(r)))
+            z = x[y].astype(float) - x[rival]
+            mistakes += threshold.is_wrong(z)
+            threshold.learn(z)
+        if y not in known:
+            known.append(y)
+        model.learn_one({r: x[r] for r in range(10)}, y)
+        if checked[t]:
+            squares = model._learner.stored["algorithm.numbers"][1]
+            stored = model._learner.weights.astype(np.float64)
+            assert squares == pytest.approx((stored**2).sum(), rel=1e-9)
+    assert model.n_mistakes_ == pytest.approx(mistakes, abs=3)
+    assert mistakes > 900
 
 
 @pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineOrdinalClassifier])

@@ -7,14 +7,21 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
+import numpy as np
+
 from kesler.errors import KeslerError
 from kesler.parts.algorithms.algorithm import ThresholdAlgorithm
 
 LEAST_SCALE = 1e-15
+LEAST_SHARE = 1e-4  # of its peak, below which much of a sum of squares may be rounding errors
 
 
 def alma_update(parameters, positions, z, margin, weights, states, numbers):
-    """Update with z / ||z||; numbers are the scale, ||w||^2 and the number of updates so far."""
+    """Update with z / ||z||.
+
+    Numbers are the scale, the sum of squares of the weights before it, which follows each weight as
+    it is stored, the number of updates so far, and the largest sum since all weights were read.
+    """
     alpha, k = parameters[0], numbers[2] + 1.0
     z_norm = 0.0
     for j in range(z.shape[0]):
@@ -24,17 +31,21 @@ def alma_update(parameters, positions, z, margin, weights, states, numbers):
     if length == 0 or margin > required * length:
         return
     step = math.sqrt(2.0 / k)
-    w_norm = numbers[1] + 2.0 * step * margin / length + step * step
     for j in range(z.shape[0]):
+        before = np.float64(weights[positions[j]])
         weights[positions[j]] += step * z[j] / length / numbers[0]
+        after = np.float64(weights[positions[j]])
+        numbers[1] += (after - before) * (after + before)
+    numbers[2], numbers[3] = k, max(numbers[3], numbers[1])
+    w_norm = numbers[0] * numbers[0] * numbers[1]
     if w_norm > 1:
         numbers[0] /= math.sqrt(w_norm)
-        w_norm = 1.0
-        if numbers[0] < LEAST_SCALE:
-            for i in range(weights.shape[0]):
-                weights[i] *= numbers[0]
-            numbers[0] = 1.0
-    numbers[1], numbers[2] = w_norm, k
+    if numbers[0] < LEAST_SCALE or numbers[1] < LEAST_SHARE * numbers[3]:
+        numbers[1] = 0.0
+        for i in range(weights.shape[0]):
+            weights[i] *= numbers[0]
+            numbers[1] += np.float64(weights[i]) * np.float64(weights[i])
+        numbers[0], numbers[3] = 1.0, numbers[1]
 
 
 @dataclass(frozen=True)
