@@ -192,7 +192,8 @@ def newer(contents):
     """The same file, marked as one of the next version."""
     (length,) = struct.unpack("<Q", contents[:8])
     header = json.loads(contents[8 : 8 + length])
-    header["__metadata__"]["version"] = str(int(header["__metadata__"]["version"]) + 1)
+    own = json.loads(header["__metadata__"]["header"])
+    header["__metadata__"]["header"] = json.dumps(own | {"version": own["version"] + 1})
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + contents[8 + length :]
 

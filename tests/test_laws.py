@@ -723,13 +723,14 @@ def test_5_a_file_with_one_damaged_byte_is_refused(tmp_path):
     assert set(outcomes) == {"KeslerError"}, outcomes
 
 
-def header_changed(path: Path, **changes: str | None) -> None:
+def header_changed(path: Path, **changes: Any) -> None:
     """Rewrite the header of a model file with other metadata."""
     contents = path.read_bytes()
     end = 8 + int.from_bytes(contents[:8], "little")
     header = json.loads(contents[8:end])
-    metadata = header["__metadata__"] | changes
-    header["__metadata__"] = {k: v for k, v in metadata.items() if v is not None}
+    own = json.loads(header["__metadata__"]["header"]) | changes
+    own = {name: value for name, value in own.items() if value is not None}
+    header["__metadata__"] = {"header": json.dumps(own)}
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + contents[end:])
 
@@ -739,10 +740,11 @@ def test_5_a_file_of_a_newer_version_is_refused(tmp_path):
     contents = saved_bytes(path)
     header_changed(path)
     load(path)
-    header_changed(path, version="2")
+    header_changed(path, version=2)
     with pytest.raises(KeslerError, match=r"newer Kesler.*update Kesler"):
         load(path)
-    for change in ({"version": "one"}, {"version": None}, {"format": None}, {"format": "pt"}):
+    odd = [{"version": each} for each in ("one", "1", True, 1.0, 0, -1, None, [1])]
+    for change in (*odd, {"format": None}, {"format": "pt"}, {"checksum": None}):
         path.write_bytes(contents)
         header_changed(path, **change)
         with pytest.raises(KeslerError, match=str(path)):
@@ -760,6 +762,32 @@ def test_5_what_is_no_model_file_is_refused(tmp_path):
         with pytest.raises(KeslerError, match=str(path)) as caught:
             load(path)
         assert_sentence(caught.value)
+
+
+@pytest.mark.parametrize("header", ["[]", "1", "{", "[" * 100_000, '"kesler"'])
+def test_5_a_file_with_an_odd_header_is_refused(tmp_path, header):
+    from safetensors.numpy import save_file
+
+    save_file({"weights": np.ones(3)}, tmp_path / "model", {"header": header})
+    with pytest.raises(KeslerError, match="model") as caught:
+        load(tmp_path / "model")
+    assert_sentence(caught.value)
+
+
+def test_5_the_same_model_is_saved_as_the_same_bytes(tmp_path):
+    """Also by another process, whose dictionaries are hashed otherwise."""
+    code = """
+        import sys
+        from test_laws import saved_bytes
+        from pathlib import Path
+        print(saved_bytes(Path(sys.argv[-1])).hex())
+    """
+    contents = {saved_bytes(tmp_path / str(i)).hex() for i in range(4)}
+    contents |= {
+        in_another_process(code.replace("sys.argv[-1]", repr(str(tmp_path / f"other{i}")))).strip()
+        for i in range(2)
+    }
+    assert len(contents) == 1
 
 
 def test_5_a_failed_save_leaves_the_old_file(tmp_path):

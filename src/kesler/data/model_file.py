@@ -1,10 +1,9 @@
-"""Model files: arrays and JSON in one safetensors file, which is written atomically."""
+"""Model files: arrays and JSON in one safetensors file."""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.whole_file import write_whole
 from kesler.errors import KeslerError
 
-FORMAT = "kesler"
+FORMAT, HEADER = "kesler", "header"
 VERSION = 1
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any]) -> None:
-    """Write arrays and metadata; a reader sees the old file or the new one, never a partial one.
+    """Write arrays and metadata; the same contents are always the same bytes.
 
     Parameters
     ----------
-    path : the path of the file; an existing file is replaced.
+    path : the path of the file; see :func:`~kesler.data.whole_file.write_whole`.
     arrays : the arrays of numbers, by name.
     metadata : a dictionary that JSON can represent. It is stored as an array of bytes, since the
         size of the file's header is limited.
@@ -53,8 +53,9 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
             f"{path}: a model file keeps what JSON can hold, which not all of this is ({error})"
         ) from None
     contents = {**arrays, "metadata": np.frombuffer(text, dtype=np.uint8)}
-    header = {"format": FORMAT, "version": str(VERSION), "checksum": _checksum(contents)}
-    _write_whole(Path(path), to_bytes(contents, metadata=header))
+    header = {"format": FORMAT, "version": VERSION, "checksum": _checksum(contents)}
+    # In one entry: safetensors writes several in any order.
+    write_whole(path, to_bytes(contents, metadata={HEADER: json.dumps(header)}))
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
@@ -72,8 +73,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise KeslerError(f"{path}: there is no such model file")
     try:
         with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            _require_readable(path, header)
+            header = _header(path, file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, TypeError, ValueError) as error:
         if isinstance(error, KeslerError):
@@ -103,33 +103,20 @@ def _checksum(arrays: Arrays) -> str:
     return f"{checksum:08x}"
 
 
-def _require_readable(path: object, header: dict[str, str]) -> None:
-    if header.get("format") != FORMAT:
+def _header(path: object, entries: dict[str, str]) -> dict[str, Any]:
+    """Return the header of a model file that this version can read."""
+    try:
+        header = json.loads(entries.get(HEADER, "{}"))
+    except RecursionError:
+        header = {}
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise KeslerError(f"{path}: a safetensors file, but not a model of Kesler")
-    version = header.get("version", "")
-    if not version.isdecimal():
+    version = header.get("version")
+    if type(version) is not int or version < 1:
         raise _damaged(path, f"its version is {version!r}")
-    if int(version) > VERSION:
+    if version > VERSION:
         raise KeslerError(
             f"{path}: written by a newer Kesler (format {version}, this one reads up to "
             f"{VERSION}): update Kesler"
         )
-
-
-def _write_whole(path: Path, contents: bytes) -> None:
-    """Write a temporary file and rename it: if the process is killed, the old file remains."""
-    try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    except OSError as error:
-        raise KeslerError(f"{path}: cannot be written ({error.strerror})") from error
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except OSError as error:
-        raise KeslerError(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        Path(name).unlink(missing_ok=True)
+    return header
