@@ -224,8 +224,8 @@ def _learn(command: Command) -> None:
     command.add_argument(
         "--resume",
         action="store_true",
-        help="continue learning with the model in FILE: from the row where it stopped if it was "
-        "interrupted in INPUT, else from the start of INPUT",
+        help="continue learning with the model in FILE: after the rows of INPUT that it has "
+        "learnt, or from the start of an INPUT that is new; without further rows, nothing is done",
     )
     _reading(command)
 

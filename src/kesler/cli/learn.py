@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
+from itertools import chain
 
 from kesler.cli import files, table
 from kesler.cli.methods import Progress, begun, resumed
@@ -25,7 +26,12 @@ def run(options: Namespace) -> None:
     session = Session(model, progress, options.model, options.checkpoint)
     comparison = Comparison({progress.method.get("hypotheses", "model"): model})
     try:
-        lines = table.print_run(comparison, session.learning(blocks))
+        first = next(blocks, None)
+        if first is None and progress.n_rows:
+            _end(options, session, progress)
+            return
+        rest = blocks if first is None else chain([first], blocks)
+        lines = table.print_run(comparison, session.learning(rest))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(session.interrupted()) from None
     if not model.n_known_:
@@ -39,9 +45,19 @@ def run(options: Namespace) -> None:
         files.write_json(options.json, {"model": options.model, **account})
 
 
+def _end(options: Namespace, session: Session, progress: Progress) -> None:
+    """Say that all rows have been learnt, and note that where a run was stopped after the last."""
+    if not progress.finished:
+        session.save(finished=True)
+    print(
+        f"model: {options.model} has learnt all {progress.n_rows:,} rows of {options.input}: "
+        "nothing was learnt"
+    )
+
+
 def _opened(
     options: Namespace, model: OnlineClassifier, progress: Progress
-) -> tuple[Stream, Iterable[Block]]:
+) -> tuple[Stream, Iterator[Block]]:
     """Open INPUT at the first row that the model has not learnt."""
     seed, n_rows = progress.shuffle, progress.n_rows
     stream = files.open_input(
@@ -51,7 +67,15 @@ def _opened(
         skip_rows=n_rows if seed is None else 0,
     )
     model.name_features(stream.vocabulary)
-    return stream, stream if seed is None else [files.shuffled(stream, seed)[n_rows:]]
+    if seed is None:
+        return stream, stream
+    rows = files.shuffled(stream, seed)
+    if progress.finished and len(rows) > n_rows:
+        raise KeslerError(
+            f"{options.input} has {len(rows):,} rows, of which {options.model} has learnt "
+            f"{n_rows:,} in another order: give the new rows in a file of their own"
+        )
+    return stream, iter([rows[n_rows:]] if len(rows) > n_rows else [])
 
 
 class Session:

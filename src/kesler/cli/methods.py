@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from argparse import Namespace
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from kesler.cli.files import reading
+from kesler.data.readers.lines import STANDARD_INPUT
 from kesler.errors import KeslerError
 from kesler.learner.combinations import require_half_life
 from kesler.online.classifier import OnlineClassifier
@@ -155,6 +157,9 @@ def _unnamed(hypotheses: str) -> str:
     return OPEN if hypotheses == OPEN else "pa1"
 
 
+START = 1 << 16  # bytes by which a file is recognized
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The method, input and position of a model that is being learnt.
@@ -173,6 +178,8 @@ class Progress:
         Number of rows of the input that have been learnt.
     finished : bool
         Whether the whole input has been learnt.
+    start : str
+        The length and a checksum of the first bytes of the input; empty if it has no path.
     """
 
     method: dict[str, Any]
@@ -181,6 +188,12 @@ class Progress:
     shuffle: int | None
     n_rows: int = 0
     finished: bool = False
+    start: str = ""
+
+    def is_in(self, options: Namespace) -> bool:
+        """Return whether INPUT is the input of this progress, which may have grown."""
+        same_name = (self.input, self.shuffle) == (_name(options), options.shuffle)
+        return same_name and options.input != STANDARD_INPUT and _begins(options.input, self.start)
 
 
 def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
@@ -191,7 +204,11 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
         )
     method = Method(**chosen(options))
     progress = Progress(
-        asdict(method.resolved()), reading(options), _name(options), options.shuffle
+        asdict(method.resolved()),
+        reading(options),
+        _name(options),
+        options.shuffle,
+        start=_start(options.input),
     )
     return method.learner(), progress
 
@@ -201,11 +218,16 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     model = loaded(options.model)
     progress = progress_of(model)
     _require_same_method(options, progress)
-    if progress.finished:
+    if progress.finished and not progress.is_in(options):
         progress = replace(
-            progress, input=_name(options), shuffle=options.shuffle, n_rows=0, finished=False
+            progress,
+            input=_name(options),
+            shuffle=options.shuffle,
+            n_rows=0,
+            finished=False,
         )
     _require_same_input(options, progress)
+    progress = replace(progress, start=_start(options.input))  # a bad row may have been mended
     return model, replace(progress, reading={**progress.reading, **reading(options)})
 
 
@@ -247,3 +269,24 @@ def _require_same_input(options: Namespace, progress: Progress) -> None:
 
 def _name(options: Namespace) -> str:
     return Path(options.input).name
+
+
+def _start(source: str, n_bytes: int = START) -> str:
+    """Return the length and a checksum of up to `n_bytes` at the start of a file, or nothing.
+
+    Of a folder it is that of the names of its files: new ones may be read before the others.
+    """
+    path = Path(source)
+    if path.is_file():
+        with path.open("rb") as file:
+            begun = file.read(n_bytes)
+    elif path.is_dir():
+        begun = "\n".join(sorted(str(each) for each in path.rglob("*"))).encode()
+    else:
+        return ""
+    return f"{len(begun)}:{zlib.crc32(begun):08x}"
+
+
+def _begins(source: str, start: str) -> bool:
+    """Return whether a file begins as it did when `start` was noted, if anything was noted."""
+    return not start or _start(source, int(start.partition(":")[0] or 0)) == start
