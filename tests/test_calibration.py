@@ -173,9 +173,8 @@ def test_the_record_holds_what_was_said_before_each_answer(estimator):
         known = model.predict_proba_one(x) if model.n_known_ else {}
         found.append((max(known.values()), known[y]) if y in known else (np.nan, np.nan))
         model.learn_one(x, y)
-    if not getattr(estimator, "averaged", False):
-        result = progressive_validate(fresh(estimator), STREAM.X, STREAM.y)
-        np.testing.assert_array_equal(result.probabilities, found)
+    result = progressive_validate(fresh(estimator), STREAM.X, STREAM.y)
+    np.testing.assert_array_equal(result.probabilities, found)
 
 
 @every_estimator

@@ -224,14 +224,10 @@ def test_a_ensemble_of_one_says_what_it_says(way):
         np.testing.assert_array_equal(model.predict_proba(STREAM.X), alone.predict_proba(STREAM.X))
 
 
-def without_average():
-    return [learner for learner in members() if not getattr(learner, "averaged", False)]
-
-
 @every_way
 def test_the_record_holds_what_was_said_before_each_answer(way):
-    result = progressive_validate(Ensemble(without_average(), way), STREAM.X, STREAM.y)
-    model = Ensemble(without_average(), way)
+    result = progressive_validate(Ensemble(members(), way), STREAM.X, STREAM.y)
+    model = Ensemble(members(), way)
     for t, (x, y) in enumerate(zip(STREAM.X, STREAM.y.tolist(), strict=True)):
         known = model.predict_proba_one(x) if model.n_known_ else {}
         if known:
@@ -355,8 +351,8 @@ def test_the_best_learner_is_found_and_a_change_followed():
     y = generator.integers(0, 2, 600)
     X = np.eye(2)[y]
     X[300:] = X[300:, ::-1]
-    slow = OnlineClassifier("multi", update="perceptron", averaged=True)
-    fast = OnlineClassifier("multi", update="perceptron")
+    slow = OnlineClassifier("multi", update="pa1", averaged=True)
+    fast = OnlineClassifier("multi", update="pa1")
     for way in ("best", "mixture"):
         model = Ensemble([slow, fast], way, discount=0.9).fit(X, y)
         assert model.n_mistakes_ <= min(model.mistakes_of_learners_) + 5

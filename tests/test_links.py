@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 import homemade
 import reference_links
-from kesler import KeslerError, OnlineClassifier, OnlineLabelRanker, link_function
+from kesler import (
+    KeslerError,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    datasets,
+    link_function,
+    progressive_validate,
+)
 from kesler.links import LINKS, Exponential, Linear, PNorm, resolve_link
 from kesler.updates import MIRA, RULES
 from registry import FAMILIES, PLAIN_RULES, Row, with_strength
@@ -142,9 +150,41 @@ def test_the_mean_is_that_of_the_weights_after_each_row():
         for total, part in zip(totals, ("weights.values.0", "weights.values.1"), strict=True):
             weights = model._learner.arrays()[part]
             total[:, : weights.shape[1]] += weights
-    reader, (first, shared) = model._learner._reader.weights.values, model._learner._offsets
-    np.testing.assert_allclose(reader[:7, first : first + 5], totals[0] / 60, atol=1e-6)
-    np.testing.assert_allclose(reader[:7, [shared]], totals[1] / 60, atol=1e-6)
+    model.predict(np.ones((1, 7)))  # reads the means of all features
+    means, (first, shared) = (
+        model._learner._predictor.arrays.weights.values,
+        model._learner._offsets,
+    )
+    np.testing.assert_allclose(means[:7, first : first + 5], totals[0] / 60, atol=1e-6)
+    np.testing.assert_allclose(means[:7, [shared]], totals[1] / 60, atol=1e-6)
+
+
+SETS = {
+    **{name: partial(datasets.load, name) for name in ("letter", "pendigits", "landsat")},
+    **{f"stream {seed}": partial(make_stream, seed, 400, 6, 9) for seed in (1, 2)},
+    "ten to a row": partial(make_stream, 3, 400, 4, 40, density=0.25),
+}
+
+
+@pytest.mark.parametrize("rule", ["perceptron", "pa1", "simproj", "hinge", "default"])
+@pytest.mark.parametrize("name", SETS)
+def test_what_is_validated_are_the_means(name, rule):
+    """A loop of predict_one, then learn_one, makes the same predictions row by row."""
+    data = SETS[name]()
+    X, y = data.X[:600], np.asarray(data.y[:600]).tolist()
+    loop = OnlineClassifier("default", update=rule, averaged=True)
+    predictions = []
+    for x, label in zip(X, y, strict=True):
+        predictions.append(loop.predict_one(x) if loop.n_known_ else None)
+        loop.learn_one(x, label)
+    model = OnlineClassifier("default", update=rule, averaged=True)
+    found = progressive_validate(model, X, y)
+    assert [None, *found.predictions.tolist()[1:]] == predictions
+    known = [label in y[:t] for t, label in enumerate(y)]
+    wrong = sum(a != b for a, b, k in zip(predictions, y, known, strict=True) if k)
+    assert found.n_mistakes == model.n_mistakes_ == loop.n_mistakes_ == wrong > 0
+    each = OnlineClassifier("default", update=rule, averaged=True)
+    assert [each.learn_predict_one(x, label) for x, label in zip(X, y, strict=True)] == predictions
 
 
 def test_averages_bear_noise_better():

@@ -128,8 +128,6 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         probabilities: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         codes, blocks = self._encode(rows, labels)
-        if self.averaged:
-            self._forget_mean()
         encoded = encoded_targets_of(answers(codes), weights, self._class_capacity)
         task = task_of(blocks, encoded, len(rows), scores, probabilities)
         self._run(task)
@@ -149,8 +147,6 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
             return None
         self._count(row_buffer.n_features, 0)
-        if self.averaged:
-            self._forget_mean()
         task = row_buffer.trial(code, self._class_capacity)
         self._run(task)
         self._require_finite_steps()
@@ -293,7 +289,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
                 task = known.scoring(scores)
             else:
                 task = task_of(self._blocks(known), no_targets(), len(rows), scores)
-            self._kernels.predict(self._reader_arguments.address, task.address)
+            self._kernels.predict(self._kernel_arguments.address, task.address)
             found: npt.NDArray[np.int32] = task.arrays.predictions
         return found
 
@@ -394,7 +390,9 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             return None
         with self.lock:
             above_first = 1 + self.stored["ranks.order"][1 : self.n_known]
-            weights = self._reader.weights.values[0]
+            weights = self.weights[0]
+            if self.averaged:
+                weights = weights - self.stored["weights.states"][0, 0] / max(1, self.n_trials)
             total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
         factor = np.float32(self.constant * self.scale)
         thresholds: npt.NDArray[np.float32] = -factor * total
@@ -463,6 +461,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         settings = {
             "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
             "settings.is_calibrated": self.is_calibrated,
+            "settings.predictor": 0,
             "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
             "statistics.shrinkage": shrinkage,
             "statistics.floor": floor,
@@ -525,22 +524,18 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         }
 
     @cached_property
-    def _reader(self) -> Any:
-        """The record for predictions: with an average, that of the mean weights."""
-        if not self.averaged:
-            return self._record
-        values, states = self.weights, self.stored["weights.states"]
-        weights = aligned_zeros(*values.shape)
-        weights[:] = values - states[0] / max(1, self.n_trials)
-        return self._record._replace(weights=self._record.weights._replace(values=weights))
-
-    @cached_property
     def _kernel_arguments(self) -> Any:
-        return self._write_arguments(self._record)
+        learner = self._record
+        if self.averaged:
+            settings = learner.settings._replace(predictor=self._predictor.address)
+            learner = learner._replace(settings=settings)
+        return self._write_arguments(learner)
 
     @cached_property
-    def _reader_arguments(self) -> Any:
-        return self._write_arguments(self._reader) if self.averaged else self._kernel_arguments
+    def _predictor(self) -> Any:
+        """The learner with a table for mean weights, which are computed for the rows to predict."""
+        means = self._record.weights._replace(values=aligned_zeros(*self.weights.shape))
+        return self._write_arguments(self._record._replace(weights=means))
 
     def _write_arguments(self, learner: Any) -> Any:
         from kesler.compiled.jit.pointers import KernelArguments

@@ -50,7 +50,7 @@ FULL_TABLE = 1 / 8
 TWO_CLASSES = ("predicted", "worst", "rival")
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
-    *("_kernels", "_record", "_kernel_arguments", "_reader", "_reader_arguments", "_row_buffer"),
+    *("_kernels", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
     *("event", "lock", "_not_finite", "_settings"),
 )
 
@@ -559,11 +559,7 @@ class LearnerState(Counted):
         """Discard the records for compiled code, since arrays have changed."""
         self.__dict__.pop("_record", None)
         self.__dict__.pop("_kernel_arguments", None)
-        self._forget_mean()
-
-    def _forget_mean(self) -> None:
-        self.__dict__.pop("_reader", None)
-        self.__dict__.pop("_reader_arguments", None)
+        self.__dict__.pop("_predictor", None)
 
     # ---- saving -----------------------------------------------------------------------------
 

@@ -131,8 +131,8 @@ default "default"
         relevant.
     averaged : bool, default False
         Whether to predict with the mean of the weights after each row, which is more robust to
-        noise than the last weights. Learning does not depend on it; the mean is recomputed at the
-        first prediction after learning, in O(number of weights). Linear link only.
+        noise than the last weights. Learning does not depend on it. A prediction costs up to twice
+        as much, as the means of the weights that it reads are computed first. Linear link only.
     costs : mapping {(right, wrong): cost}, callable or None, default None
         The cost of predicting one class where another is right, 1 for pairs not given. Rules with
         margins require a margin in proportion to the cost, so that expensive confusions become
@@ -321,7 +321,7 @@ preprocessing or None, default "default"
         The probabilities are the softmax of the scores at a temperature that is learnt online, from
         each target before the weights are updated; see :mod:`kesler.learner.calibration`. A class
         has no probability before its first row. The class that `predict` returns has the highest
-        probability; with `averaged` the temperature is still that of the last weights.
+        probability.
 
         Parameters
         ----------

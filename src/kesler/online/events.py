@@ -257,9 +257,8 @@ or sparse row
     def learn_predict_one(self, x: Any, y: Any) -> Any:
         """Learn from one row; return the prediction made before the target was used.
 
-        This runs one trial, which costs less than `predict_one` followed by `learn_one`. The
-        results are the same, except that averaged learners predict with the last weights here, not
-        with their mean, as in :func:`~kesler.progressive_validate`.
+        This runs one trial, which costs less than `predict_one` followed by `learn_one`, with the
+        same results.
 
         Parameters
         ----------

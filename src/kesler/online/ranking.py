@@ -54,8 +54,8 @@ class OnlineLabelRanker(OnlineLearner):
         relevant.
     averaged : bool, default False
         Whether to predict with the mean of the weights after each row, which is more robust to
-        noise than the last weights. Learning does not depend on it; the mean is recomputed at the
-        first prediction after learning, in O(number of weights). Linear link only.
+        noise than the last weights. Learning does not depend on it. A prediction costs up to twice
+        as much, as the means of the weights that it reads are computed first. Linear link only.
     kernel, sigma, budget, preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`.
     preconditioner, on_new_class

@@ -202,10 +202,15 @@ class SupportVectors(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How the first instance of a class is treated, and whether probabilities are calibrated."""
+    """How the first instance of a class is treated, and whether probabilities are calibrated.
+
+    predictor : the address of the learner with the means of the weights after each trial, which
+    then predicts; 0 if the weights themselves do.
+    """
 
     on_new_class: int
     is_calibrated: int
+    predictor: int
 
 
 class Parts(NamedTuple):

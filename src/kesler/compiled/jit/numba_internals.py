@@ -201,8 +201,11 @@ class KernelLibrary(JITCodeLibrary):
         super()._finalize_final_module()
 
     def add_linking_library(self, library: CodeLibrary) -> None:
-        """Link a library and all libraries that it calls."""
-        for each in _with_all_that_it_calls(library, set()):
+        """Link a library and all libraries that it calls, each after all that call it.
+
+        LLVM omits what no code that is linked so far calls.
+        """
+        for each in reversed([*_after_all_that_it_calls(library, set())]):
             super().add_linking_library(each)
 
 
@@ -357,9 +360,9 @@ def _in_library(state: Any, kind: type[CodeLibrary], pipelines: Any) -> Any:
     return pipelines
 
 
-def _with_all_that_it_calls(library: CodeLibrary, seen: set[CodeLibrary]) -> Iterator[CodeLibrary]:
+def _after_all_that_it_calls(library: CodeLibrary, seen: set[CodeLibrary]) -> Iterator[CodeLibrary]:
     if library not in seen:
         seen.add(library)
-        yield library  # first: LLVM omits what nothing has called so far
         for each in getattr(library, "_linking_libraries", ()):
-            yield from _with_all_that_it_calls(each, seen)
+            yield from _after_all_that_it_calls(each, seen)
+        yield library

@@ -42,6 +42,7 @@ from kesler.compiled.trial.variants import (
     has_capacity,
     inherit,
     insert_rank,
+    is_averaged,
     is_movable,
     judge,
     keep_up,
@@ -54,6 +55,7 @@ from kesler.compiled.trial.variants import (
     rescale,
     run_algorithm,
     score,
+    score_by_means,
     set_levels,
     settle,
 )
@@ -234,7 +236,11 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             preprocess(learner, row, values, scratch)
             x = scratch.conditioned[: values.shape[0]]
         keep_up(learner, row, x, scratch)
-        score_candidates(learner, rows, t, row, x, scratch)
+        averaged = is_averaged(learner)
+        if averaged:
+            predict_by_means(learner, rows, t, row, x, scratch)
+        else:
+            score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(learner, scratch.scores, k)
         keep(scratch.scores, k, scores, t)
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
@@ -250,13 +256,13 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             r, s = judge(learner, codes, k, highest, scratch, solver)
             mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
         has_grown = rescale(learner, row, x, weight * learner.decay.row.weight)
-        if learner.settings.on_new_class != WAIT or has_grown:
+        if learner.settings.on_new_class != WAIT or has_grown or averaged:
             has_joined = learner.settings.on_new_class != WAIT and brings_new(learner, codes)
             if has_joined or has_grown:
                 note_odd(learner, scratch.scores, k)
             if has_joined:
                 join_new(learner, codes, scratch.out)
-            if has_joined or has_grown:
+            if has_joined or has_grown or averaged:
                 score_candidates(learner, rows, t, row, x, scratch)
             k = n_candidates(learner)
             highest = set_levels(learner, codes, levels, rest, k, solver)
@@ -284,6 +290,14 @@ def score_candidates(learner, rows, t, indices, values, scratch):
     find_views(learner, rows.ratings, t, k, scratch)
     score(learner, indices, values, k, scratch, scratch.scores)
     fade(learner, k, scratch.scores)
+
+
+@inlined
+def predict_by_means(learner, rows, t, indices, values, scratch):
+    """Score row t as `score_candidates` does, by the means of the weights."""
+    k = n_candidates(learner)
+    find_views(learner, rows.ratings, t, k, scratch)
+    score_by_means(learner, indices, values, k, scratch, scratch.scores)
 
 
 @inlined
@@ -326,7 +340,10 @@ def score_all(learner, rows, predictions, scores, scratch):
             x = scratch.conditioned[: values.shape[0]]
         prepare(learner, row, x, scratch)
         find_views(learner, rows.ratings, t, k, scratch)
-        score(learner, row, x, k, scratch, scratch.scores)
+        if is_averaged(learner):
+            score_by_means(learner, row, x, k, scratch, scratch.scores)
+        else:
+            score(learner, row, x, k, scratch, scratch.scores)
         fade(learner, k, scratch.scores)
         predictions[t] = best(learner, scratch.scores, k)
         keep(scratch.scores, k, scores, t)

@@ -82,6 +82,10 @@ find_views = by_weights(dense="views.given.dense_find_views", sparse=nothing, ke
 
 # ---- scores and the predicted class --------------------------------------------------------------
 
+is_averaged = by_weights(dense="weights.means.dense_is_averaged", sparse=no, kernel=no)
+score_by_means = by_weights(
+    dense="weights.means.dense_score_by_means", sparse=nothing, kernel=nothing
+)
 score = by_weights(
     dense="weights.scores.dense_score",
     sparse="weights.sparse_trial.sparse_score",
