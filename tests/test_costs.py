@@ -28,7 +28,7 @@ def chosen(rule: str, scores: Any, y: int, margins: Any) -> list[int]:
     others = [s for s in range(len(scores)) if s != y]
     with_loss = [s for s in others if losses[s] > 0]
     if rule == "conproj":
-        return [s for s in others if (-scores[s], s) < (-scores[y], y)]
+        return [s for s in others if scores[s] >= scores[y]]
     if rule in ("simproj", "mira"):
         return with_loss
     return sorted(with_loss, key=lambda s: -losses[s])[:1]
@@ -46,7 +46,9 @@ def oracle(X: Any, y: Any, rule: str, C: float, costs: Any) -> tuple[Any, int]:
         losses = margins - (scores[r] - scores)
         ranked = np.sort(np.delete(losses, r))
         close = 1e-4 * (1 + abs(scores).max())
-        if (abs(ranked) < close).any() or (np.diff(ranked) < close).any():
+        leads = np.delete(scores[r] - scores, r)
+        undecided = (abs(leads) < close) & (leads != 0)
+        if undecided.any() or (abs(ranked) < close).any() or (np.diff(ranked) < close).any():
             return w, t
         along = chosen(rule, scores, r, margins)
         d = np.array([[(j == r) - float(j == s) for j in range(len(w))] for s in along])
