@@ -1,15 +1,29 @@
 """Threads: one predicts while another learns; what a call reads, it reads under the lock."""
 
+import copy
+import os
+import pickle
 import sys
 import tempfile
 import threading
+from itertools import count
 
 import numpy as np
 import pytest
 
-from kesler import Ensemble, OnlineClassifier
+from kesler import (
+    Ensemble,
+    KeslerError,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
+    load,
+)
+from kesler.data.rows import Rows, Vocabulary
 from kesler.hypotheses import Grouped
 from kesler.learner.events import Event
+from kesler.learner.learner import Learner
 
 
 def test_predictions_while_another_thread_learns():
@@ -70,6 +84,14 @@ class GuardedArrays(dict):
         assert self.lock.depth > 0, f"{name} is read without the lock"
         return super().__getitem__(name)
 
+    def __or__(self, other):
+        assert self.lock.depth > 0, "all arrays are read without the lock"
+        return super().__or__(other)
+
+    def items(self):
+        assert self.lock.depth > 0, "all arrays are read without the lock"
+        return super().items()
+
 
 class GuardedEvent(Event):
     """The row of a learner that is being read, which is to be used under its lock."""
@@ -80,14 +102,54 @@ class GuardedEvent(Event):
         return super().__getattribute__(name)
 
 
+class GuardedNames(Vocabulary):
+    """The names of features, which are to be numbered under the lock of the learner."""
+
+    def __getattribute__(self, name):
+        held = name not in ("add", "extend", "learnt", "forget_from", "framed") or self.lock.depth
+        assert held, f"{name} of the names is called without the lock"
+        return super().__getattribute__(name)
+
+
+class CopiedUnderLocks:
+    """An attribute of a model that is to be copied under both locks."""
+
+    def __init__(self, model):
+        self.locks = model._lock, model._learner.lock
+
+    def __deepcopy__(self, memo):
+        assert all(lock.depth > 0 for lock in self.locks), "copied without a lock"
+        return None
+
+
+def guarded_arguments(learner):
+    """A subclass of the learner's class: compiled code is to be called under the lock."""
+
+    def arguments(self):
+        assert self.lock.depth > 0, "compiled code is called without the lock"
+        kept = vars(self)
+        if "_kernel_arguments" not in kept:
+            kept["_kernel_arguments"] = made(self)
+        return kept["_kernel_arguments"]
+
+    made = type(learner)._kernel_arguments.func
+    return type("Guarded", (type(learner),), {"_kernel_arguments": property(arguments)})
+
+
 def guarded(model):
     """Let every array and the event of a model's learner, and of its members, be guarded."""
     learner = model._learner
+    model._created_lock, lock = Watched(), Watched()  # members learn under that of the ensemble
     for each in (learner, *getattr(learner, "members", ())):
-        each.lock = Watched()
+        each.lock = lock
+        if isinstance(each, Learner):
+            each.__class__ = guarded_arguments(each)
         each.stored = GuardedArrays(each.stored, each.lock)
         vars(each.event)["lock"] = each.lock
         each.event.__class__ = GuardedEvent
+    if model.vocabulary_ is not None:
+        model._vocabulary = GuardedNames(model.vocabulary_.indices)
+        model._vocabulary.lock = lock
     return model
 
 
@@ -108,8 +170,17 @@ CALLS = {
     "save": lambda m: m.save(tempfile.mkdtemp() + "/model"),
     "partial_fit": lambda m: m.partial_fit(ROWS, [3, 4, 5] * 4),
     "learn_one": lambda m: m.learn_one(ROWS[0], 3),
+    "predict of the learner": lambda m: m._learner.predict(rows_of(m)),
+    "scores of the learner": lambda m: m._learner.scores(rows_of(m)),
+    "probabilities of the learner": lambda m: m._learner.probabilities(rows_of(m)),
+    "arrays of the learner": lambda m: m._learner.arrays(),
+    "learn of the learner": lambda m: m._learner.learn(rows_of(m), [0] * len(ROWS)),
 }
 ROWS = np.random.default_rng(1).normal(size=(12, 4))
+
+
+def rows_of(model):
+    return next(model._rows_to_score(ROWS))
 
 
 def two():
@@ -123,9 +194,206 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
     CALLS[call](model)
 
 
+def test_thresholds_are_read_under_the_lock():
+    model = guarded(OnlineOrdinalClassifier().fit(ROWS, [0, 1, 2] * 4))
+    assert len(model.thresholds_) == 2
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_model_is_copied_under_its_locks(copied):
+    model = guarded(OnlineClassifier(update="pa1").fit(ROWS, [0, 1, 2] * 4))
+    model.probe_ = CopiedUnderLocks(model)
+    model._learner.stored = dict(model._learner.stored)
+    model._learner.__class__ = Learner
+    copied(model)
+
+
+def test_names_are_numbered_and_forgotten_under_the_lock():
+    model = guarded(OnlineClassifier(update="pa1").fit(NAMES, [0, 1, 2]))
+    model.partial_fit([{"d": 1.0}], [0])
+    model.learn_one({"e": 1.0}, 0)
+    model.learn_rows(Rows.empty(1), [1])
+    with pytest.raises(KeslerError):
+        model.learn_one({"f": "text"}, 0)
+    with pytest.raises(KeslerError):
+        model.partial_fit([{"g": 1.0}, {"h": float("nan")}], [0, 1])
+    assert model.vocabulary_.names == [*"abcde"]
+
+
 def test_groups_are_joined_under_the_lock():
     hypotheses = Grouped({"all": [0, 1, 2]})
     model = guarded(OnlineClassifier(hypotheses, update="pa1").fit(ROWS, [0, 1, 2] * 4))
     for group in range(40):
         model._learner.join_group(1, group)
     assert len(model._learner.groups[0]) == 41
+
+
+class Contended:
+    """A lock that another thread gets each time just before and just after it is held."""
+
+    def __init__(self, other):
+        self.other, self.depth, self.is_busy = other, 0, False
+
+    def __enter__(self):
+        if not self.depth:
+            self._meanwhile()
+        self.depth += 1
+
+    def __exit__(self, *error):
+        self.depth -= 1
+        if not self.depth:
+            self._meanwhile()
+
+    def _meanwhile(self):
+        if not self.is_busy:
+            self.is_busy = True
+            self.other()
+            self.is_busy = False
+
+
+NAMES = [{"a": 1.0}, {"b": 1.0, "a": 0.5}, {"c": 2.0}]
+TARGETS = {
+    OnlineClassifier: lambda i: f"y{i}",
+    OnlineMultilabelClassifier: lambda i: {f"y{i}"},
+    OnlineLabelRanker: lambda i: [f"y{i}", f"y{i + 1}"],
+}
+
+
+def contended(estimator, *, calls=False):
+    """A model whose locks other threads get whenever they are free, to learn of new classes.
+
+    At the lock of the learner come events, and with `calls` come batches at that of the estimator.
+    """
+    model = estimator(preprocessing=None)
+    target, n = TARGETS[estimator], count(3)
+    model.partial_fit(NAMES, [target(i) for i in range(3)])
+
+    def event():
+        i = next(n)
+        for _ in range(3):
+            model.learn_one({f"n{i}": 5.0}, target(i))
+
+    def batch():
+        i = next(n)
+        model.partial_fit([{f"m{i}": 5.0}] * 3, [target(i)] * 3)
+
+    if calls:
+        model._created_lock = Contended(batch)
+    else:
+        model._learner.lock = Contended(event)
+    return model
+
+
+def settled(model):
+    """Let no other thread get the locks any more."""
+    model._learner.lock, model._created_lock = threading.RLock(), threading.RLock()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("estimator", "call"),
+    [
+        *((estimator, call) for estimator in TARGETS for call in ("predict", "decision_function")),
+        (OnlineClassifier, "predict_proba"),
+        (OnlineMultilabelClassifier, "predict_sets"),
+    ],
+)
+def test_names_that_others_add_are_unknown_to_a_call(estimator, call):
+    """An unknown name has no weights, whatever another thread has learnt of it meanwhile."""
+    unknown, known = ({"unknown": 3.0, "a": 1.0}, {"a": 1.0})
+    found = getattr(contended(estimator), call)([unknown])
+    np.testing.assert_array_equal(found, getattr(contended(estimator), call)([known]))
+
+
+@pytest.mark.parametrize("call", ["predict_one", "predict_proba_one"])
+def test_names_that_others_add_are_unknown_to_an_event(call):
+    found = getattr(contended(OnlineClassifier), call)({"unknown": 3.0, "a": 1.0})
+    assert found == getattr(contended(OnlineClassifier), call)({"a": 1.0})
+
+
+@pytest.mark.parametrize("calls", [False, True])
+@pytest.mark.parametrize("how", ["save", "pickle", "deepcopy", "copy"])
+def test_a_copy_is_a_state_between_two_trials(how, calls, tmp_path):
+    model = contended(OnlineClassifier, calls=calls)
+    if how == "save":
+        model.save(tmp_path / "model")
+        copied = load(tmp_path / "model")
+    elif how == "pickle":
+        copied = pickle.loads(pickle.dumps(model))
+    else:
+        copied = getattr(copy, how)(model)
+    learner = settled(copied)._learner
+    assert len(copied.vocabulary_) == learner.n_named_features
+    assert learner.n_known == len(copied.classes_)
+    settled(model).learn_one({"later": 1.0}, "y0")
+    assert copied.n_trials_ < model.n_trials_
+    copied.learn_one({"other": 1.0}, "y1")
+    assert "other" not in model.vocabulary_.indices
+
+
+def test_a_batch_and_events_share_no_numbers():
+    """Names get numbers one at a time, also where a batch is refused after it was numbered."""
+    model = contended(OnlineClassifier)
+    model.partial_fit([{"p": 1.0, "q": 1.0}], ["y1"])
+    with pytest.raises(KeslerError):
+        model.partial_fit([{"r": 1.0}, {"s": 1.0}], ["y1", 3])
+    numbers = list(settled(model).vocabulary_.indices.values())
+    assert numbers == list(range(len(numbers)))
+    assert model._learner.n_named_features >= len(numbers) - 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["fit", "partial_fit", "learn_one", "learn_rows", "save", "join_group", "name_features"],
+)
+def test_calls_that_change_a_model_follow_each_other(call, tmp_path):
+    model = OnlineClassifier(Grouped({"g": ["a", "b"]}), update="pa1").fit(ROWS, ["a", "b"] * 6)
+    arguments = {
+        "fit": (ROWS, ["a", "b"] * 6),
+        "partial_fit": (ROWS, ["a", "b"] * 6),
+        "learn_one": ([1.0, "wrong"], "a"),
+        "learn_rows": (rows_of(model), ["a"] * 12),
+        "name_features": (None,),
+        "save": (tmp_path / "model",),
+        "join_group": ("a", "h"),
+    }[call]
+    finished = threading.Event()
+
+    def run():
+        try:
+            getattr(model, call)(*arguments)
+        except (KeslerError, ValueError):
+            assert call == "learn_one"
+        finished.set()
+
+    with model._lock:
+        before = dict(vars(model))
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert not finished.wait(0.05)
+        assert vars(model) == before
+    thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_process_forked_beside_a_learning_thread_goes_on():
+    model = OnlineClassifier("multi", update="pa1").fit(ROWS, [0, 1, 2] * 4)
+    stop = threading.Event()
+
+    def learn():
+        while not stop.is_set():
+            model.partial_fit(np.tile(ROWS, (50, 1)), [0, 1, 2] * 200)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if not child:
+                n = model.n_trials_
+                copied = copy.deepcopy(model.learn_one(ROWS[0], 3))
+                os._exit(0 if copied.partial_fit(ROWS, [3] * 12).n_trials_ == n + 13 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()

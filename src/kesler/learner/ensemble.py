@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
-from threading import RLock
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,6 +22,7 @@ from kesler.learner.calibration import probabilities
 from kesler.learner.classes import ClassTable
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event, RowBuffer
 from kesler.learner.learner import Learner
+from kesler.learner.locks import learner_lock
 from kesler.learner.targets import Answers
 from kesler.parts.hypotheses import Grouped, Part
 from kesler.state.fields import (
@@ -88,7 +88,7 @@ class EnsembleLearner(Counted):
         self.stored = allocated(fields_of(EnsembleRecord), self, {"member": len(self.members)})
         self.stored["weights"][:] = 1.0 / len(self.members)
         self.seconds_in_threads = 0.0
-        self.lock = RLock()
+        self.lock = learner_lock()
 
     # ---- properties -------------------------------------------------------------------------
 
@@ -294,12 +294,14 @@ class EnsembleLearner(Counted):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays of the ensemble, and of each member, prefixed with its number."""
-        stored = {
-            f"{i}.{name}": array
-            for i, member in enumerate(self.members)
-            for name, array in member.arrays().items()
-        }
-        return stored | {f"ensemble.{name}": array_of(array) for name, array in self.stored.items()}
+        with self.lock:
+            stored = {
+                f"{i}.{name}": array
+                for i, member in enumerate(self.members)
+                for name, array in member.arrays().items()
+            }
+            own = {f"ensemble.{name}": array_of(array) for name, array in self.stored.items()}
+        return stored | own
 
     def restore(self, arrays: Arrays) -> None:
         """Restore what `arrays` returned of the ensemble; its members must be restored already.
@@ -319,7 +321,7 @@ class EnsembleLearner(Counted):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, which may be a read-only memory map."""
-        vars(self).update(state, lock=RLock())
+        vars(self).update(state, lock=learner_lock())
         self.stored = {name: array.copy() for name, array in self.stored.items()}
 
 

@@ -394,7 +394,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             if self.averaged:
                 weights = weights - self.stored["weights.states"][0, 0] / max(1, self.n_trials)
             total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
-        factor = np.float32(self.constant * self.scale)
+            factor = np.float32(self.constant * self.scale)
         thresholds: npt.NDArray[np.float32] = -factor * total
         return thresholds
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from threading import RLock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.events import Counted
+from kesler.learner.locks import learner_lock
 from kesler.learner.targets import Kind
 from kesler.learner.weights import SparseWeights, columns_of, is_sparse, n_beside, n_columns
 from kesler.parts.costs import Costs
@@ -116,7 +116,7 @@ class LearnerState(Counted):
         ]
         self._smoothing = _smoothing(self._maps)
         self._require_linear_beginning()
-        self.lock = RLock()
+        self.lock = learner_lock()
         self.stays_dense = False  # whether weights are never stored in sparse rows
         self.sparse: SparseWeights | None = None
         self.stored: Arrays = {}
@@ -248,7 +248,7 @@ class LearnerState(Counted):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, which may be a read-only memory map."""
-        vars(self).update(state, lock=RLock())
+        vars(self).update(state, lock=learner_lock())
         self.stored = {name: array.copy() for name, array in self.stored.items()}
         if self.sparse is not None:
             self.sparse.own()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +22,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
-from kesler.online.contract import Estimator, unchanged_on_error
+from kesler.online.contract import Estimator, exclusive
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
 from kesler.online.saving import save
@@ -110,7 +110,7 @@ class OnlineLearner(EventLearner, Estimator):
 
     # ---- batches ----------------------------------------------------------------------------
 
-    @unchanged_on_error
+    @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from the rows once, in order.
 
@@ -184,13 +184,14 @@ class OnlineLearner(EventLearner, Estimator):
 
     # ---- events -----------------------------------------------------------------------------
 
-    @unchanged_on_error
+    @exclusive
     def _first_trial(
         self, x: Any, y: Any, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
-        targets, n_known = self._tell([y]), self._n_seen()
+        targets = self._tell([y])
         self._known_classes().require_admissible(targets.names)
-        with self._names_forgotten_on_error():
+        with self._between_trials(), self._names_forgotten_on_error():
+            n_known = self._n_seen()
             trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
         scores = trials.scores[0, :n_known] if keep_scores else trials.scores
         return int(trials.predictions[0]), scores
@@ -228,6 +229,7 @@ class OnlineLearner(EventLearner, Estimator):
         maps = [part.feature_map for part in self._fitted().parts]
         return next((each for each in maps if isinstance(each, FeatureMap)), None)
 
+    @exclusive
     def join_group(self: Self, label: Label, group: Hashable) -> Self:
         """Add a class to a group of the `Grouped` hypotheses.
 
@@ -277,6 +279,7 @@ class OnlineLearner(EventLearner, Estimator):
 
     # ---- files ------------------------------------------------------------------------------
 
+    @exclusive
     def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
         """Write the model to a file, without pickle; a loaded model continues bit for bit.
 
@@ -294,7 +297,14 @@ class OnlineLearner(EventLearner, Estimator):
 
     # ---- implementation ---------------------------------------------------------------------
 
-    @unchanged_on_error
+    @contextmanager
+    def _between_trials(self) -> Iterator[AnyLearner | None]:
+        """Hold the lock of the learner if there is one, and yield the learner."""
+        learner: AnyLearner | None = getattr(self, "_learner", None)
+        with nullcontext() if learner is None else learner.lock:
+            yield learner
+
+    @exclusive
     def _run_trials(
         self,
         X: Any,
@@ -332,9 +342,10 @@ class OnlineLearner(EventLearner, Estimator):
         weights = inputs.row_weights(sample_weight, n_rows)
         distinct = targets.distinct
         self._known_classes().require_admissible(distinct)
-        if named:
-            data = self._named_rows(X, learn=True)
-        ratings = self._numbered(ratings, learn=True)
+        with self._between_trials():  # others may add the names of events
+            if named:
+                data = self._named_rows(X, learn=True)
+            ratings = self._numbered(ratings, learn=True)
         learner = self._prepared(dense=inputs.is_dense(data))
         learner.require_admissible(distinct)
         learner.reserve(0 if classes is None else len(classes), 0)
@@ -350,13 +361,13 @@ class OnlineLearner(EventLearner, Estimator):
         try:
             yield
         except BaseException:
-            learner = getattr(self, "_learner", None)
-            if self._vocabulary is not None:
-                learnt = 0 if learner is None else learner.n_named_features
-                self._vocabulary.forget_from(max(n_names, learnt))
-            if self._sub_experts is not None:
-                learnt = 0 if learner is None else learner.n_sub_experts
-                self._sub_experts.forget_from(max(n_sub_experts, learnt))
+            with self._between_trials() as learner:
+                if self._vocabulary is not None:
+                    learnt = 0 if learner is None else learner.n_named_features
+                    self._vocabulary.forget_from(max(n_names, learnt))
+                if self._sub_experts is not None:
+                    learnt = 0 if learner is None else learner.n_sub_experts
+                    self._sub_experts.forget_from(max(n_sub_experts, learnt))
             raise
 
     def _learn(
@@ -394,6 +405,7 @@ class OnlineLearner(EventLearner, Estimator):
             self.__dict__.setdefault("n_features_in_", rows.n_features)
         return Trials(*learnt, scores, probabilities)
 
+    @exclusive
     def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:
         """Identify the features of further rows by these names, or by position if None.
 

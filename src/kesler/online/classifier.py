@@ -19,7 +19,7 @@ from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, re
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.base import OnlineLearner
-from kesler.online.contract import Classifier, unfitted
+from kesler.online.contract import Classifier, between_trials, exclusive, unfitted
 from kesler.online.defaults import of_ensemble
 from kesler.parts.hypotheses import Part
 from kesler.parts.kernels.mercer import MercerKernel
@@ -288,6 +288,7 @@ preprocessing or None, default "default"
 
     # ---- predictions ------------------------------------------------------------------------
 
+    @between_trials
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of highest score of each row; ties go to the class seen first.
 
@@ -304,6 +305,7 @@ preprocessing or None, default "default"
         labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
         return labels
 
+    @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the score of each class, in the order of `classes_`.
 
@@ -315,6 +317,7 @@ preprocessing or None, default "default"
         scores = self._scores(X)[:, self._known_classes().order]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    @between_trials
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Return the probability of each class, in the order of `classes_`.
 
@@ -345,7 +348,7 @@ preprocessing or None, default "default"
             event = learner.event
             row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
             found = learner.probabilities(row)[0].tolist()
-        return dict(zip(learner.classes.labels, found, strict=True))
+            return dict(zip(learner.classes.labels, found, strict=True))
 
     def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
         return None if highest < 0 else self._learner.classes.labels[highest]
@@ -368,6 +371,7 @@ preprocessing or None, default "default"
         trials = self._run_trials(X, y, sample_weight)
         return trials.predictions, trials.codes
 
+    @exclusive
     def learn_rows(
         self,
         rows: Rows,

@@ -7,19 +7,28 @@ implement these themselves, and import scikit-learn only when its own objects ar
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, wraps
 from inspect import Parameter, getattr_static, signature
+from threading import Lock
 from typing import Any, TypeVar
 
+from kesler.learner.locks import call_lock
+
 Self = TypeVar("Self", bound="Estimator")
+
+_CREATION = Lock()  # held while the lock of an estimator is created
 
 
 class Estimator:
     """Base class with scikit-learn's estimator interface; constructor arguments are parameters."""
 
+    __slots__ = ("__dict__", "__weakref__", "_created_lock")  # the lock is no attribute to copy
     __class__: Any  # for type checkers, which treat classes as unhashable
+    _created_lock: Any
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -67,6 +76,30 @@ class Estimator:
         params = ((name, getattr(self, name)) for name in arguments)
         changed = (f"{n}={v!r}" for n, v in params if repr(v) != repr(arguments[n].default))
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    @property
+    def _lock(self) -> Any:
+        """The lock that is held by a call that changes, saves or copies the estimator."""
+        with _CREATION:
+            if not hasattr(self, "_created_lock"):
+                self._created_lock = call_lock()
+            return self._created_lock
+
+    def _between_trials(self) -> AbstractContextManager[Any]:
+        """Return the context in which the estimator does not learn."""
+        return nullcontext()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a copy of the attributes between two trials, which pickles and copies contain."""
+        with self._lock, self._between_trials():
+            return copy.deepcopy(vars(self))
+
+    def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
+        """Return a copy of the estimator between two trials."""
+        copied = memo[id(self)] = object.__new__(type(self))
+        with self._lock, self._between_trials():
+            vars(copied).update(copy.deepcopy(vars(self), memo))
+        return copied
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator
@@ -132,6 +165,29 @@ def unchanged_on_error(method: Any) -> Any:
             raise
 
     return guarded
+
+
+def exclusive(method: Any) -> Any:
+    """Run the method while no other changes or copies the estimator; `unchanged_on_error`."""
+    guarded = unchanged_on_error(method)
+
+    @wraps(method)
+    def alone(self: Any, *arguments: Any, **named: Any) -> Any:
+        with self._lock:
+            return guarded(self, *arguments, **named)
+
+    return alone
+
+
+def between_trials(method: Any) -> Any:
+    """Run the method while the fitted estimator does not learn."""
+
+    @wraps(method)
+    def waiting(self: Any, *arguments: Any, **named: Any) -> Any:
+        with self._fitted().lock:
+            return method(self, *arguments, **named)
+
+    return waiting
 
 
 def unfitted(estimator: Self) -> Self:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Targets
 from kesler.online.base import OnlineLearner
-from kesler.online.contract import Classifier, unchanged_on_error
+from kesler.online.contract import Classifier, between_trials, exclusive
 from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
 from kesler.parts.hypotheses import Part
 from kesler.parts.kernels.mercer import MercerKernel
@@ -151,7 +151,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         self.preprocessing = preprocessing
         self.half_life = half_life
 
-    @unchanged_on_error
+    @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from the rows once, in order.
 
@@ -181,6 +181,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         """
         return (self.decision_function(X) > 0).astype(np.int64)
 
+    @between_trials
     def predict_sets(self, X: Any) -> list[set[Any]]:
         """Return the predicted label set of each row."""
         labels: list[Any] = self.classes_.tolist()
@@ -190,6 +191,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
         return {self._learner.classes.labels[i] for i in relevant}
 
+    @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the score of each label minus that of the threshold.
 

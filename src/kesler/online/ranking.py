@@ -10,6 +10,7 @@ import numpy.typing as npt
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Targets
 from kesler.online.base import OnlineLearner
+from kesler.online.contract import between_trials
 from kesler.online.label_sets import is_table, kendall_tau, ranks_by_score, targets_of_rankings
 from kesler.parts.hypotheses import Part
 from kesler.parts.kernels.mercer import MercerKernel
@@ -136,6 +137,7 @@ class OnlineLabelRanker(OnlineLearner):
         self.preprocessing = preprocessing
         self.half_life = half_life
 
+    @between_trials
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the rank of each label, 1 for the best; ties go to the label seen first.
 
@@ -153,6 +155,7 @@ class OnlineLabelRanker(OnlineLearner):
     def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> list[Any]:
         return [self._learner.classes.labels[i] for i in np.argsort(-scores, kind="stable")]
 
+    @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the score of each label.
 

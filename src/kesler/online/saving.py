@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -20,17 +21,25 @@ if TYPE_CHECKING:
 def save(
     model: Any, learner: AnyLearner, path: str | os.PathLike[str], notes: dict[str, Any]
 ) -> None:
-    """Write an estimator and its learner to a model file."""
+    """Write an estimator and its learner, between two trials, to a model file."""
+    with learner.lock:
+        arrays = learner.arrays()
+        # A copy, since lists of labels and groups grow.
+        metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
+    metadata |= {"estimator": type(model).__name__, "notes": notes}
+    model_file.save(path, arrays, metadata)
+
+
+def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
+    """Return the metadata on features and sub-experts, as far as rows with them were learnt."""
     vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
-    metadata = {
-        "estimator": type(model).__name__,
-        **_settings(learner),
-        "names": None if vocabulary is None else vocabulary.names,
-        "sub_experts": None if sub_experts is None else sub_experts.names,
-        "width": getattr(model, "n_features_in_", None),
-        "notes": notes,
+    width = getattr(model, "n_features_in_", None)
+    n_names = learner.n_named_features if width is None else width
+    return {
+        "names": None if vocabulary is None else vocabulary.names[:n_names],
+        "sub_experts": sub_experts and sub_experts.names[: learner.n_sub_experts],
+        "width": width,
     }
-    model_file.save(path, learner.arrays(), metadata)
 
 
 def _settings(learner: AnyLearner) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.online.contract import Estimator, unchanged_on_error
+from kesler.online.contract import Estimator, exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
 from kesler.parts.constraints import VS_REST
 from kesler.parts.updates import resolve_rule
@@ -169,7 +169,7 @@ class StructuredLearner(Estimator):
 
     # ---- learning ---------------------------------------------------------------------------
 
-    @unchanged_on_error
+    @exclusive
     def fit(self: Self, X: Iterable[Any], y: Iterable[Any]) -> Self:
         """Reset the model, then learn from the pairs once, in order; return the learner itself."""
         for name in ("_space", "_moments", "_averaged", "_n_trials", "_n_mistakes"):
@@ -194,6 +194,7 @@ class StructuredLearner(Estimator):
             self.learn_one(instance, output)
         return self
 
+    @exclusive
     def learn_one(self: Self, x: Any, y: Any) -> Self:
         """Learn from one instance and its output; return the learner itself."""
         rule = self._rule()
@@ -298,6 +299,7 @@ class StructuredLearner(Estimator):
 
     # ---- predictions ------------------------------------------------------------------------
 
+    @exclusive
     def predict(self, X: Iterable[Any]) -> list[Any]:
         """Return the output of highest score of each instance."""
         return [self.predict_one(x) for x in X]

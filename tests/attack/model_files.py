@@ -1,0 +1,168 @@
+"""Altered model files: each is refused with a sentence, or gives a model that works.
+
+The checksum of an altered file is right, as anyone can compute it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attack.models import MAKERS, models_of
+from kesler import KeslerError, load
+from kesler.cli.show import account
+from kesler.data import model_file
+
+SCALARS: list[Any] = [
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        3,
+        7,
+        64,
+        255,
+        2**31 - 1,
+        2**31,
+        -(2**31),
+        2**40,
+        2**63,
+        10**30,
+    ),
+    *(0.5, -0.5, 1e-300, 1e300, -1e300, float("nan"), float("inf"), float("-inf")),
+    *("", "c0", "c1", "w0", "PerClass", "Shared", "class", "\ud800", "x" * 5000),
+    *([], {}, [[]], [None], {"name": "PA1"}, [0, 1, 2, 3], ["c0"] * 4, [[0], [1]]),
+]
+NUMBERS = [*(0, 1, -1, 2, 63, 64, 1000), *(2**31 - 1, -(2**31), 2**62, -(2**63)), 0.5, 1e38, -1e300]
+NOT_NUMBERS = [float("nan"), float("inf"), float("-inf")]
+KINDS = ["f4", "f8", "i4", "i8", "u1", "?", "f2"]
+
+Contents = tuple[dict[str, Any], dict[str, Any]]
+
+
+def altered(contents: Contents, rng: np.random.Generator) -> Contents:
+    """Return the arrays and metadata of a file with one to three alterations."""
+    arrays = {name: array.copy() for name, array in contents[0].items()}
+    metadata = json.loads(json.dumps(contents[1]))
+    for _ in range(rng.integers(1, 4)):
+        if rng.random() < 0.55:
+            alter_metadata(metadata, rng)
+        elif arrays:
+            alter_arrays(arrays, rng)
+    return arrays, metadata
+
+
+def alter_metadata(metadata: dict[str, Any], rng: np.random.Generator) -> None:
+    """Replace, remove, repeat or exchange something somewhere in the metadata."""
+    at: Any = metadata
+    while True:
+        keys = list(at) if isinstance(at, dict) else range(len(at))
+        if not len(keys):
+            return
+        key = keys[rng.integers(len(keys))]
+        inner = at[key]
+        if not isinstance(inner, (dict, list)) or not inner or rng.random() < 0.2:
+            break
+        at = inner
+    way = rng.integers(5)
+    if way == 0:
+        del at[key]
+    elif way == 1 and isinstance(at, list):
+        at.append(at[rng.integers(len(at))])
+    elif way == 2 and isinstance(at, dict):
+        at[str(SCALARS[rng.integers(len(SCALARS))])] = inner
+    elif way == 3:
+        at[key] = at[keys[rng.integers(len(keys))]]
+    else:
+        at[key] = SCALARS[rng.integers(len(SCALARS))]
+
+
+def alter_arrays(arrays: dict[str, Any], rng: np.random.Generator) -> None:
+    """Change values, the shape or the dtype of an array, or remove, copy or exchange one."""
+    names = sorted(arrays)
+    name = names[rng.integers(len(names))]
+    other = names[rng.integers(len(names))]
+    array = arrays[name]
+    way = rng.integers(9)
+    if way == 0:
+        del arrays[name]
+    elif way == 1:
+        arrays[name] = arrays[other].copy()
+    elif way == 2:
+        arrays[name] = array.astype(KINDS[rng.integers(len(KINDS))])
+    elif way == 3:
+        axis = rng.integers(max(1, array.ndim))
+        arrays[name] = np.repeat(array, 2, axis) if array.ndim else array
+    elif way == 4:
+        arrays[name] = array[: rng.integers(len(array) + 1)] if array.ndim else array
+    elif way == 5:
+        arrays[name] = array.reshape(-1)
+    else:
+        arrays[name] = with_values(array, rng)
+
+
+def with_values(array: Any, rng: np.random.Generator) -> Any:
+    """Return the array with some values, or all, replaced."""
+    array = array.copy()
+    flat = array.reshape(-1)
+    if not flat.size:
+        return array
+    pool = NUMBERS + NOT_NUMBERS if array.dtype.kind == "f" else NUMBERS
+    value = pool[rng.integers(len(pool))]
+    if array.dtype.kind != "f":
+        info = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
+        value = int(value) if info is None else min(max(int(value), info.min), info.max)
+    where = slice(None) if rng.random() < 0.2 else rng.integers(flat.size, size=1 + flat.size // 8)
+    with np.errstate(all="ignore"):
+        flat[where] = value
+    return array
+
+
+def use(model: Any, name: str, folder: Path) -> None:
+    """Ask, teach, save, load and show a model that was loaded."""
+    X, y = MAKERS[name][1]
+    with np.errstate(all="ignore"):
+        for _ in range(2):
+            model.predict(X), model.decision_function(X)
+            if hasattr(model, "predict_proba"):
+                model.predict_proba(X)
+            try:
+                model.partial_fit(X, y)
+            except KeslerError as error:
+                if "was not a number that float32 can hold" not in str(error):
+                    raise
+        model.save(folder / "again")
+        load(folder / "again")
+        account(str(folder / "again"))
+        repr(model), model.classes_, model.n_trials_, model.n_mistakes_, model.resolved_
+
+
+def attack(seed: int, start: int, stop: int, folder: Path) -> list[str]:
+    """Load altered files number `start` to `stop`; return a line for each fault found."""
+    found = []
+    files = models_of(folder)
+    names = list(files)
+    for i in range(start, stop):
+        (folder / "progress").write_text(str(i))
+        rng = np.random.default_rng((seed, i))
+        name = names[rng.integers(len(names))]
+        model_file.save(folder / "altered", *altered(files[name], rng))
+        try:
+            model = load(folder / "altered")
+        except KeslerError:
+            continue
+        except Exception as error:
+            found.append(f"{i} {name}: load raised {type(error).__name__}: {error}")
+            continue
+        try:
+            use(model, name, folder)
+        except Exception as error:
+            found.append(f"{i} {name}: later {type(error).__name__}: {error}")
+    return found
