@@ -195,7 +195,8 @@ def damages(name: str, array: Any) -> dict[str, Any]:
         odd.flat[0] = np.nan
         found["not finite"] = odd
     if array.dtype.kind == "i" and array.size:
-        for way, number in (("below", -(2**30)), ("above", 2**30)):
+        beyond = 2 ** (8 * array.itemsize - 2) + 1
+        for way, number in (("below", -beyond), ("above", beyond)):
             odd = array.copy()
             odd.flat[-1] = number
             found[way] = odd

@@ -6,6 +6,7 @@ The checksum of an altered file is right, as anyone can compute it.
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,22 +127,38 @@ def with_values(array: Any, rng: np.random.Generator) -> Any:
 
 
 def use(model: Any, name: str, folder: Path) -> None:
-    """Ask, teach, save, load and show a model that was loaded."""
+    """Ask, teach, save, load and show a model that was loaded.
+
+    It may refuse rows that are not of its width or kind, steps that are not finite, and files of
+    numbers that are not.
+    """
     X, y = MAKERS[name][1]
+    again = folder / "again"
+    again.unlink(missing_ok=True)
+    calls = [
+        *(partial(ask, X) for ask in (model.predict, model.decision_function)),
+        *(partial(ask, X) for ask in [getattr(model, "predict_proba", None)] if ask),
+        partial(model.partial_fit, X, y),
+    ]
     with np.errstate(all="ignore"):
-        for _ in range(2):
-            model.predict(X), model.decision_function(X)
-            if hasattr(model, "predict_proba"):
-                model.predict_proba(X)
+        for call in [*calls, *calls, partial(model.save, again)]:
             try:
-                model.partial_fit(X, y)
-            except KeslerError as error:
-                if "was not a number that float32 can hold" not in str(error):
+                call()
+            except ValueError as error:
+                if not is_sentence(error):
                     raise
-        model.save(folder / "again")
-        load(folder / "again")
-        account(str(folder / "again"))
         repr(model), model.classes_, model.n_trials_, model.n_mistakes_, model.resolved_
+    if again.exists():
+        load(again)
+        account(str(again))
+
+
+def is_sentence(error: ValueError) -> bool:
+    """Return whether an error says what is wrong with rows, and not that a file is damaged."""
+    said = str(error)
+    if "features as input" in said:  # as scikit-learn says it
+        return True
+    return isinstance(error, KeslerError) and "the file is damaged" not in said
 
 
 def attack(seed: int, start: int, stop: int, folder: Path) -> list[str]:

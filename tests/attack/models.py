@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from kesler import (
 from kesler.algorithms import ALGORITHMS
 from kesler.data import model_file
 from kesler.hypotheses import Grouped
+from kesler.learner import state
 from kesler.links import LINKS
 from kesler.preconditioners import PRECONDITIONERS
 from kesler.preprocessing import PREPROCESSINGS
@@ -59,6 +61,7 @@ GROUPS = {"even": ["c0", "c2"], "low": ["c0", "c1"]}
 MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "default": (OnlineClassifier, (DENSE, LABELS)),
     "default of names": (OnlineClassifier, (NAMED, LABELS)),
+    "sparse rows": (with_classes(hypotheses="multi", update="pa1"), (DENSE, LABELS)),
     "averaged": (with_classes(hypotheses="multi", update="pa1", averaged=True), (DENSE, LABELS)),
     "inherit": (
         with_classes(hypotheses="multi", update="pa1", on_new_class="inherit"),
@@ -133,6 +136,8 @@ def models_of(folder: Path) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Return the arrays and metadata of the files of all models."""
     found = {}
     for name, (make, (X, y)) in MAKERS.items():
-        make().fit(X, y).save(folder / "model")
+        model = make()
+        with patch.object(state, "LARGEST_TABLE", 0 if name == "sparse rows" else 1 << 29):
+            model.partial_fit(X, y).save(folder / "model")
         found[name] = model_file.load(folder / "model")
     return found

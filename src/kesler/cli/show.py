@@ -8,8 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kesler.data import model_file
 from kesler.learner.weights import WEIGHTS, is_sparse
+from kesler.online.loading import read
+from kesler.state.fields import damaged, fields_of, require_valid
+from kesler.state.records import LearnerRecord
 
 SHOWN = 10  # maximum number of classes and feature names to print
 
@@ -32,32 +37,60 @@ def account(path: str) -> dict[str, Any]:
 
     This needs neither user-defined parts nor compiled code.
     """
-    arrays, metadata = model_file.load(path)
-    n_trials, n_mistakes = arrays["counts"][:2].tolist()
-    intercept = metadata.get("constant", 0.0)
+    arrays, metadata = read(path)
+    members = metadata.get("members")
+    first = metadata if members is None else members[0]
+    found = _learnt(metadata, arrays) if members is None else _combined(metadata, arrays)
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,
         "estimator": metadata["estimator"],
+        **found,
+        "features": max(0, first["n_features"] - bool(first["constant"])),
+        "feature_names": metadata["names"],
+        "sub_experts": first["n_sub_experts"],
+        "classes": len(first["labels"]),
+        "labels": first["labels"],
+    }
+
+
+def _combined(metadata: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str, Any]:
+    """Return what there is to say of an ensemble and its learners."""
+    learners = [
+        f"{_expression(member['rule'])} over {', '.join(map(_hypothesis, member['parts']))}"
+        for member in metadata["members"]
+    ]
+    return {
+        "combination": metadata["combine"],
+        "discount": metadata["discount"],
+        "learners": learners,
+        **_counts("ensemble.counts", arrays),
+    }
+
+
+def _counts(name: str, arrays: model_file.Arrays) -> dict[str, int]:
+    """Return the numbers of trials and mistakes."""
+    require_valid(name, arrays, fields_of(LearnerRecord)["counts"], (), {})
+    n_trials, n_mistakes = arrays[name][:2].tolist()
+    return {"trials": n_trials, "mistakes": n_mistakes}
+
+
+def _learnt(metadata: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str, Any]:
+    """Return what there is to say of a learner."""
+    return {
         "hypotheses": list(map(_hypothesis, metadata["parts"])),
         "update": _expression(metadata["rule"]),
-        "link": _expression(metadata.get("link")),
-        "preconditioner": _expression(metadata.get("preconditioner")),
-        "on_new_class": metadata.get("on_new_class"),
-        "averaged": metadata.get("averaged", False),
-        "kernel": _expression((metadata.get("kernel") or {}).get("part")),
-        "costs": metadata.get("costs"),
-        "intercept": intercept,
-        "preprocessing": _preprocessing(metadata.get("preprocessing"), arrays),
-        "half_life": metadata.get("half_life"),
-        "sparse_weights": len(arrays[WEIGHTS]) if is_sparse(arrays) else None,
-        "trials": n_trials,
-        "mistakes": n_mistakes,
-        "features": max(0, metadata["n_features"] - bool(intercept)),
-        "feature_names": metadata["names"],
-        "sub_experts": metadata.get("n_sub_experts", 0),
-        "classes": len(metadata["labels"]),
-        "labels": metadata["labels"],
+        "link": _expression(metadata["link"]),
+        "preconditioner": _expression(metadata["preconditioner"]),
+        "on_new_class": metadata["on_new_class"],
+        "averaged": metadata["averaged"],
+        "kernel": _expression((metadata["kernel"] or {}).get("part")),
+        "costs": metadata["costs"],
+        "intercept": metadata["constant"],
+        "preprocessing": _preprocessing(metadata["preprocessing"], arrays),
+        "half_life": metadata["half_life"],
+        "sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None,
+        **_counts("counts", arrays),
     }
 
 
@@ -72,9 +105,12 @@ def _preprocessing(
     """Return the preprocessing and the numbers of rows and features in its statistics."""
     if described is None:
         return None
-    n_seen = int(arrays["preprocessing.statistics"].any(axis=1).sum())
-    decay = arrays["decay.row"][0] if "decay.row" in arrays else 1.0
-    n_rows = (arrays["preprocessing.seen"] / decay).item()
+    statistics, seen = (arrays.get(f"preprocessing.{name}") for name in ("statistics", "seen"))
+    decay = arrays.get("decay.row", np.ones(1))
+    if statistics is None or seen is None or (statistics.ndim, seen.size) != (2, 1):
+        raise damaged("statistics of preprocessing are missing")
+    n_seen = int(statistics.any(axis=1).sum())
+    n_rows = float(seen.item() / max(decay.max(initial=0.0), 1e-300))
     return {"part": _expression(described), "rows": n_rows, "features": n_seen}
 
 
@@ -101,7 +137,7 @@ def _line(name: str, value: Any) -> str:
         return f"{value['part']}, over {value['rows']:,.10g} rows{stored}"
     if name == "half_life" and value is not None:
         return f"{value:,.10g} rows"
-    if name == "hypotheses":
+    if name in ("hypotheses", "learners"):
         return ", ".join(value)
     if isinstance(value, list):
         more = f" and {len(value) - SHOWN:,} more" if len(value) > SHOWN else ""

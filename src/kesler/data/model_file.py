@@ -83,7 +83,10 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise KeslerError(f"{path}: cannot be read ({error.strerror})") from error
     if header.get("checksum") != _checksum(arrays):
         raise _damaged(path, "its checksum is wrong")
-    return arrays, json.loads(arrays.pop("metadata").tobytes())
+    try:
+        return arrays, json.loads(arrays.pop("metadata").tobytes())
+    except (KeyError, ValueError, RecursionError) as error:
+        raise _damaged(path, f"its metadata cannot be read: {error}") from error
 
 
 def _damaged(path: object, reason: str) -> KeslerError:

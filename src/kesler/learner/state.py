@@ -614,12 +614,16 @@ class LearnerState(Counted):
 
     def _checked(self, arrays: Arrays) -> Arrays:
         """Return the arrays of a file that belong to the stored fields, after validation."""
-        if not 0 <= self.n_known <= len(self.classes):
+        if self.n_known != len(self.classes):
             raise damaged(f"counts name {self.n_known} classes, of {len(self.classes)} labels")
         found, in_use = {}, self._in_use
         for name, view in self._views(whole=False).items():
             require_valid(name, arrays, self._field_of(name), view.shape, in_use)
             found[name] = np.ascontiguousarray(arrays[name])
+        if self.is_normalised:
+            n_seen = found["link.is_seen"].sum(axis=0)
+            if (n_seen != found["link.n_features"]).any():
+                raise damaged(f"link.is_seen names {n_seen} features, not as many as n_features")
         return found
 
     def _restore_others(self, arrays: Arrays) -> None:

@@ -19,6 +19,7 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
 from kesler.online.ensemble import Ensemble
 from kesler.online.linear_max import LinearMax
+from kesler.online.metadata import validated
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
@@ -30,18 +31,17 @@ from kesler.parts.hypotheses import restore_parts
 from kesler.parts.kernels import KERNELS
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links import LINKS
-from kesler.parts.links.link import Linear, Link
-from kesler.parts.preconditioners import (
-    EUCLIDEAN,
-    PRECONDITIONERS,
-    Preconditioner,
-    SoftConfidence,
-)
+from kesler.parts.links.link import Link
+from kesler.parts.preconditioners import PRECONDITIONERS, Preconditioner, SoftConfidence
 from kesler.parts.preprocessing import PREPROCESSINGS, Preprocessing
 from kesler.parts.updates import RULES
 from kesler.parts.updates.rule import UpdateRule
+from kesler.state.fields import damaged
 
-LINEAR = Linear().describe()  # files of the first version do not store it
+# What inconsistent contents of a file, each of its kind, may raise in the parts made of them.
+_INCONSISTENT = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
+)
 
 
 def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
@@ -74,10 +74,26 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
     >>> model.predict_one({"cash": 1.0}), model.notes_
     ('spam', {'source': 'inbox'})
     """
-    arrays, metadata = model_file.load(path)
+    arrays, metadata = read(path)
     if isinstance(custom, (str, bytes, Mapping)) or not isinstance(custom, Iterable):
         raise KeslerError(f"custom={custom!r}: give a list of rules, maps and other parts")
-    custom = list(custom)
+    try:
+        return _model_of(metadata, arrays, list(custom))
+    except _INCONSISTENT as error:
+        if isinstance(error, KeslerError):
+            raise
+        raise damaged(f"parts do not fit each other ({type(error).__name__}: {error})") from error
+
+
+def read(path: str | os.PathLike[str]) -> tuple[model_file.Arrays, dict[str, Any]]:
+    """Return the arrays and the validated metadata of a model file; no part is made of them."""
+    arrays, metadata = model_file.load(path)
+    n_virtual = {name: each.n_virtual for name, each in _estimators().items()}
+    return arrays, validated(metadata, n_virtual)
+
+
+def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
+    """Return the estimator that validated metadata and arrays describe."""
     if "members" in metadata:
         model = _ensemble_of(metadata, arrays, custom)
     else:
@@ -110,39 +126,39 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
     parts = restore_parts(metadata["parts"], custom)
     rules = *RULES.values(), *ALGORITHMS.values(), RivalStep
     rule = restore(metadata["rule"], "update rule", UpdateRule, rules, custom)
-    link = restore(metadata.get("link", LINEAR), "link", Link, LINKS.values(), custom)
-    costs = restore_costs(metadata.get("costs"), custom)
-    preprocessing = metadata.get("preprocessing")
+    link = restore(metadata["link"], "link", Link, LINKS.values(), custom)
+    costs = restore_costs(metadata["costs"], custom)
+    preprocessing = metadata["preprocessing"]
     if preprocessing is not None:
         preprocessing = restore(
             preprocessing, "preprocessing", Preprocessing, PREPROCESSINGS.values(), ()
         )
-    constant, averaged = metadata.get("constant", 0.0), metadata.get("averaged", False)
-    order = metadata.get("order")
+    classes = ClassTable((), estimator.n_virtual, metadata["order"])
+    classes.encode(metadata["labels"])
     made_of: dict[str, Any] = {
         "parts": parts,
         "rule": rule,
-        "classes": ClassTable(metadata["labels"], estimator.n_virtual, order),
-        "constant": constant,
+        "classes": classes,
+        "constant": metadata["constant"],
         "answer": estimator.answer,
         "link": link,
-        "averaged": averaged,
+        "averaged": metadata["averaged"],
         "costs": costs,
         "preconditioner": restore(
-            metadata.get("preconditioner", EUCLIDEAN.describe()),
+            metadata["preconditioner"],
             "preconditioner",
             Preconditioner,
             (*PRECONDITIONERS.values(), SoftConfidence),
             custom,
         ),
-        "on_new_class": metadata.get("on_new_class", "register"),
+        "on_new_class": metadata["on_new_class"],
         "preprocessing": preprocessing,
-        "half_life": metadata.get("half_life"),
+        "half_life": metadata["half_life"],
     }
-    stored = metadata.get("kernel")
+    stored = metadata["kernel"]
     inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
-    sizes = metadata["n_features"], metadata.get("n_sub_experts", 0)
+    sizes = metadata["n_features"], metadata["n_sub_experts"]
     inner.restore(arrays, *sizes, groups, metadata["memberships"])
     model = estimator._of_learner(inner)
     model._learner = inner
@@ -160,7 +176,7 @@ def _over_kernel(
 def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     """Restore the attributes of an estimator that are not parameters."""
     names, width = metadata["names"], metadata["width"]
-    sub_experts = metadata.get("sub_experts")
+    sub_experts = metadata["sub_experts"]
     model._vocabulary = None if names is None else Vocabulary.of(names)
     model._sub_experts = None if sub_experts is None else Vocabulary.of(sub_experts)
     if width is not None:

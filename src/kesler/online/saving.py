@@ -7,12 +7,15 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kesler.data import model_file
 from kesler.errors import KeslerError
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.parts.hypotheses import describe_parts, names_in
+from kesler.state.fields import Arrays
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import AnyLearner
@@ -26,8 +29,19 @@ def save(
         arrays = learner.arrays()
         # A copy, since lists of labels and groups grow.
         metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
+    _require_finite(path, arrays)
     metadata |= {"estimator": type(model).__name__, "notes": notes}
     model_file.save(path, arrays, metadata)
+
+
+def _require_finite(path: str | os.PathLike[str], arrays: Arrays) -> None:
+    """Raise if a number is not finite, as no file with such numbers is loaded."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise KeslerError(
+                f"{path}: not written, since {name} holds numbers that are not finite: values of "
+                "the rows were too large to add; rescale the features and learn again"
+            )
 
 
 def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
@@ -37,7 +51,7 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
     n_names = learner.n_named_features if width is None else width
     return {
         "names": None if vocabulary is None else vocabulary.names[:n_names],
-        "sub_experts": sub_experts and sub_experts.names[: learner.n_sub_experts],
+        "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
         "width": width,
     }
 

@@ -44,7 +44,7 @@ class Field:
         if it always has; without the array, the axes without a fixed length have length 0.
     saved : whether a model file holds the array, cut to the part of each axis in use.
     at_least : minimum of valid values, None for any.
-    at_most : the axis whose length in use is the maximum of valid values, "" for any.
+    at_most : the maximum of valid values, or the axis whose length in use it is, "" for any.
     index_into : the axis that the values are indices of, "" if they are not indices.
     mixed : how the arrays of learners trained separately are combined: their "mean", weighted by
         shares, their "sum", since all began alike, or the "largest" values.
@@ -58,7 +58,7 @@ class Field:
     when: str = ""
     saved: bool = True
     at_least: float | None = None
-    at_most: str = ""
+    at_most: str | int = ""
     index_into: str = ""
     mixed: Literal["mean", "sum", "largest"] = "sum"
     aligned: bool = False
@@ -72,7 +72,8 @@ class Field:
         """Return the minimum and the maximum of valid values, for these lengths in use."""
         if self.index_into:
             return 0, lengths[self.index_into] - 1
-        return self.at_least, lengths[self.at_most] if self.at_most else None
+        most = self.at_most
+        return self.at_least, (lengths[most] if isinstance(most, str) else most) if most else None
 
     def zeros(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         """Return a new array of zeros, or an array of one record with its initial values."""

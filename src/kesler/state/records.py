@@ -20,6 +20,7 @@ import numpy as np
 
 from kesler.state.fields import Field, Given, record
 
+MOST_ROWS = 2**62  # of a count in a model file: counts go on from there
 MOST_NUMBERS = 8  # state variables of an algorithm, of which the scale of the weights is the first
 
 f4, f8, i4, i8, flag = np.float32, np.float64, np.int32, np.int64, np.bool_
@@ -383,7 +384,7 @@ class Decay(NamedTuple):
 class LearnerRecord(NamedTuple):
     """The complete state that a trial reads and writes; `weights` is one of three records."""
 
-    counts: Annotated[Any, Field(COUNTS, at_least=0)]
+    counts: Annotated[Any, Field(COUNTS, at_least=0, at_most=MOST_ROWS)]
     settings: Settings
     weights: TableWeights
     parts: Parts
@@ -411,7 +412,7 @@ class EnsembleRecord(NamedTuple):
     rule: int
     discount: float
     demotion: float
-    counts: Annotated[Any, Field(COUNTS, at_least=0)]
+    counts: Annotated[Any, Field(COUNTS, at_least=0, at_most=MOST_ROWS)]
     losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
     weights: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
     calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

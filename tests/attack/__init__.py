@@ -1,0 +1,1 @@
+"""Attacks with hostile files, matrices, functions and signals; see `run.py`."""
