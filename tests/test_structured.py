@@ -124,7 +124,39 @@ def test_averaged_weights_are_the_mean_after_each_trial():
         after.append(plain.learn_one(x, r).weights_.copy())
         averaged.learn_one(x, r)
     np.testing.assert_allclose(averaged.weights_, np.mean(after, axis=0), atol=1e-12)
-    assert averaged.n_mistakes_ == plain.n_mistakes_
+
+
+@pytest.mark.parametrize("rule", PLAIN_RULES)
+def test_the_mistakes_are_those_of_the_averaged_predictions(rule):
+    X, y = with_all_classes_known(4)
+    for features in (block, sparse_block, named_block):
+        learner, mistakes = posed(rule, features, averaged=True), 0
+        for t, (x, r) in enumerate(zip(X, y.tolist(), strict=True)):
+            # Without weights, class 0 is predicted, which is the first.
+            mistakes += t > 0 and learner.predict_one(x) != r
+            learner.learn_one(x, r)
+        again = posed(rule, features, averaged=True).fit(X, y)
+        assert again.n_mistakes_ == learner.n_mistakes_ == mistakes > 0
+        assert block_weights(again.weights_, 6).any()
+
+
+def test_a_search_reads_averaged_names_in_the_trial_as_after_it():
+    """Whatever it asks a mapping for: names with a weight or without, all items, their number."""
+    asked = []
+
+    def asking(weights, x):
+        others = [weights["new"], weights.get("new"), weights.get("new", 7), "new" in weights]
+        asked.append([dict(weights), len(weights), weights.get((0, 0)), *others])
+        return search(weights, x)
+
+    X, y = with_all_classes_known(5)
+    learner = StructuredLearner(named_block, asking, update="perceptron", averaged=True)
+    learner.fit(X, y)
+    learner.predict_one(X[0])
+    learner.learn_one(X[0], 0)
+    after, _, within = asked[-3:]
+    assert after == within and abs(np.array(list(after[0].values()))).max() > 0
+    assert after[3:] == [0, None, 7, False]
 
 
 def test_costs_are_margins():

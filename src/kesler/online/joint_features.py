@@ -60,6 +60,10 @@ class Space:
     def less(self, other: Any, share: float) -> Any:
         """Return a space with the weights ``self.weights - share * other.weights``."""
 
+    def view_less(self, other: Any, share: float) -> Any:
+        """Return the view of the space of `less`, valid until the weights of a space change."""
+        return self.less(other, share).view()
+
     @abstractmethod
     @contextmanager
     def moved(self, steps: npt.NDArray[np.float64], vectors: list[Any]) -> Iterator[None]:
@@ -121,6 +125,9 @@ class NamedSpace(Space):
         weights = {name: w - share * other.weights[name] for name, w in self.weights.items()}
         return NamedSpace(weights)
 
+    def view_less(self, other: NamedSpace, share: float) -> Differences:  # noqa: D102
+        return Differences(self.weights, other.weights, share)
+
     @contextmanager
     def moved(self, steps: npt.NDArray[np.float64], vectors: list[Names]) -> Iterator[None]:  # noqa: D102
         before = {name: self.weights.get(name) for vector in vectors for name in vector}
@@ -134,6 +141,37 @@ class NamedSpace(Space):
                     del self.weights[name]
                 else:
                     self.weights[name] = weight
+
+
+class Differences(Mapping[Hashable, float]):
+    """The weights that `NamedSpace.less` returns, each computed when it is read.
+
+    Examples
+    --------
+    >>> weights = Differences(Counter(a=3.0), Counter(a=2.0), 0.5)
+    >>> weights["a"], weights["never seen"], dict(weights)
+    (2.0, 0, {'a': 2.0})
+    """
+
+    def __init__(self, weights: Counter[Hashable], others: Counter[Hashable], share: float) -> None:
+        self._weights, self._others, self._share = weights, others, share
+
+    def __getitem__(self, name: Hashable) -> float:
+        if name not in self._weights:
+            return 0
+        return self._weights[name] - self._share * self._others[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._weights
+
+    def get(self, name: Hashable, default: Any = None) -> Any:  # noqa: D102
+        return self[name] if name in self._weights else default
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._weights)
+
+    def __len__(self) -> int:
+        return len(self._weights)
 
 
 class ArraySpace(Space):

@@ -102,8 +102,8 @@ class StructuredLearner(Estimator):
     weights_ : mapping or array
         The weights that `predict` passes to `infer`.
     n_trials_, n_mistakes_ : int
-        Number of pairs learnt from, and number of pairs for which `infer` returned another output
-        before the update (progressive validation).
+        Number of pairs learnt from, and number of pairs for which `predict` would have returned
+        another output before the update (progressive validation).
 
     Raises
     ------
@@ -114,7 +114,8 @@ class StructuredLearner(Estimator):
 
     Notes
     -----
-    A trial searches once for the prediction, and once more for a rule with margins. "mira" repeats
+    A trial searches once for the prediction, and once more for a rule with margins or with averaged
+    weights, whose means are computed for the features that `infer` reads. "mira" repeats
     the search with updated weights until no constraint is violated by more than those found: it is
     exact if the search is exact. `infer` may be approximate: if it returns an output that scores
     less than the true one, there is no update. The features of both outputs cost O(nnz) in Python;
@@ -201,13 +202,21 @@ class StructuredLearner(Estimator):
         phi = self.features(x, y)
         space = getattr(self, "_space", None) or space_for(phi)
         trial = _Trial(x, y, space, space.read(phi))
-        outputs = self._outputs(self.infer, space, x)
+        outputs = self._outputs(self.infer, space.view(), x)
         n_better = _place(y, outputs)
         found = self._constraints(rule, trial, outputs, n_better)
         steps = self._steps(rule, trial, found)
+        mistaken = self._is_mistaken(trial, n_better)
         self._move(space, steps, found.vectors)
-        self._n_mistakes = self._count("_n_mistakes") + (n_better > 0)
+        self._n_mistakes = self._count("_n_mistakes") + mistaken
         return self
+
+    def _is_mistaken(self, trial: _Trial, n_better: int) -> bool:
+        """Return whether `predict_one` returns another output before the update."""
+        if not (self.averaged and self.n_trials_):
+            return n_better > 0
+        means = trial.space.view_less(self._moments, 1 / self._n_trials)
+        return not _same(self._outputs(self.infer, means, trial.x)[0], trial.y)
 
     def _move(self, space: Space, steps: npt.NDArray[np.float64], vectors: list[Any]) -> None:
         """Add the steps to the weights and to the sums for Collins's averaged weights."""
@@ -254,7 +263,7 @@ class StructuredLearner(Estimator):
                 "infer_augmented(weights, x, y), the output of highest score plus cost: pass it, "
                 "or use perceptron"
             )
-        outputs = self._outputs(self.infer_augmented, trial.space, trial.x, trial.y)
+        outputs = self._outputs(self.infer_augmented, trial.space.view(), trial.x, trial.y)
         found = self._against(trial, outputs)
         losses = found.losses(trial.space)
         first_is_other = len(losses) > 0 and not _same(outputs[0], trial.y)
@@ -306,7 +315,7 @@ class StructuredLearner(Estimator):
 
     def predict_one(self, x: Any) -> Any:
         """Return the output of highest score of one instance."""
-        return self._outputs(self.infer, self._predicting(), x)[0]
+        return self._outputs(self.infer, self.weights_, x)[0]
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Return the share of instances whose output is predicted exactly."""
@@ -326,7 +335,7 @@ class StructuredLearner(Estimator):
 
     @property
     def n_mistakes_(self) -> int:
-        """Number of pairs for which `infer` returned another output before the update."""
+        """Number of pairs for which another output was predicted before the update."""
         return self._count("_n_mistakes")
 
     def _predicting(self) -> Space:
@@ -346,11 +355,11 @@ class StructuredLearner(Estimator):
 
     # ---- user functions ---------------------------------------------------------------------
 
-    def _outputs(self, search: Callable[..., Any], space: Space, *given: Any) -> list[Any]:
+    def _outputs(self, search: Callable[..., Any], weights: Any, *given: Any) -> list[Any]:
         """Return the outputs of a search as a list, best first."""
         if self.n_best == 1:
-            return [search(space.view(), *given)]
-        outputs = search(space.view(), *given, self.n_best)
+            return [search(weights, *given)]
+        outputs = search(weights, *given, self.n_best)
         if not isinstance(outputs, (list, tuple)) or not outputs:
             raise KeslerError(
                 f"with n_best={self.n_best!r} a search must return a list of outputs, best first, "
