@@ -112,6 +112,30 @@ class ALMA(Threshold):
             self.memory["k"] = k + 1
 
 
+class ALMAp(Threshold):
+    """Gentile 2001, Fig. 1: p = 8, alpha = 0.9, B = sqrt(8) / alpha, C = sqrt(2)."""
+
+    p, alpha = 8.0, 0.9
+
+    def learn(self, z: Array) -> None:
+        k, p, q = self.memory.get("k", 1), self.p, self.p / (self.p - 1)
+        if not z.any():
+            return
+        unit = z / np.linalg.norm(z, p)
+        gamma = np.sqrt(8) / self.alpha * np.sqrt(p - 1) / np.sqrt(k)
+        if self.w @ unit <= (1 - self.alpha) * gamma:
+            theta = gradient(self.w, q) + np.sqrt(2) / np.sqrt(p - 1) / np.sqrt(k) * unit
+            w = gradient(theta, p)
+            self.w = w / max(1.0, float(np.linalg.norm(w, q)))
+            self.memory["k"] = k + 1
+
+
+def gradient(w: Array, q: float) -> Array:
+    """The gradient of half the squared q-norm; that of its dual norm is its inverse."""
+    norm = np.linalg.norm(w, q)
+    return np.sign(w) * abs(w) ** (q - 1) / norm ** (q - 2) if norm > 0 else w
+
+
 class Counted(Threshold):
     """The algorithm of homemade.py."""
 
@@ -127,5 +151,5 @@ class Counted(Threshold):
 
 ALGORITHMS: dict[str, Callable[[int], Threshold]] = {
     **{"perceptron": Perceptron, "wma": WMA, "winnow": BalancedWinnow, "p-norm": PNorm},
-    **{"romma": ROMMA, "alma": ALMA, "counted": Counted},
+    **{"romma": ROMMA, "alma": ALMA, "alma-p": ALMAp, "counted": Counted},
 }

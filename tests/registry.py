@@ -184,7 +184,7 @@ class Row:
     @property
     def takes_weights(self) -> bool:
         """Whether rows may have weights: algorithms that move by themselves know none."""
-        return self.algorithm not in ("romma", "alma", "counted")
+        return self.algorithm not in ("romma", "alma", "alma-p", "counted")
 
     @property
     def feature_map(self) -> FeatureMap | None:

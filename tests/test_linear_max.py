@@ -118,7 +118,7 @@ def z_of(model: LinearMax, x: Any, y: int) -> Any:
     return np.outer(x, np.eye(3)[y] - np.eye(3)[rival]).ravel()
 
 
-@pytest.mark.parametrize("name", ["romma", "alma"])
+@pytest.mark.parametrize("name", ["romma", "alma", "alma-p"])
 def test_scales_stay_in_range_at_any_length(name):
     rng = np.random.default_rng(2)
     X, y = rng.choice([-30.0, 30.0], size=(30_000, 2)), rng.integers(2, size=30_000)
@@ -155,6 +155,7 @@ def test_every_name_is_saved_and_loaded(name, tmp_path):
     [
         (lambda: resolve_algorithm("svm"), "choose one of perceptron, wma"),
         (lambda: ALMA(alpha=0), "alpha must lie above 0"),
+        (lambda: ALMA(p=1.5), "p must lie between 2"),
         (lambda: QuasiAdditive("linear"), "give a link of kesler.links"),
         (lambda: QuasiAdditive(rate=-1), "rate must be a finite number above 0"),
         (lambda: ALGORITHMS["wma"](alpha=1.0), "alpha must be a finite number above 1"),
@@ -168,7 +169,7 @@ def test_what_makes_no_sense_is_refused(make, part):
         make()
 
 
-@pytest.mark.parametrize("name", ["perceptron", "wma", "winnow", "p-norm", "romma", "alma"])
+@pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_proof_replayed_on_sub_experts(name, sparse):
     """Ratings are what the paper is about: z_i = x_i^rho - x_i^A."""
@@ -230,13 +231,32 @@ def test_a_stream_that_no_weights_separate_is_learnt_as_in_float64(name):
     assert mistakes > 900
 
 
+@pytest.mark.parametrize("p", [2, 2.1, 3, 20, 100])
+@pytest.mark.parametrize("alpha", [0.1, 0.9, 1.0])
+def test_alma_is_that_of_its_paper_for_any_p(p, alpha):
+    """The weights themselves, with their scale: inside of the ball, and on its surface."""
+    rng = np.random.default_rng(int(10 * p))
+    X = (rng.normal(size=(150, 5)) * np.exp(rng.normal(size=(150, 1)))).astype(np.float32)
+    y = np.append([0, 1], (X[2:, 0] > X[2:, 1]) ^ (rng.random(148) < 0.1)).tolist()
+    model = LinearMax(ALMA(alpha, p)).fit(X[:2], y[:2])
+    threshold, sizes = reference_threshold.ALMAp(10), []
+    threshold.p, threshold.alpha = float(p), alpha
+    for x, r in zip(X[2:], y[2:], strict=True):
+        model.learn_one(x, r)
+        threshold.learn(np.outer(x.astype(float), [1 - 2 * r, 2 * r - 1]).ravel())
+        ours = model._learner.scale * model._learner.weights[:5, :2].astype(float)
+        np.testing.assert_allclose(ours.ravel(), threshold.w, rtol=0, atol=1e-5)
+        sizes.append(np.linalg.norm(threshold.w, p / (p - 1)))
+    assert min(sizes) < 0.9 and (p > 10 or max(sizes) == pytest.approx(1))
+
+
 @pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineOrdinalClassifier])
 def test_an_algorithm_is_no_update_rule(estimator):
     with pytest.raises(KeslerError, match=r"use kesler\.LinearMax"):
         estimator("multi", update=ROMMA()).fit([[1.0], [2.0]], [0, 1])
 
 
-@pytest.mark.parametrize("name", ["romma", "alma", "wma"])
+@pytest.mark.parametrize("name", ["romma", "alma", "alma-p", "wma"])
 def test_joining_a_group_leaves_what_the_algorithm_keeps(name):
     stream = make_stream(6)
     model = LinearMax(name, [PerClass(), Grouped({"low": [0, 1]})]).fit(stream.X, stream.y)

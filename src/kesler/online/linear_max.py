@@ -29,7 +29,7 @@ class LinearMax(OnlineClassifier):
 
     Parameters
     ----------
-    algorithm : "perceptron", "wma", "winnow", "p-norm", "romma", "alma" or algorithm, \
+    algorithm : "perceptron", "wma", "winnow", "p-norm", "romma", "alma", "alma-p" or algorithm, \
 default "winnow"
         An object of :mod:`kesler.algorithms`, for instance ``QuasiAdditive(Exponential(1.5))``, or
         a user-defined one, see :func:`~kesler.threshold_algorithm`. "wma" learns positive weights

@@ -21,6 +21,7 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "p-norm": lambda p=8.0: QuasiAdditive(PNorm(p)),
     "romma": ROMMA,
     "alma": ALMA,
+    "alma-p": lambda alpha=0.9, p=8.0: ALMA(alpha, p),
 }
 """The algorithms by their names in :class:`~kesler.LinearMax`."""
 
