@@ -13,9 +13,11 @@ import homemade
 import reference
 import reference_threshold
 from kesler import (
+    Ensemble,
     KeslerError,
     LinearMax,
     OnlineClassifier,
+    OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
     threshold_algorithm,
 )
@@ -169,29 +171,101 @@ def test_what_makes_no_sense_is_refused(make, part):
         make()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_proof_replayed_on_sub_experts(name, sparse):
-    """Ratings are what the paper is about: z_i = x_i^rho - x_i^A."""
-    rng = np.random.default_rng(5)
-    k, n, m = 4, 6, 60
+def ratings_of_classes(seed: int, *, sparse: bool, k: int = 4, n: int = 6, m: int = 60) -> Any:
+    """Return ratings (m, k, n), and the right classes: those that the first two rate highest."""
+    rng = np.random.default_rng(seed)
     values = rng.random((m, k, n)) * (rng.random((m, k, n)) < (0.6 if sparse else 1.0))
-    right = values[:, :, :2].sum(axis=2).argmax(axis=1)
-    model = LinearMax(name, "sub-experts")
-    threshold, known, mistakes = reference_threshold.ALGORITHMS[name](n), [], 0
-    for x, y in zip(values.astype(np.float32), right.tolist(), strict=True):
-        if y in known and len(known) > 1:
+    return values.astype(np.float32), values[:, :, :2].sum(axis=2).argmax(axis=1).tolist()
+
+
+def ratings_of_an_unseen_class(x: Any, w: Any) -> Any:
+    """Mesterharm 2001, sec. 6.2: one number, so low that its vote is below that of any class."""
+    heard = (x != 0).any(axis=0)
+    low, high, total = x[:, heard].min(), x[:, heard].max(), w[heard].sum()
+    constant = low
+    if total != 0:
+        lowest_vote = min(float(row @ w) for row in x) / total
+        constant = lowest_vote - np.sign(total) * (high - low) / 1000
+    return np.where(heard, min(max(constant, low), high), 0.0)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("on_new_class", ["register", "learn", "unseen"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_proof_replayed_on_sub_experts(name, on_new_class, sparse):
+    """Ratings are what the paper is about: z_i = x_i^rho - x_i^A, also where rho is new."""
+    values, right = ratings_of_classes(5, sparse=sparse)
+    k, n = values.shape[1:]
+    model = LinearMax(name, "sub-experts", on_new_class=on_new_class)
+    threshold, known, mistakes, late = reference_threshold.ALGORITHMS[name](n), [], 0, 0
+    for x, y in zip(values, right, strict=True):
+        others = [r for r in known if r != y]
+        if others and (y in known or on_new_class != "register"):
+            own = x[y].astype(float)
+            if y not in known and on_new_class == "unseen":
+                own = ratings_of_an_unseen_class(x[known].astype(float), threshold.w)
+                if name == "wma":
+                    assert own @ threshold.w < min(x[r] @ threshold.w for r in known)
+                late += 1
             scores = {r: float(x[r] @ threshold.w) for r in known}
-            rival = max((r for r in known if r != y), key=lambda r: (scores[r], -known.index(r)))
-            z = x[y].astype(float) - x[rival]
-            mistakes += threshold.is_wrong(z)
-            threshold.learn(z)
+            rival = max(others, key=lambda r: (scores[r], -known.index(r)))
+            mistakes += threshold.is_wrong(own - x[rival])
+            threshold.learn(own - x[rival])
         if y not in known:
             known.append(y)
         model.learn_one({r: x[r] for r in range(k)}, y)
     assert len(known) == k and mistakes >= model.n_mistakes_ > 0
+    assert late == (k - 1 if on_new_class == "unseen" else 0)
     ours = model._learner.arrays()["weights.values.0"][:n, 0].astype(float)
     np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["wma", "perceptron", "romma"])
+@pytest.mark.parametrize("named", [False, True])
+def test_unseen_classes_in_batches_saved_and_loaded(name, named, tmp_path):
+    """Bit for bit, although new sub-experts and classes appear within a batch."""
+    from kesler import load
+
+    values, right = ratings_of_classes(6, sparse=True)
+    values[:10, :, 3:] = 0
+    rows = [
+        {
+            r: {f"e{i}" if named else i: v for i, v in enumerate(x[r].tolist()) if v}
+            for r in range(4)
+        }
+        for x in values
+    ]
+    y = [f"class {r}" for r in right]
+    rows = [{f"class {r}": each for r, each in row.items()} for row in rows]
+    one_by_one, in_two = (LinearMax(name, "sub-experts", on_new_class="unseen") for _ in "12")
+    for row, label in zip(rows, y, strict=True):
+        one_by_one.learn_one(row, label)
+    in_two.partial_fit(rows[:2], y[:2]).save(tmp_path / "m")
+    again = load(tmp_path / "m").partial_fit(rows[2:], y[2:])
+    assert again.on_new_class == "unseen" and again.n_mistakes_ == one_by_one.n_mistakes_
+    at_once = LinearMax(name, "sub-experts", on_new_class="unseen").fit(rows, y)
+    for other in (again, at_once):
+        for key, array in one_by_one._learner.arrays().items():
+            np.testing.assert_array_equal(array, other._learner.arrays()[key], err_msg=key)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LinearMax(on_new_class="unseen"),
+        lambda: LinearMax(hypotheses="multi+sub-experts", on_new_class="unseen"),
+        lambda: OnlineMultilabelClassifier("sub-experts", on_new_class="unseen"),
+    ],
+)
+def test_only_sub_experts_rate_unseen_classes(make):
+    with pytest.raises(KeslerError, match='only hypotheses="sub-experts" for single classes'):
+        make()._new_learner(dense=True)
+
+
+def test_an_ensemble_shares_its_rows():
+    member = LinearMax(hypotheses="sub-experts", on_new_class="unseen")
+    with pytest.raises(KeslerError, match="which all learners of an ensemble share"):
+        Ensemble([member]).fit([{0: [1.0]}], [0])
 
 
 def similarities() -> list[tuple[Any, int]]:

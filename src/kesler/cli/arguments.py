@@ -267,7 +267,8 @@ def _learning(command: Command) -> None:
         choices=get_args(OnNewClass),
         help="effect of the first row of a class: add the class without an update (register, the "
         "default if --update names a rule), also learn from the row (learn), or learn with the "
-        "weights of a virtual class as initial weights (inherit)",
+        "weights of a virtual class as initial weights (inherit); unseen requires ratings by "
+        "sub-experts",
     )
     add(
         "--averaged",

@@ -11,13 +11,15 @@ import numpy.typing as npt
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 
-OnNewClass = Literal["register", "learn", "inherit"]
+OnNewClass = Literal["register", "learn", "inherit", "unseen"]
 """What happens at the first instance of a class.
 
 register : the class becomes known, without an update (Fink et al. 2006; Crammer and Singer 2003).
 learn : there is an update too, from the initial weights.
 inherit : there is an update too, from the weights of a virtual class, which takes part in every
     trial as one more wrong class and is never predicted.
+unseen : for ratings by sub-experts: there is an update too, in which all sub-experts give the class
+    the rating of every class that has not been seen (Mesterharm 2001, Section 6.2).
 """
 
 # Types whose values can be ordered: numbers among numbers, text among text.

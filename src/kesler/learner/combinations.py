@@ -12,8 +12,9 @@ from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Kind
 from kesler.parts.constraints import VS_REST
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Ordered, Part
+from kesler.parts.hypotheses import Ordered, Part, Shared
 from kesler.parts.links.link import Linear, Link
+from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.parts.updates.rule import UpdateRule
 
@@ -106,13 +107,24 @@ def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
 
 
 def require_conceivable(
-    on_new_class: OnNewClass, rule: UpdateRule, link: Link, costs: Costs | None, answer: Kind
+    on_new_class: OnNewClass,
+    parts: Sequence[Part],
+    rule: UpdateRule,
+    link: Link,
+    costs: Costs | None,
+    answer: Kind,
 ) -> None:
-    """Raise if `on_new_class` is unknown, or the parts do not support a virtual class."""
+    """Raise if `on_new_class` is unknown, or incompatible with the other parts."""
     if on_new_class not in get_args(OnNewClass):
         raise KeslerError(
             f"on_new_class={on_new_class!r} is unknown: choose one of "
             f"{', '.join(get_args(OnNewClass))}"
+        )
+    if on_new_class == "unseen" and (answer != "class" or list(parts) != [Shared(SubExperts())]):
+        raise KeslerError(
+            'on_new_class="unseen" is the rating of unseen classes by sub-experts, which only '
+            'hypotheses="sub-experts" for single classes have: choose on_new_class="learn" or '
+            '"register"'
         )
     if on_new_class != "inherit":
         return

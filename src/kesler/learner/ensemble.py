@@ -82,6 +82,11 @@ class EnsembleLearner(Counted):
         demotion: float = 0.9,
     ) -> None:
         require_combination(combine, discount, demotion)
+        if any(member.on_new_class == "unseen" for member in members):
+            raise KeslerError(
+                'on_new_class="unseen" changes the ratings of some rows, which all learners of an '
+                'ensemble share: choose on_new_class="learn" or "register"'
+            )
         used = DISCOUNTS[combine] if discount is None else float(discount)
         self.members, self.estimators = list(members), list(estimators)
         self.combine, self.discount, self.demotion = combine, used, float(demotion)

@@ -74,7 +74,9 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         require_measurable(self.preconditioner, self.rule, self.link, self.parts)
         require_priceable(self.costs, self.rule)
         require_rest(self.rule, self.link, self.answer)
-        require_conceivable(self.on_new_class, self.rule, self.link, self.costs, self.answer)
+        require_conceivable(
+            self.on_new_class, self.parts, self.rule, self.link, self.costs, self.answer
+        )
         require_forgettable(self.half_life, self.rule, self.link, averaged=self.averaged)
         super().__post_init__()
         self._require_thresholds()
@@ -112,11 +114,40 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         """
         self._require_weighable(weights)
         with self.lock:
-            found = self._learn(
-                self._prepare(rows), labels, weights, answers, scores, probabilities
-            )
+            learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
+            found = learn(self._prepare(rows), labels, weights, answers, scores, probabilities)
             self._require_finite_steps()
         return found
+
+    def _learn_unseen(
+        self,
+        rows: Any,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float64],
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Learn rows, of which the first of each class has the ratings of an unseen class."""
+        from kesler.learner.unseen import rated_as_unseen, runs_of
+
+        self.require_admissible([*labels, *rows.ratings.labels])
+        n_classes = self.classes.count_with(labels)
+        self.reserve(n_classes, rows.n_features, rows.n_sub_experts)
+        found = []
+        for run, is_first in runs_of(self.classes, labels):
+            piece, some = rows[run], None if weights is None else weights[run]
+            if is_first and len(self.classes):
+                sub_expert_weights = self.weights[: rows.n_sub_experts, 0].astype(np.float64)
+                ratings = rated_as_unseen(
+                    piece.ratings, labels[run.start], self.classes, sub_expert_weights
+                )
+                piece = replace(piece, ratings=ratings)
+            found.append(
+                self._learn(piece, labels[run], some, answers, scores[run], probabilities[run])
+            )
+        predictions, codes = zip(*found, strict=True)
+        return np.concatenate(predictions), np.concatenate(codes)
 
     def _learn(
         self,

@@ -160,11 +160,12 @@ default "default"
         weight; see :mod:`kesler.preconditioners`, and :func:`kesler.preconditioner` for
         user-defined ones. "auto" is the preconditioner of the rule if it has one, or
         "euclidean".
-    on_new_class : "register", "learn", "inherit" or "default", default "default"
+    on_new_class : "register", "learn", "inherit", "unseen" or "default", default "default"
         The effect of the first row of a class: "register" adds the class without an update, as the
         theorems assume; "learn" also learns from the row; "inherit" learns from it with the
         weights of a virtual class, which is wrong on every row and never predicted, as initial
-        weights. See :data:`~kesler.learner.classes.OnNewClass`.
+        weights; "unseen" learns from it with the ratings of unseen classes by sub-experts, see
+        :class:`~kesler.LinearMax`. See :data:`~kesler.learner.classes.OnNewClass`.
     preprocessing : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", \
 preprocessing or None, default "default"
         The transformation of each row before its trial, with running statistics of the rows before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kesler.learner.classes import OnNewClass
 from kesler.learner.learner import Learner
 from kesler.online.classifier import OnlineClassifier
 from kesler.parts.algorithms import Algorithm, resolve_algorithm
@@ -43,6 +44,16 @@ default "winnow"
         The feature map of a shared vector; not used by "multi".
     preprocessing
         As in :class:`~kesler.OnlineClassifier`.
+    on_new_class : "register", "learn", "inherit" or "unseen", default "register"
+        The effect of the first row of a class. "register", "learn" and "inherit" are those of
+        :class:`~kesler.OnlineClassifier`; with "learn", z is the view of the new class minus that
+        of the predicted one. "unseen", for hypotheses "sub-experts", is the step of the source
+        for classes that appear late (Section 6.2), :math:`z = x^\infty - x^{\lambda_1}`: all
+        sub-experts give all unseen classes one rating, low enough that these lose. It is the mean
+        of the ratings of the class of lowest score, weighted by the sub-experts' weights, less a
+        thousandth of the range of the ratings; within that range, so that :math:`|z_i|` remains
+        bounded. Sub-experts that rate no known class in the row do not rate unseen ones. With
+        weights of both signs no rating in the range may be low enough.
 
     Attributes
     ----------
@@ -80,21 +91,29 @@ default "winnow"
         hypotheses: str | Part | list[Part] = "multi",
         feature_map: str | FeatureMap = "auto",
         preprocessing: str | Preprocessing | None = None,
+        on_new_class: OnNewClass = "register",
     ) -> None:
         self.algorithm = algorithm
         self.hypotheses = hypotheses
         self.feature_map = feature_map
         self.preprocessing = preprocessing
+        self.on_new_class = on_new_class
 
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         algorithm = resolve_algorithm(self.algorithm)
+        moves: dict[str, Any] = {"on_new_class": self.on_new_class}
         if isinstance(algorithm, QuasiAdditive):
-            return {"rule": algorithm.rule, "link": algorithm.link}
-        return {"rule": algorithm, "link": Linear()}
+            return {**moves, "rule": algorithm.rule, "link": algorithm.link}
+        return {**moves, "rule": algorithm, "link": Linear()}
 
     @classmethod
     def _of_learner(cls, learner: Learner) -> LinearMax:
         algorithm: Any = learner.rule
         if isinstance(learner.rule, RivalStep):
             algorithm = QuasiAdditive(learner.link, learner.rule.rate)
-        return cls(algorithm, learner.parts, preprocessing=learner.preprocessing)
+        return cls(
+            algorithm,
+            learner.parts,
+            preprocessing=learner.preprocessing,
+            on_new_class=learner.on_new_class,
+        )
