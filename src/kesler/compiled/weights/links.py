@@ -197,12 +197,22 @@ def change(learner, walk, feature, column, amount, out):
     if learner.weights.states.shape[0] == 0:
         learner.weights.values[feature, column] += amount
     elif learner.link.address == 0:
-        # The contribution of a step to the average of all weights depends on when it was taken.
-        before = np.float64(learner.counts.n_trials)
-        learner.weights.states[0, feature, column] += before * np.float64(amount)
+        before = np.float64(learner.weights.values[feature, column])
         learner.weights.values[feature, column] += amount
+        note_change(learner, feature, column, before)
     else:
         change_sum(learner, feature, column, np.float64(amount), out)
+
+
+@inlined
+def note_change(learner, feature, column, before):
+    """Add the change of a weight to the sum from which its mean is computed.
+
+    Its contribution to the mean depends on when it was made. It is that of the weight as stored:
+    rounding errors of float32 would otherwise add up.
+    """
+    step = np.float64(learner.weights.values[feature, column]) - before
+    learner.weights.states[0, feature, column] += np.float64(learner.counts.n_trials) * step
 
 
 @always_inlined

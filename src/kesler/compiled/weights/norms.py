@@ -47,6 +47,7 @@ from kesler.compiled.views.given import (
     with_given_powers,
 )
 from kesler.compiled.views.maps import PRODUCTS, SQUARED_NORMS
+from kesler.compiled.weights.links import note_change
 from kesler.compiled.weights.moves import (
     add_coefficient,
     forget_coefficients,
@@ -296,7 +297,10 @@ def rescale_feature(learner, i, size):
     if learner.preconditioner.kind != ADAPTIVE:
         ratio *= ratio
     for c in range(learner.weights.values.shape[1]):
+        before = np.float64(learner.weights.values[i, c])
         learner.weights.values[i, c] *= ratio
+        if learner.weights.states.shape[0]:
+            note_change(learner, i, c, before)
     learner.preconditioner.scales[i] = size
     return True
 
