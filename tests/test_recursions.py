@@ -6,6 +6,7 @@ float32, so that a sum that follows their steps as computed, not as stored, drif
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,8 @@ from kesler.links import Exponential, PNorm
 from kesler.maps import Contrast, Frequency, GaussianRatio, ProductMean
 
 Array = Any
-N_ROWS, N_FEATURES, N_CLASSES = 3000, 6, 4
+N_ROWS = 300 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 3000
+N_FEATURES, N_CLASSES = 6, 4
 MOST = 2.0**20  # at which a decayed weight of rows is divided by it
 
 
