@@ -262,6 +262,14 @@ def test_only_sub_experts_rate_unseen_classes(make):
         make()._new_learner(dense=True)
 
 
+def test_no_row_is_learnt_from_rows_of_weight_0():
+    values, right = ratings_of_classes(6, sparse=False)
+    rows = [dict(enumerate(x)) for x in values]
+    model = LinearMax("perceptron", "sub-experts", on_new_class="unseen")
+    model.fit(rows[:9], right[:9]).partial_fit(rows[9:], right[9:], sample_weight=np.zeros(51))
+    assert model.n_trials_ == 9
+
+
 def test_an_ensemble_shares_its_rows():
     member = LinearMax(hypotheses="sub-experts", on_new_class="unseen")
     with pytest.raises(KeslerError, match="which all learners of an ensemble share"):

@@ -42,7 +42,7 @@ def runs_of(classes: ClassTable, labels: Sequence[Label]) -> Iterator[tuple[slic
                 yield slice(start, t), False
             yield slice(t, t + 1), True
             start = t + 1
-    if start < len(labels):
+    if start < len(labels) or start == 0:  # also if there is no row
         yield slice(start, len(labels)), False
 
 
