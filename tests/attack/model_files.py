@@ -6,6 +6,7 @@ The checksum of an altered file is right, as anyone can compute it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -161,25 +162,28 @@ def is_sentence(error: ValueError) -> bool:
     return isinstance(error, KeslerError) and "the file is damaged" not in said
 
 
-def attack(seed: int, start: int, stop: int, folder: Path) -> list[str]:
-    """Load altered files number `start` to `stop`; return a line for each fault found."""
-    found = []
+def prepare(folder: Path) -> Callable[[np.random.Generator], str | None]:
+    """Return a function that loads an altered file, and says what was wrong with that."""
     files = models_of(folder)
     names = list(files)
-    for i in range(start, stop):
-        (folder / "progress").write_text(str(i))
-        rng = np.random.default_rng((seed, i))
+
+    def case(rng: np.random.Generator) -> str | None:
         name = names[rng.integers(len(names))]
         model_file.save(folder / "altered", *altered(files[name], rng))
         try:
             model = load(folder / "altered")
         except KeslerError:
-            continue
+            return None
         except Exception as error:
-            found.append(f"{i} {name}: load raised {type(error).__name__}: {error}")
-            continue
+            return f"{name}: load raised {described(error)}"
         try:
             use(model, name, folder)
         except Exception as error:
-            found.append(f"{i} {name}: later {type(error).__name__}: {error}")
-    return found
+            return f"{name}: later {described(error)}"
+        return None
+
+    return case
+
+
+def described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".split("\n")[0][:300]

@@ -16,6 +16,7 @@ from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.parts.hypotheses import describe_parts, names_in
 from kesler.state.fields import Arrays
+from kesler.state.records import MOST_ROWS
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import AnyLearner
@@ -29,18 +30,23 @@ def save(
         arrays = learner.arrays()
         # A copy, since lists of labels and groups grow.
         metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
-    _require_finite(path, arrays)
+    _require_loadable(path, arrays)
     metadata |= {"estimator": type(model).__name__, "notes": notes}
     model_file.save(path, arrays, metadata)
 
 
-def _require_finite(path: str | os.PathLike[str], arrays: Arrays) -> None:
-    """Raise if a number is not finite, as no file with such numbers is loaded."""
+def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
+    """Raise if a number is not finite or a count too large, as no such file is loaded."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise KeslerError(
                 f"{path}: not written, since {name} holds numbers that are not finite: values of "
                 "the rows were too large to add; rescale the features and learn again"
+            )
+        if array.dtype.kind == "i" and array.max(initial=0) > MOST_ROWS:
+            raise KeslerError(
+                f"{path}: not written, since {name} holds {array.max()}, and the maximum of a "
+                f"count is {MOST_ROWS}: the file that the model comes from was changed"
             )
 
 
