@@ -23,6 +23,7 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
 )
+from kesler.data.inputs import presence
 from kesler.data.rows import Vocabulary
 from kesler.learner.events import Event
 
@@ -343,6 +344,49 @@ def test_names_are_read_as_their_numbers(steps):
         found = numbers_read(event, entry, names, joins=joins)
         assert found == [known.get(name, len(known)) for name in entry]
         assert names.indices == known
+
+
+LETTERS = "abZ0'_ -.\n\xc4\xdf\u0130\u0131\u6f22\u0660\u00b2\U0001f642\U0001d518"
+"""Letters of one to four bytes, among them some of which lower case is longer, and no letters."""
+
+
+@reads_mappings
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(
+                st.text(LETTERS, max_size=60),
+                st.lists(st.text("ab", min_size=7, max_size=40), max_size=60).map(" ".join),
+            ),
+            st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_texts_are_read_as_their_words(steps):
+    """Each word once, in the order in which they occur, as the regular expression finds them."""
+    texts, mappings = Event(), Event()
+    ours, theirs = Vocabulary(), Vocabulary()
+    for text, joins in steps:
+        assert texts.read_text(text, ours, joins=joins)
+        assert mappings.read_mapping(presence([text]), theirs, joins=joins)
+        n = texts.n_entries
+        assert n == mappings.n_entries and texts.n_features == mappings.n_features
+        for found, wanted in zip(texts._entries[:2], mappings._entries[:2], strict=True):
+            np.testing.assert_array_equal(found[:n], wanted[:n])
+        assert ours.names == theirs.names
+        assert not texts._met.any()
+
+
+@reads_mappings
+def test_letters_that_are_rare_or_not_text_are_left_to_python():
+    event, names = Event(), Vocabulary()
+    for text in ("one \ud800", "one two \U00020000", "one \U0010ffff two"):
+        assert not event.read_text(text, names, joins=True)
+        assert not event._met.any() and not len(names)
+    model = OnlineClassifier().learn_one("one two", "a").learn_one("one two \U00020000", "b")
+    assert model.vocabulary_.names == ["one", "two", "\U00020000"]
 
 
 @reads_mappings

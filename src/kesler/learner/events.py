@@ -76,12 +76,26 @@ class Event:
         """
         if not self._kernels.READS_MAPPINGS:
             return False
+        self._reserve_names(names, len(entry))
         numbers = names.indices
-        if len(numbers) > self._most_names or not self._is_of(names):
-            self._reserve_for(names)
-        if len(entry) > self._capacity:
-            self._reserve(len(entry))
         n = self._kernels.read_mapping(self.address, id(entry), id(numbers), joins)
+        return self._has_read(n, len(numbers), dense=False)
+
+    def read_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
+        """Read the words of a text, each of value 1; return whether its letters could be read.
+
+        Parameters
+        ----------
+        text : split into words as by :func:`kesler.data.inputs.presence`.
+        names, joins : as for `read_mapping`.
+        """
+        if not self._kernels.READS_MAPPINGS:
+            return False
+        from kesler.compiled.trial.texts import read_text, word_letters
+
+        lower, numbers = text.lower(), names.indices
+        self._reserve_names(names, len(lower) // 2 + 1)
+        n = read_text(self.address, id(lower), word_letters(), id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False)
 
     def read_array(self, x: npt.NDArray[Any]) -> bool:
@@ -117,6 +131,13 @@ class Event:
         """Return whether the table of recent names holds numbers of this vocabulary."""
         return names is self._names and names.n_forgettings == self._n_forgettings
 
+    def _reserve_names(self, names: Vocabulary, n_entries: int) -> None:
+        """Provide capacity for a row of named features."""
+        if len(names) > self._most_names or not self._is_of(names):
+            self._reserve_for(names)
+        if n_entries > self._capacity:
+            self._reserve(n_entries)
+
     def _reserve_for(self, names: Vocabulary) -> None:
         """Provide capacity for four times as many recent names; copy those of this vocabulary."""
         no_names = self._recent_names.no_names
@@ -135,13 +156,14 @@ class Event:
             np.empty((self._capacity, self._recent_names.WIDTH), dtype=np.int64),
             np.empty(self._capacity, dtype=np.int64),
         )
+        self._met = np.zeros(1 << (2 * self._capacity).bit_length(), dtype=np.int32)
         self._write_arguments()
 
     def _write_arguments(self) -> None:
         from kesler.compiled.jit.pointers import KernelArguments
 
         cursor = np.zeros(3, dtype=np.int64)
-        arrays = self._kernels.Event(*self._entries, cursor, self._kinds, self._recent)
+        arrays = self._kernels.Event(*self._entries, cursor, self._kinds, self._recent, self._met)
         self._kernel_arguments = KernelArguments(self._kernels.write_arguments, arrays)
         self.address = self._kernel_arguments.address
 

@@ -168,11 +168,10 @@ class FeatureReader:
         if learner.takes_ratings:
             return False
         own, event = self.__dict__, learner.event
-        if type(x) is str:
-            x = presence([x])
-        if type(x) in DICTIONARIES:
+        if type(x) is str or type(x) in DICTIONARIES:
             names = None if "n_features_in_" in own else own.get("_names")
-            return names is not None and event.read_mapping(x, names, joins=learn)
+            read = event.read_text if type(x) is str else event.read_mapping
+            return names is not None and read(x, names, joins=learn)
         width = own.get("n_features_in_")
         if type(x) is np.ndarray:
             return x.shape == (width,) and event.read_array(x)

@@ -65,28 +65,38 @@ def write_fields(name, cursor, name_fields):
     letters = letters_of(name, cursor)
     if letters == 0:
         return False
-    n = word_at(cursor)
-    name_fields[LENGTH] = n + 1 if n <= LONGEST else LONGER
-    if WORD <= n <= LONGEST:
-        name_fields[FIRST], name_fields[LAST] = word_at(letters), word_at(letters + n - WORD)
-    elif n < WORD:
-        word = 0
-        for i in range(n):
-            word |= byte_at(letters + i) << 8 * i
-        name_fields[FIRST] = name_fields[LAST] = word
+    write_fields_of(letters, word_at(cursor), name_fields)
     return True
+
+
+@inlined
+def write_fields_of(letters, n, name_fields):
+    """Write the fields of a name of n bytes at an address."""
+    name_fields[LENGTH] = n + 1 if n <= LONGEST else LONGER
+    if n >= WORD:
+        name_fields[FIRST], name_fields[LAST] = word_at(letters), word_at(letters + n - WORD)
+        return
+    word = 0
+    for i in range(n):
+        word |= byte_at(letters + i) << 8 * i
+    name_fields[FIRST] = name_fields[LAST] = word
+
+
+@always_inlined
+def hash_of(name_fields):
+    """Return a number, determined by the fields of a name, whose bits from 16 on are well mixed.
+
+    It is folded and multiplied again, since a factor propagates bits upwards only, and names with
+    the same beginning differ in the bits of their last letters, which are the highest.
+    """
+    mixed = name_fields[FIRST] * SPREADS[0] + name_fields[LAST] * SPREADS[1] + name_fields[LENGTH]
+    return (mixed ^ mixed >> 32) * SPREADS[0]
 
 
 @always_inlined
 def start_of(recent, name_fields):
-    """Return the first place of a name in a table; its second place is the next one.
-
-    The hash is folded and multiplied again, since a factor propagates bits upwards only, and names
-    with the same beginning differ in the bits of their last letters, which are the highest.
-    """
-    mixed = name_fields[FIRST] * SPREADS[0] + name_fields[LAST] * SPREADS[1] + name_fields[LENGTH]
-    mixed = (mixed ^ mixed >> 32) * SPREADS[0]
-    return mixed >> 40 & (recent.shape[0] - PLACES)
+    """Return the first place of a name in a table; its second place is the next one."""
+    return hash_of(name_fields) >> 40 & (recent.shape[0] - PLACES)
 
 
 @always_inlined
@@ -138,9 +148,11 @@ EXACT = 2.0**53
 class Event(NamedTuple):
     """Buffers for the entries of one row.
 
-    indices, values : (capacity,); name_fields : (capacity, 4), names of a mapping, with their
-    addresses; objects : (capacity,), addresses of their values; cursor : (3,), the position of the
-    reader in a mapping; kinds : (types,), as named above; recent : (places, 4), recent names.
+    indices, values : (capacity,); name_fields : (capacity, 4), names of a mapping or words of a
+    text, with their addresses; objects : (capacity,), addresses of the values, or lengths of the
+    words; cursor : (3,), the position of the reader in a mapping; kinds : (types,), as named above;
+    recent : (places, 4), recent names; met : (a power of 2, over twice the capacity), the words of
+    a text by their letters, numbered from 1, otherwise zeros.
     """
 
     indices: npt.NDArray[np.int32]
@@ -150,9 +162,10 @@ class Event(NamedTuple):
     cursor: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
     recent: npt.NDArray[np.int64]
+    met: npt.NDArray[np.int32]
 
 
-EVENT = types.NamedTuple((INDICES, FLOATS, INT_TABLE, INTS, INTS, INTS, INT_TABLE), Event)
+EVENT = types.NamedTuple((INDICES, FLOATS, INT_TABLE, *(INTS,) * 3, INT_TABLE, INDICES), Event)
 
 event_at = pointer_reader(EVENT)
 
