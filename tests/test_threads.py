@@ -18,6 +18,7 @@ from kesler import (
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
+    StructuredLearner,
     load,
 )
 from kesler.data.rows import Rows, Vocabulary
@@ -197,6 +198,55 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
 def test_thresholds_are_read_under_the_lock():
     model = guarded(OnlineOrdinalClassifier().fit(ROWS, [0, 1, 2] * 4))
     assert len(model.thresholds_) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "call"), [("_tell", "fit"), ("predict", "predict_sets")], ids=["fit", "predict_sets"]
+)
+def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(name, call, monkeypatch):
+    """`fit` judges the labels at the end; `predict_sets` names those that `predict` found."""
+    y = [{"a"}, {"b"}, {"a", "c"}] * 4
+    model = guarded(OnlineMultilabelClassifier().fit(ROWS, y))
+    lock = model._lock if call == "fit" else model._learner.lock
+    plain, depths = getattr(OnlineMultilabelClassifier, name), []
+
+    def watched(self, *arguments):
+        depths.append(lock.depth)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(OnlineMultilabelClassifier, name, watched)
+    getattr(model, call)(*((ROWS, y) if call == "fit" else (ROWS,)))
+    assert depths and all(depths)
+
+
+@pytest.mark.parametrize("call", ["fit", "learn_one", "predict"])
+def test_a_structured_learner_reads_and_learns_under_its_lock(call):
+    lock = Watched()
+
+    def features(x, y):
+        assert lock.depth > 0
+        return {f"{x},{y}": 1.0}
+
+    def infer(weights, x):
+        assert lock.depth > 0
+        return max("ab", key=lambda y: weights.get(f"{x},{y}", 0.0))
+
+    def instances():
+        for x in (1, 2, 1, 2):
+            assert lock.depth > 0
+            yield x
+
+    model = StructuredLearner(features, infer)
+    model._created_lock = lock
+    if call == "learn_one":
+        model.learn_one(1, "a")
+        return
+    with lock:
+        model.fit([1, 2, 1, 2], list("abab"))
+    if call == "fit":
+        model.fit(instances(), list("abab"))
+    else:
+        assert model.predict(instances()) == list("abab")
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
