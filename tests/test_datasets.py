@@ -27,7 +27,7 @@ from kesler.data.datasets.registry import SOURCES, Source
 from kesler.datasets import Dataset, RecordDataset, load, load_enron, names
 from kesler.errors import KeslerError
 
-SHIPPED = ("letter", "pendigits", "landsat")
+SHIPPED = ("letter", "pendigits", "landsat", "banking77", "banking77/stream")
 
 # Rows, features, classes or columns of y, rows for training: as each set's own documentation, or
 # the paper that introduced it, gives them.
@@ -140,6 +140,9 @@ TEXTS = {
     "webkb": (2803 + 1396, 4, 2803),
     "trec": (5452 + 500, 6, 5452),
     "ag_news": (7600, 4, None),
+    "banking77": (10003 + 3080, 77, 10003),
+    "banking77/stream": (10003 + 3080, 77, None),
+    "clinc150": (15000 + 3000 + 4500 + 100 + 100 + 1000, 151, 15000),
 }
 
 # What every set must look like: its rows, its columns (None: records), y's classes or columns
@@ -232,9 +235,23 @@ def test_landsat_is_uci_s():
     assert counts(test) == [461, 224, 397, 211, 237, 470]
 
 
+def test_intents_appear_one_after_another_in_the_first_half():
+    """Each class is seen first near its own moment, and from then on as often as it is in all."""
+    banking, stream = datasets.load_banking77(), load("banking77/stream")
+    assert Counter(stream.y) == Counter(banking.y)
+    pairs = [
+        (record["text"], label) for record, label in zip(stream.records, stream.y, strict=True)
+    ]
+    sources = zip(banking.records, banking.y, strict=True)
+    assert sorted(pairs) == sorted((record["text"], label) for record, label in sources)
+    firsts = sorted(stream.y.index(label) for label in set(stream.y))
+    assert firsts[19] > 150 and firsts[39] > 700 and 2000 < firsts[76] < 7000
+    assert load("banking77/stream").y == stream.y
+
+
 def test_shipped_files_are_small_and_their_origin_is_documented():
     files = [path for path in fetching.SHIPPED.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 400_000
+    assert sum(path.stat().st_size for path in files) < 650_000
     notice = (fetching.SHIPPED / "NOTICE.md").read_text(encoding="utf-8")
     for path in files:
         assert path.name == "NOTICE.md" or path.relative_to(fetching.SHIPPED).as_posix() in notice

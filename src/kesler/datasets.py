@@ -4,6 +4,7 @@ from kesler.data.datasets.dataset import Dataset, RecordDataset
 from kesler.data.datasets.loaders import (
     load,
     load_20newsgroups,
+    load_banking77,
     load_enron,
     load_landsat,
     load_letter,
@@ -19,6 +20,7 @@ __all__ = [
     "deform",
     "load",
     "load_20newsgroups",
+    "load_banking77",
     "load_enron",
     "load_landsat",
     "load_letter",

@@ -10,8 +10,8 @@ import kesler
 
 INPUT = """\
 INPUT is a file in one of the formats below, optionally compressed (.gz, .bz2 or
-.xz), a directory of mail, a built-in data set (dataset:letter, dataset:pendigits
-or dataset:landsat), or - for standard input. Label-dependent features are read
+.xz), a directory of mail, a built-in data set (dataset:letter, dataset:pendigits,
+dataset:landsat or dataset:banking77), or - for standard input. Label-dependent features are read
 as ratings of the classes by sub-experts, for the hypotheses sub-experts and
 multi+sub-experts."""
 

@@ -145,6 +145,20 @@ def records(paths: Sequence[Path], label: str, hidden: tuple[str, ...] = ()) -> 
     )
 
 
+def appearing(paths: Sequence[Path], label: str) -> RecordDataset:
+    """Parse `records` in an order in which classes appear, one after another, in the first half.
+
+    Each record has a random time after the first of its class; the order is the same each time.
+    """
+    parsed = records(paths, label)
+    rng = np.random.default_rng(0)
+    _, codes = np.unique(parsed.y, return_inverse=True)
+    starts = rng.permutation(codes.max() + 1) / (2 * (codes.max() + 1))
+    times = starts[codes] + (1 - starts[codes]) * rng.random(len(codes))
+    order = np.argsort(times).tolist()
+    return RecordDataset([parsed.records[i] for i in order], [parsed.y[i] for i in order])
+
+
 def questions(paths: Sequence[Path]) -> RecordDataset:
     """Parse `records` without the first word of each text, which is the question's finer class."""
     parsed = records(paths, label="label")

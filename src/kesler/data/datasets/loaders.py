@@ -147,6 +147,31 @@ def load_landsat() -> Dataset:
     return cast(Dataset, load("landsat"))
 
 
+def load_banking77() -> RecordDataset:
+    """Load BANKING77, included in Kesler: short questions to a bank, and their intents.
+
+    Returns
+    -------
+    RecordDataset
+        13083 records with the field `text`; y one of 77 intents. The first 10003 records are the
+        usual training part. ``load("banking77/stream")`` has the same records in an order in which
+        the intents appear one after another in the first half.
+
+    References
+    ----------
+    Casanueva, Temcinas, Gerz, Henderson and Vulic (2020), "Efficient intent detection with dual
+    sentence encoders".
+
+    Examples
+    --------
+    >>> from kesler.datasets import load_banking77
+    >>> banking = load_banking77()
+    >>> banking.n_train, banking.records[0]["text"], banking.y[0]
+    (10003, 'I am still waiting on my card?', 'card_arrival')
+    """
+    return cast(RecordDataset, load("banking77"))
+
+
 def load_mnist() -> Dataset:
     """Load MNIST: handwritten digits of 28 x 28 pixels; downloaded (11 MB) if not found.
 

@@ -19,6 +19,7 @@ import numpy as np
 from kesler.data.datasets.dataset import (
     Dataset,
     RecordDataset,
+    appearing,
     isolet,
     multilabel,
     questions,
@@ -246,6 +247,16 @@ def _enron(user: str) -> Source:
     )
 
 
+def _banking(parse: Callable[[Sequence[Path]], RecordDataset]) -> Source:
+    return Source(
+        ("short_text/banking77.jsonl.gz",),
+        parse,
+        "Casanueva et al. (2020), questions to a bank, 77 intents, "
+        "https://github.com/PolyAI-LDN/task-specific-datasets at commit 57ec275",
+        "CC BY 4.0",
+    )
+
+
 def _multilabel(name: str) -> Source:
     return Source(
         (f"multilabel/{name}.npz",),
@@ -360,6 +371,15 @@ SOURCES: dict[str, Source] = {
         "4 science), https://github.com/mhjabreel/CharCnn_Keras",
         UNSTATED,
         AG_NEWS,
+    ),
+    "banking77": _banking(partial(records, label="label")),
+    "banking77/stream": _banking(partial(appearing, label="label")),
+    "clinc150": Source(
+        ("short_text/clinc150.jsonl.gz",),
+        partial(records, label="label"),
+        "Larson et al. (2019), 150 intents and queries of none, "
+        "https://github.com/clinc/oos-eval at commit 828f809",
+        "CC BY 3.0",
     ),
     "cnae9": _uci("text_multiclass/cnae9", "Ciarelli and Oliveira (2012)", "233/cnae+9"),
     "vowel": _uci(
