@@ -11,9 +11,9 @@ import kesler
 INPUT = """\
 INPUT is a file in one of the formats below, optionally compressed (.gz, .bz2 or
 .xz), a directory of mail, a built-in data set (dataset:letter, dataset:pendigits,
-dataset:landsat or dataset:banking77), or - for standard input. Label-dependent features are read
-as ratings of the classes by sub-experts, for the hypotheses sub-experts and
-multi+sub-experts."""
+dataset:landsat or dataset:banking77), or - for standard input. Label-dependent
+features are read as ratings of the classes by sub-experts, for the hypotheses
+sub-experts and multi+sub-experts."""
 
 EXIT = """\
 exit codes: 0 success; 2 error, with a message on standard error;
