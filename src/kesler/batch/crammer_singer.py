@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.batch.dual_ascent import (
     DualSolution,
@@ -40,6 +40,7 @@ from kesler.batch.scorers import (
     solve_svm,
 )
 from kesler.data.labels import plain
+from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
 from kesler.errors import KeslerError
 from kesler.parts.costs import Costs

@@ -12,13 +12,14 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.batch.design import DensePerClass, Design, PerClassDesign, SparsePerClass
 from kesler.batch.estimator import ClassScores, linear_weights_of, sample_weights
 from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of, rows_of
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.parts.hypotheses import Part
 from kesler.parts.maps.feature_map import FeatureMap

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.matrices import validate_data, well_formed
 from kesler.data.ratings import Ratings
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
 from kesler.data.sparse_rows import as_float32, is_sparse
@@ -80,8 +81,6 @@ def _is_plain(X: Any, estimator: Any, *, reset: bool) -> bool:
 
 
 def _validated(X: Any, estimator: Any, *, reset: bool) -> Any:
-    from sklearn.utils.validation import validate_data
-
     return validate_data(
         estimator,
         X,
@@ -226,7 +225,7 @@ def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         return None
     from scipy import sparse
 
-    row = sparse.csr_array(x if x.ndim == 2 else x.reshape(1, -1))
+    row = sparse.csr_array(well_formed(x if x.ndim == 2 else x.reshape(1, -1), "the row"))
     if row.shape[0] != 1:
         raise KeslerError(
             f"one sparse row must be of shape (1, n_features), not {row.shape}: for several rows "

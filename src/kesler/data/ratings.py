@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.matrices import well_formed
 from kesler.data.sparse_rows import SparseRows, as_float32, is_sparse, joined, picked, run_of
 from kesler.errors import KeslerError
 
@@ -168,6 +169,7 @@ class Ratings:
             )
         from scipy import sparse
 
+        matrices = [well_formed(each, f"the matrix of row {i}") for i, each in enumerate(matrices)]
         labels = _distinct(labels, shape[0])
         stacked = sparse.csr_array(sparse.vstack(matrices, format="csr"))
         stacked.sum_duplicates()
@@ -350,7 +352,8 @@ def _listed(vector: Any, what: str) -> tuple[Any, Any]:
     if is_sparse(vector):
         from scipy import sparse
 
-        row = sparse.csr_array(vector if vector.ndim == 2 else vector.reshape(1, -1))
+        row = vector if vector.ndim == 2 else vector.reshape(1, -1)
+        row = sparse.csr_array(well_formed(row, what))
         if row.shape[0] != 1:
             raise KeslerError(f"{what} have the shape {row.shape}: give a matrix of one row")
         row.sum_duplicates()

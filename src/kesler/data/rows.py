@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.matrices import canonical, well_formed
 from kesler.data.ratings import Ratings
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
 from kesler.errors import KeslerError
@@ -78,14 +79,11 @@ class Rows(SparseRows):
     @staticmethod
     def from_sparse(matrix: Any) -> Rows:
         """Return the rows of a scipy sparse matrix (n_rows, n_features), with sorted columns."""
-        from scipy import sparse
-
-        csr = sparse.csr_array(matrix)
-        if csr.shape[1] > MAX_FEATURES:
-            raise KeslerError(f"X has {csr.shape[1]} columns; Kesler takes at most {MAX_FEATURES}")
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
+        if matrix.shape[1] > MAX_FEATURES:
+            raise KeslerError(
+                f"X has {matrix.shape[1]} columns; Kesler takes at most {MAX_FEATURES}"
+            )
+        csr = canonical(well_formed(matrix))
         return Rows(
             _own(csr.indptr.astype(np.int64, copy=False)),
             _own(csr.indices.astype(np.int32, copy=False)),

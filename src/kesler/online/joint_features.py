@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.matrices import well_formed
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 
@@ -278,7 +279,7 @@ def _entries(phi: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], 
     if is_sparse(phi):
         from scipy import sparse
 
-        row: Any = sparse.coo_array(phi)
+        row: Any = sparse.coo_array(well_formed(phi, "the row that features(x, y) returned"))
         if row.ndim == 2 and row.shape[0] != 1:
             raise _another_kind("one row", phi)
         row.sum_duplicates()

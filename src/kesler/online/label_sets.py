@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
+from kesler.data.matrices import well_formed
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -37,7 +38,7 @@ def as_matrix(y: Any) -> sparse.csr_array:
     from scipy import sparse
 
     try:
-        table: Any = y if is_sparse(y) else np.asarray(y, dtype=np.float64)
+        table: Any = well_formed(y, "y") if is_sparse(y) else np.asarray(y, dtype=np.float64)
         matrix = sparse.csr_array(table, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
         raise KeslerError(

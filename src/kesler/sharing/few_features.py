@@ -9,9 +9,10 @@ import numpy.typing as npt
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from kesler.batch.estimator import ClassScores
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
 from kesler.sharing.exports.export import Exportable

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from scipy.special import log_expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.data.labels import plain
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 
 Doubles = npt.NDArray[np.float64]

@@ -14,11 +14,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from kesler.batch.estimator import sample_weights
 from kesler.batch.softmax import MARGINS, summed
 from kesler.data.labels import plain
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
 from kesler.sharing.dictionaries.registry import resolve_dictionary

@@ -18,10 +18,11 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kesler.batch.estimator import sample_weights
 from kesler.batch.softmax import MARGINS, summed
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.dictionaries.dictionary import Dictionary

@@ -18,9 +18,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from kesler.data import inputs
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.online.contract import unchanged_on_error

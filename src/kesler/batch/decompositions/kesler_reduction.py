@@ -15,11 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from kesler.batch.decompositions.binary import copy_of, learner_has, require_learner
 from kesler.data import inputs
 from kesler.data.labels import Label
+from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
