@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -272,7 +273,11 @@ def test_a_step_that_outgrows_all_before_it_is_taken_as_a_whole():
 
 
 def test_a_link_must_be_a_number_where_weights_begin():
-    with pytest.raises(KeslerError, match="no finite number at 0"):
-        OnlineClassifier("multi", update="perceptron", link=link_function(lambda v: 1 / v)).fit(
-            [[1.0]], [0]
-        )
+    for function, said in (
+        (lambda v: 1 / v, "division by zero"),
+        (lambda v: v + math.inf, "no finite number at 0"),
+    ):
+        with pytest.raises(KeslerError, match=said):
+            OnlineClassifier("multi", update="perceptron", link=link_function(function)).fit(
+                [[1.0]], [0]
+            )

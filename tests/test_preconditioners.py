@@ -598,7 +598,7 @@ def below_zero(evidence, q):
 @preconditioner
 def not_arithmetic(evidence):
     """Do what Numba cannot compile."""
-    return len(open("rates.txt").read())
+    return len(repr(evidence))
 
 
 @pytest.mark.parametrize("rule", ["pa1", "softmax", "ovr-squared", "simproj", "perceptron"])
@@ -640,7 +640,7 @@ def test_a_rate_that_is_none_is_a_sentence_and_moves_nothing(values):
     preconditioner = below_zero.with_parameters(*values)
     model = OnlineClassifier("multi", update="perceptron", preconditioner=preconditioner)
     model.partial_fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])  # known, and not learnt from
-    with pytest.raises(KeslerError, match="not a number that float32 can hold"):
+    with pytest.raises(KeslerError, match=r"below_zero failed|float32 can hold"):
         model.partial_fit([[1.0, 2.0], [2.0, 1.0]] * 4, [0, 1] * 4)
     assert not model._learner.weights.any()
 

@@ -16,6 +16,7 @@ from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.kernels.rbf import RBF
+from kesler.parts.user_part import UserPart, fault_words, followed_by_word, require_no_faults
 
 MOST_SWEEPS = 20
 """Number of sweeps before inactive examples are visited again."""
@@ -154,6 +155,7 @@ class _Search:
             *(self.joint, self.rows, order, self.codes, self.caps, self.margins),
             *(np.array([threshold]), self.weights, self.duals, self.is_active, found),
         )
+        self.design.hypotheses.require_no_faults()
         return float(found[0]), float(found[1])
 
     def measured(self, n_passes: int, tol: float) -> CoupledOptimum:
@@ -163,6 +165,7 @@ class _Search:
             *(self.joint, self.rows, self.codes, self.caps, self.margins),
             *(self.weights, self.duals, sums),
         )
+        self.design.hypotheses.require_no_faults()
         half = 0.5 * float(np.sum(self.weights**2))
         objective, dual = half + float(sums[0]), -half - float(sums[1])
         converged = is_small(objective - dual, objective, tol)
@@ -322,14 +325,18 @@ def kernel_table(kernel: MercerKernel, rows: Rows, others: Rows) -> Array:
 def _compare(kernel: MercerKernel, rows: Rows, others: Rows, out: Array) -> None:
     from kesler.compiled.batch.kernel_ascent import compare_rows
     from kesler.compiled.kernels.supports import kernel_addresses
+    from kesler.parts.trial_calls import try_out
 
     none = np.empty((len(rows), 0), dtype=np.float32), np.empty((0, 0), dtype=np.float32)
     views, panel = none if kernel.of == "products" else (_dense(rows), _dense(others).T.copy())
     inner = _inner(rows, others)
     distances = _distances(inner, rows, others)
-    parameters = np.array([*kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4])
-    address = kernel_addresses(kernel.k, kernel.of)[1]
+    parameters = followed_by_word(kernel.parameters, 4)
+    custom = isinstance(kernel, UserPart)
+    try_out(kernel)
+    address = kernel_addresses(kernel.k, kernel.of, custom=custom)[1]
     compare_rows(address, views, panel, inner, distances, parameters, out)
+    require_no_faults(fault_words([(kernel, parameters)]))
 
 
 def settled(kernel: MercerKernel, rows: Rows) -> MercerKernel:

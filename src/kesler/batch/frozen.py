@@ -16,12 +16,13 @@ from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
-from kesler.learner.learner import Learner
+from kesler.learner.learner import Learner, map_parameters
 from kesler.learner.state import layers_of
 from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.updates.perceptron import Perceptron
+from kesler.parts.user_part import FaultWords, UserPart, fault_words, require_no_faults
 from kesler.state.capacity import whole_lines
 from kesler.state.fields import bind, converted
 
@@ -184,6 +185,7 @@ class FrozenHypotheses:
         scores = np.empty((len(rows), self.n_classes))
         table = _own(weights)
         self._kernels.score_rows(self.joint, self.listed(rows), table, scores)
+        self.require_no_faults()
         return scores
 
     def adjoint(self, rows: Rows, coefficients: Array, power: int = 1) -> Array:
@@ -198,12 +200,14 @@ class FrozenHypotheses:
         weights = np.zeros(self.shape)
         given = _own(coefficients)
         self._kernels.add_rows(self.joint, self.listed(rows), given, power, weights)
+        self.require_no_faults()
         return weights
 
     def gram(self, rows: Rows) -> Array:
         """Return <Phi(x, r), Phi(x, s)> of each row, shape (n_rows, n_classes, n_classes)."""
         grams = np.empty((len(rows), self.n_classes, self.n_classes))
         self._kernels.gram_rows(self.joint, self.listed(rows), grams)
+        self.require_no_faults()
         return grams
 
     def listed(self, rows: Rows) -> Any:
@@ -227,7 +231,7 @@ class FrozenHypotheses:
         names = ("kind", "map", "statistic", "offset", "width")
         values = {
             **{f"parts.{name}": column for name, column in zip(names, described, strict=True)},
-            "parts.map_parameters": [_parameters(part) for part in self.parts],
+            "parts.map_parameters": self._map_parameters,
             "parts.member_starts": starts,
             "parts.members": members,
             "statistics.sums": _by_lines(stored.layers),
@@ -242,18 +246,34 @@ class FrozenHypotheses:
         """Return a part's kind, map (its address or ITSELF), statistic, first column and width."""
         from kesler.compiled.trial.records import ITSELF
         from kesler.compiled.views.maps import map_address
+        from kesler.parts.trial_calls import try_out
 
         part, view = self.parts[i], self.parts[i].feature_map
         kind, columns = [PerClass, Shared, Grouped].index(type(part)), self.widths[i]
         address, layer = ITSELF, 0
         if isinstance(view, FeatureMap):
-            address = map_address(view.g, view.looks_at)
+            try_out(view)
+            address = map_address(view.g, view.looks_at, custom=isinstance(view, UserPart))
             layer = self.statistics.names.index(layers_of(view.statistic)[0])
         return [kind, address, layer, sum(self.widths[:i]), columns]
 
+    @cached_property
+    def _map_parameters(self) -> npt.NDArray[np.float32]:
+        return np.array([map_parameters(part) for part in self.parts], dtype=np.float32)
+
+    @cached_property
+    def _faults(self) -> FaultWords:
+        maps = (part.feature_map for part in self.parts)
+        return fault_words(zip(maps, self._map_parameters, strict=True))
+
+    def require_no_faults(self) -> None:
+        """Raise an error if a user-defined map has failed on a row."""
+        require_no_faults(self._faults)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out modules and addresses, which are valid in this process only."""
-        return {name: v for name, v in vars(self).items() if name not in ("_kernels", "joint")}
+        """Leave out modules, addresses and fault words, which are valid in this process only."""
+        bound = ("_kernels", "joint", "_map_parameters", "_faults")
+        return {name: v for name, v in vars(self).items() if name not in bound}
 
 
 # ---- memberships --------------------------------------------------------------------------------
@@ -322,11 +342,6 @@ def _as_lists(
     starts = np.column_stack([ends[:, 0] - lengths[:, 0], ends])
     flat = [column for classes in members for columns in classes for column in columns]
     return starts, np.array(flat, dtype=np.int64)
-
-
-def _parameters(part: Part) -> list[float]:
-    parameters = part.feature_map.parameters if part.feature_map is not None else ()
-    return [*parameters, 0.0, 0.0, 0.0, 0.0][:4]
 
 
 def _require_linear(parts: Sequence[Part]) -> None:

@@ -19,6 +19,7 @@ from kesler.learner.support_vectors import SupportVectors
 from kesler.parts.hypotheses import Part, Shared, takes_ratings
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.preprocessing import Ranges
+from kesler.parts.user_part import UserPart, followed_by_word
 from kesler.state.fields import Arrays
 
 if TYPE_CHECKING:
@@ -183,15 +184,30 @@ class KernelLearner(Learner):
     def _described_weights(self) -> dict[str, Any]:
         from kesler.compiled.kernels.supports import kernel_addresses
 
-        single, double = kernel_addresses(self.kernel.k, self.kernel.of)
+        custom = isinstance(self.kernel, UserPart)
+        single, double = kernel_addresses(self.kernel.k, self.kernel.of, custom=custom)
         bound = self.supports.bound(
             single=single,
             double=double,
             budget=self.budget or 0,
             in_panels=self.dense,
-            parameters=[*self.kernel.parameters, 0.0, 0.0, 0.0, 0.0][:4],
+            parameters=self._kernel_parameters,
         )
         return {"weights": bound}
+
+    @cached_property
+    def _kernel_parameters(self) -> npt.NDArray[np.float64]:
+        return followed_by_word(self.kernel.parameters, 4)
+
+    @property
+    def _with_functions(self) -> list[Any]:
+        """The parts that may be user-defined, the kernel last."""
+        return [*super()._with_functions, self.kernel]
+
+    @property
+    def _function_parameters(self) -> list[npt.NDArray[Any]]:
+        """The parameters that compiled code receives of each of these, and the fault words."""
+        return [*super()._function_parameters, self._kernel_parameters]
 
 
 def goes_by_distance(kernel: MercerKernel | None, parts: Sequence[Part]) -> bool:

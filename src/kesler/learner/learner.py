@@ -40,6 +40,13 @@ from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.parts.links import require_compatible
 from kesler.parts.links.link import CustomLink, Linear
 from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.user_part import (
+    FaultWords,
+    UserPart,
+    fault_words,
+    followed_by_word,
+    require_no_faults,
+)
 from kesler.state.capacity import aligned_zeros
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
@@ -280,6 +287,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             answers(self.classes.encode(labels)), None, self._class_capacity
         )
         measure(learner, blocks, encoded, margins, squared_lengths)
+        self._require_no_faults()
         return margins
 
     def recompute(self) -> None:
@@ -321,6 +329,8 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             else:
                 task = task_of(self._blocks(known), no_targets(), len(rows), scores)
             self._kernels.predict(self._kernel_arguments.address, task.address)
+            if self._faults:
+                self._require_no_faults()
             found: npt.NDArray[np.int32] = task.arrays.predictions
         return found
 
@@ -402,7 +412,18 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         """The count of skipped steps, a view because every event reads it."""
         return self.stored["counts"]["n_not_finite"]
 
+    def _require_no_faults(self) -> None:
+        """Raise if a user-defined function failed; do not count the steps that this prevented."""
+        try:
+            require_no_faults(self._faults)
+        except KeslerError:
+            self._not_finite[0] = 0
+            raise
+
     def _require_finite_steps(self) -> None:
+        """Raise if a step was skipped, or a user-defined function failed."""
+        if self._faults:
+            self._require_no_faults()
         if self._not_finite[0]:
             self._not_finite[0] = 0
             raise KeslerError(
@@ -468,8 +489,29 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
 
     @property
     def _values(self) -> dict[str, Any]:
+        if any(isinstance(part, UserPart) for part in self._with_functions):
+            from kesler.parts.trial_calls import try_out
+
+            for part in self._with_functions:
+                try_out(part)
         described = self._described_parts() | self._described_weights()
         return self.stored | self._settings | described
+
+    @property
+    def _with_functions(self) -> list[Any]:
+        """The rule, the other parts that may be user-defined, and None for parts without a map."""
+        maps = [part.feature_map for part in self.parts]
+        return [self.rule, self.link, self.preconditioner, *maps]
+
+    @property
+    def _function_parameters(self) -> list[npt.NDArray[Any]]:
+        """The parameters that compiled code receives of each of these, and the fault words."""
+        names = ("rule.parameters", "link.parameters", "preconditioner.parameters")
+        return [*map(self._settings.__getitem__, names), *self._settings["parts.map_parameters"]]
+
+    @cached_property
+    def _faults(self) -> FaultWords:
+        return fault_words(zip(self._with_functions, self._function_parameters, strict=True))
 
     def _described_weights(self) -> dict[str, Any]:
         """Return the record of the weights, or the computed arrays that complete a table."""
@@ -499,6 +541,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             "statistics.pseudo_rows": pseudo_rows,
             "statistics.prior": self.constant,
             "decay.growth": 1.0 if half_life is None else 2.0 ** (1 / half_life),
+            "parts.map_parameters": [map_parameters(part) for part in self.parts],
             **self._described_rule(),
             **self._described_geometry(),
         }
@@ -510,7 +553,6 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         names = ("kind", "map", "statistic", "offset", "width")
         found = {
             **{f"parts.{name}": column for name, column in zip(names, columns, strict=True)},
-            "parts.map_parameters": [_map_parameters(part) for part in self.parts],
             "parts.member_starts": starts,
             "parts.members": members,
         }
@@ -521,14 +563,14 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
 
         one_per_class = self.answer == "class" and self.parts == [PerClass()]
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
-        update = self.rule.update
+        update, custom = self.rule.update, isinstance(self.rule, UserPart)
         return {
-            "rule.address": rule_address(rule.steps),
+            "rule.address": rule_address(rule.steps, custom=custom and update is None),
             "rule.selection": selection_code(rule.constraints),
             "rule.requires": requirement_code(rule.requires),
             "rule.gradient": gradient_address(rule.gradient),
-            "rule.parameters": rule.parameters,
-            "algorithm.address": 0 if update is None else algorithm_address(update),
+            "rule.parameters": followed_by_word(rule.parameters),
+            "algorithm.address": 0 if update is None else algorithm_address(update, custom=custom),
         }
 
     def _described_geometry(self) -> dict[str, Any]:
@@ -540,7 +582,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         return {
             "link.address": self._link_address(),
             "link.scale_source": self._scale_code,
-            "link.parameters": self.link.parameters,
+            "link.parameters": followed_by_word(self.link.parameters),
             "link.exponent": self.link.exponent or 2.0,
             "link.factor": self.link.factor,
             "preconditioner.kind": kind,
@@ -548,7 +590,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             "preconditioner.evidence_rule": evidence_rule,
             "preconditioner.parameter": next(iter(self.preconditioner.parameters), 0.0),
             "preconditioner.address": rate_address(self.preconditioner.function),
-            "preconditioner.parameters": self.preconditioner.parameters,
+            "preconditioner.parameters": followed_by_word(self.preconditioner.parameters),
             "preprocessing.method": 0 if part is None else part.method,
             "preprocessing.n_constant": bool(self.constant),
             "preprocessing.parameters": () if part is None else part.parameters,
@@ -592,7 +634,8 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         if isinstance(part.feature_map, FeatureMap):
             view = part.feature_map
             layer = self.statistics.index(layers_of(view.statistic)[0])
-            return [kind, map_address(view.g, view.looks_at), layer, *columns]
+            address = map_address(view.g, view.looks_at, custom=isinstance(view, UserPart))
+            return [kind, address, layer, *columns]
         return [kind, ITSELF if part.feature_map is None else GIVEN, 0, *columns]
 
     def _member_lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -608,6 +651,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         return starts, np.array(members, dtype=np.int64)
 
 
-def _map_parameters(part: Part) -> list[float]:
+def map_parameters(part: Part) -> npt.NDArray[np.float64]:
+    """Return the parameters of the map of a part, and the fault word."""
     parameters = part.feature_map.parameters if part.feature_map is not None else ()
-    return [*parameters, 0.0, 0.0, 0.0, 0.0][:4]
+    return followed_by_word(parameters, 4)

@@ -51,7 +51,8 @@ TWO_CLASSES = ("predicted", "worst", "rival")
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
     *("_kernels", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
-    *("event", "lock", "_not_finite", "_settings"),
+    *("event", "lock", "_not_finite", "_settings", "_faults"),
+    "_kernel_parameters",
 )
 
 

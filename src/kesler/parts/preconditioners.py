@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, describe_custom, reduce_custom, require_function
+from kesler.parts.description import describe, require_function
+from kesler.parts.user_part import UserPart
 
 Rate = Callable[..., float]
 """f(evidence) or f(evidence, q), which returns the step size of a weight."""
@@ -251,16 +252,17 @@ class SoftConfidence(Preconditioner):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CustomMetric(Preconditioner):
+class CustomMetric(UserPart, Preconditioner):
     """A user-defined preconditioner, made by :func:`preconditioner`.
 
     Pass it as ``preconditioner=``.
     """
 
     function: Rate  # type: ignore[misc]
-    values: tuple[float, ...] = ()
 
     follows = "gradients"
+    kind = "preconditioner"
+    field = "function"
 
     def __post_init__(self) -> None:
         require_function(self.function, "a preconditioner")
@@ -275,25 +277,6 @@ class CustomMetric(Preconditioner):
     def codes(self) -> list[int]:
         """The numbers of a preconditioner with a function in the compiled trial."""
         return [3, 0, 0]
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers given by :meth:`with_parameters`."""
-        return self.values
-
-    def with_parameters(self, *values: float) -> CustomMetric:
-        """Return the same preconditioner with other parameters q."""
-        return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.function, self.values)
-
-    def __reduce__(self) -> Any:
-        return reduce_custom(self, self.function)
-
-    def __repr__(self) -> str:
-        return f"{self.function.__qualname__}{self.values or ''}"
 
 
 def preconditioner(function: Rate | None = None, *, parameters: tuple[float, ...] = ()) -> Any:
@@ -317,8 +300,10 @@ def preconditioner(function: Rate | None = None, *, parameters: tuple[float, ...
     Raises
     ------
     KeslerError
-        If it is not a plain function of one or two arguments; on first use, if Numba cannot compile
-        it. A step with a rate that is negative or not finite is not taken, and raises an error.
+        If it is not a plain function of one or two arguments; on first use, if it fails in a trial
+        call (see :mod:`kesler.parts.trial_calls`) or Numba cannot compile it. A step for which it
+        raises an error or returns a rate that is negative or not finite is not taken, and raises
+        an error; the steps of the other weights of the row are taken.
 
     Notes
     -----

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from kesler.compiled.jit.numba_internals import (
     compiled_callback,
     compiled_kernel,
     helper_options,
-    part_options,
 )
 from kesler.errors import KeslerError
 
@@ -82,6 +81,15 @@ def always_inlined(function: Function) -> Function:
 def allocating(function: Function) -> Function:
     """Compile a helper that allocates arrays, as `inlined` does."""
     return inlined(function, allocates=True)
+
+
+@inlined
+def are_finite(numbers: Any) -> bool:
+    """Return whether all numbers of an array are finite."""
+    total = 0.0  # zero times what is not finite is NaN
+    for i in range(numbers.shape[0]):
+        total += 0.0 * numbers[i]
+    return total == 0
 
 
 def chosen_by(choose: Callable[[Any], Function]) -> Any:
@@ -172,9 +180,16 @@ def by_address(signature: Any) -> Function:
 
 
 def instantiate(
-    template: Function, name: str, function: Function, *, allocates: bool = True
+    template: Function,
+    name: str,
+    function: Function,
+    *,
+    allocates: bool = True,
+    checked: bool = False,
 ) -> Function:
     """Return a copy of `template` in which the global `name` is `function`, inlined.
+
+    If `checked`, an index out of range raises an error in `function` and in all that it calls.
 
     The copy has the file, the line and the name of `function`, so that Numba caches it next to
     `function` and recompiles it when that file changes. (Closures over compiled functions would be
@@ -185,8 +200,9 @@ def instantiate(
         co_firstlineno=function.__code__.co_firstlineno,
     )
     globals_ = dict(template.__globals__)
-    options = part_options(allocates=allocates, always=not allocates)
-    globals_[name] = function if config.DISABLE_JIT else njit(_with_helpers(function), **options)
+    options = helper_options(allocates=allocates, always=not allocates, checked=checked)
+    part = _with_helpers(function, checked=checked)
+    globals_[name] = function if config.DISABLE_JIT else njit(part, **options)
     digest = f"{_digest(function):x}_{_digest(template):x}"
     copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}_{digest}"
@@ -203,7 +219,7 @@ def _named_by_contents(function: Function) -> Function:
     """
     copy = FunctionType(
         function.__code__,
-        _with_compiled_helpers(function),
+        _with_compiled_helpers(function, checked=False),
         function.__name__,
         function.__defaults__,
         function.__closure__,
@@ -214,24 +230,40 @@ def _named_by_contents(function: Function) -> Function:
     return copy
 
 
-def _with_compiled_helpers(function: Function) -> dict[str, Any]:
-    """Return the globals of a function, with the plain functions that it calls compiled."""
+def _with_compiled_helpers(function: Function, *, checked: bool) -> dict[str, Any]:
+    """Return the globals of a function, with the plain functions that it calls compiled.
+
+    If they are checked, functions that the user has compiled are compiled again.
+    """
     globals_ = function.__globals__
     called = {name: globals_.get(name) for name in _names_in(function.__code__)}
+    if checked:
+        called = {name: getattr(value, "py_func", value) for name, value in called.items()}
+    options = {"error_model": "numpy", **({"boundscheck": True} if checked else {})}
     helpers = {
-        name: njit(_with_helpers(value), error_model="numpy")
+        name: njit(_with_helpers(value, checked=checked), **options)
         for name, value in called.items()
         if isinstance(value, FunctionType) and value is not function
     }
     return {**globals_, **helpers} if helpers else globals_
 
 
-def _with_helpers(function: Function) -> Function:
+def _with_helpers(function: Function, *, checked: bool) -> Function:
     """Return a helper with its own helpers compiled."""
-    globals_ = _with_compiled_helpers(function)
+    globals_, closure = _with_compiled_helpers(function, checked=checked), function.__closure__
+    if checked:
+        closure = tuple(map(_checked_cell, closure or ()))
     return FunctionType(
-        function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__
+        function.__code__, globals_, function.__name__, function.__defaults__, closure
     )
+
+
+def _checked_cell(cell: CellType) -> CellType:
+    """Return a cell of a closure, with a function that it contains compiled with checks."""
+    inner = getattr(cell.cell_contents, "py_func", cell.cell_contents)
+    if not isinstance(inner, FunctionType):
+        return cell
+    return CellType(njit(_with_helpers(inner, checked=True), error_model="numpy", boundscheck=True))
 
 
 @cache

@@ -54,7 +54,6 @@ __all__ = [
     "lower_builtin",
     "lower_getattr_generic",
     "models",
-    "part_options",
     "populate_array",
     "register_model",
     "register_width",
@@ -292,15 +291,16 @@ class BitcodeCache(FunctionCache):
 # ---- compiling ----------------------------------------------------------------------------------
 
 
-def part_options(*, allocates: bool, always: bool) -> dict[str, Any]:
-    """Return options of njit: whether to count references, and whether to force inlining."""
-    return {"error_model": "numpy", "_nrt": allocates, "forceinline": always}
+def helper_options(*, allocates: bool, always: bool, checked: bool = False) -> dict[str, Any]:
+    """Return options of njit for a function that only kernels call, without wrappers.
 
-
-def helper_options(*, allocates: bool, always: bool) -> dict[str, Any]:
-    """Return options of njit for a function that only kernels call, without wrappers."""
+    They say whether to count references, to force inlining and to check indices.
+    """
     return {
-        **part_options(allocates=allocates, always=always),
+        **({"boundscheck": True} if checked else {}),
+        "error_model": "numpy",
+        "_nrt": allocates,
+        "forceinline": always,
         "nogil": True,
         "no_cpython_wrapper": True,
         "no_cfunc_wrapper": True,

@@ -196,6 +196,13 @@ def kernel_shrink_weights(learner):
             learner.weights.coefficients[part, e] /= MOST
 
 
+@inlined
+def pass_on_fault(learner, scratch):
+    """Set the fault word of the learner's kernel if a copy of it was set."""
+    if scratch.singles[-1] != 0 or scratch.doubles[-1] != 0:
+        learner.weights.parameters[-1] = 1.0
+
+
 __all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "learn", "predict", "write_arguments"]
 
 learner_at = pointer_reader(KERNEL_LEARNER_RECORD)
@@ -220,6 +227,7 @@ def learn(learner, task):
     learn_all(
         learner_, task_.rows, task_.encoded, *outputs, dereference(scratch), dereference(solver)
     )
+    pass_on_fault(learner_, scratch)
     hold(scratch, solver)
 
 
@@ -229,4 +237,5 @@ def predict(learner, task):
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_kernel_scratch(learner_, task_.rows.indptr)
     score_all(learner_, task_.rows, task_.predictions, task_.scores, dereference(scratch))
+    pass_on_fault(learner_, scratch)
     hold(scratch)

@@ -16,6 +16,7 @@ from kesler.compiled.jit.decorators import (
     FLOAT_TABLE,
     FLOATS,
     allocating,
+    are_finite,
     by_address,
     callback_address,
     inlined,
@@ -56,15 +57,38 @@ def without_parameters(one, other, q):
     return k(one, other)
 
 
+def loop(*arguments: Any) -> None:
+    """Stand for the loop around a user-defined k, which `instantiate` inserts."""
+    raise NotImplementedError
+
+
+def guarded(view, panel, inner, distances, parameters, out):
+    """Run the loop around a user-defined k; if it fails, write NaN and set the fault word.
+
+    It fails if it raises an error, or if a result is not finite.
+    """
+    failed = False
+    try:
+        loop(view, panel, inner, distances, parameters, out)
+    except Exception:
+        failed = True
+    if failed or not are_finite(out):
+        parameters[-1] = 1
+        out[:] = np.nan
+
+
 LOOPS = {"products": of_products, "vectors": of_vectors}
 
 
 @cache
-def kernel_addresses(function: Callable[..., Any], of: str) -> tuple[int, int]:
+def kernel_addresses(function: Callable[..., Any], of: str, *, custom: bool) -> tuple[int, int]:
     """Return the addresses of the loops around k: in float32 for scores, in float64 for norms."""
-    if function.__code__.co_argcount == 2:
-        function = instantiate(without_parameters, "k", function)
-    loop = instantiate(LOOPS[of], "k", function)
+    takes_q = function.__code__.co_argcount == 3
+    if not takes_q:
+        function = instantiate(without_parameters, "k", function, checked=custom)
+    loop = instantiate(LOOPS[of], "k", function, checked=custom and takes_q)
+    if custom:
+        loop = instantiate(guarded, "loop", loop)
     return callback_address(loop, SINGLE_SIGNATURE), callback_address(loop, DOUBLE_SIGNATURE)
 
 
@@ -82,7 +106,8 @@ class KernelScratch(NamedTuple):
     pair : (longest row, 1), one : (3, 1), for single products in float64; conditioned, exact : as
     in `Scratch`; stored, units : (longest row,), the row as it may be stored, and 1 over the ranges
     of its features; widened : (1,), whether these differ from the learner's; norms :
-    (PANEL,), squared norms in them; singles, doubles : (4,), the kernel's parameters;
+    (PANEL,), squared norms in them; singles, doubles : (5,), the kernel's parameters and the fault
+    word;
     median, n_distances : (1,), those of the learner, if it learns the row.
     """
 

@@ -15,10 +15,13 @@ from kesler.compiled.jit.decorators import (
     DOUBLES,
     FLOATS,
     INTS,
+    allocating,
     always_inlined,
+    are_finite,
     by_address,
     callback_address,
     inlined,
+    instantiate,
 )
 from kesler.compiled.trial.records import GIVEN, GROUPED, ITSELF, PER_CLASS, is_member
 from kesler.compiled.views.given import spread
@@ -33,9 +36,25 @@ GRADIENT = types.void(DOUBLES, DOUBLES, DOUBLES)
 call_gradient = by_address(GRADIENT)
 
 
+def f(*arguments: Any) -> None:
+    """Stand for a user-defined rule or algorithm, which `instantiate` inserts."""
+    raise NotImplementedError
+
+
+def guarded_rule(parameters, weight, losses, squared_norms, gram, steps):
+    """Call a user-defined rule; if it fails, set the fault word, and steps that are not taken."""
+    try:
+        f(parameters[:-1], weight, losses, squared_norms, gram, steps)
+    except Exception:
+        parameters[-1] = 1.0
+        steps[:] = np.nan
+
+
 @cache
-def rule_address(function: Callable[..., Any]) -> int:
+def rule_address(function: Callable[..., Any], *, custom: bool) -> int:
     """Return the address of a rule, compiled and cached in its own file."""
+    if custom:
+        function = instantiate(guarded_rule, "f", function, checked=True)
     return callback_address(function, RULE)
 
 
@@ -50,9 +69,56 @@ ALGORITHM = types.void(DOUBLES, INTS, DOUBLES, types.float64, FLOATS, DOUBLE_TAB
 call_algorithm = by_address(ALGORITHM)
 
 
+def guarded_algorithm(parameters, positions, z, margin, weights, states, numbers):
+    """Call a user-defined algorithm; if it fails, set the fault word and undo what it changed.
+
+    Only the weights of the row and their states are restored, not others that it may have changed.
+    """
+    places = positions.copy()  # the function might change the positions
+    before, numbers_before = values_at(places, weights, states), numbers.copy()
+    failed = False
+    try:
+        f(parameters[:-1], positions, z, margin, weights, states, numbers)
+    except Exception:
+        failed = True
+    if failed or not stay_finite(places, weights, states, numbers):
+        parameters[-1] = 1.0
+        put_back(before, places, weights, states)
+        numbers[:] = numbers_before
+
+
+@allocating
+def values_at(places, weights, states):
+    """Return the weights at some places and, in the other rows, their states."""
+    found = np.empty((1 + states.shape[0], places.shape[0]))
+    for j in range(places.shape[0]):
+        found[0, j] = weights[places[j]]
+        for i in range(states.shape[0]):
+            found[1 + i, j] = states[i, places[j]]
+    return found
+
+
+@inlined
+def put_back(found, places, weights, states):
+    """Write what `values_at` returned."""
+    for j in range(places.shape[0]):
+        weights[places[j]] = found[0, j]
+        for i in range(states.shape[0]):
+            states[i, places[j]] = found[1 + i, j]
+
+
+@allocating
+def stay_finite(places, weights, states, numbers):
+    """Return whether weights at some places, their states and the numbers are finite."""
+    found = values_at(places, weights, states)
+    return are_finite(found.reshape(-1)) and are_finite(numbers)
+
+
 @cache
-def algorithm_address(function: Callable[..., Any]) -> int:
+def algorithm_address(function: Callable[..., Any], *, custom: bool) -> int:
     """Return the address of an algorithm, compiled and cached in its own file."""
+    if custom:
+        function = instantiate(guarded_algorithm, "f", function, checked=True)
     return callback_address(function, ALGORITHM)
 
 

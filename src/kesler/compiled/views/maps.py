@@ -27,9 +27,11 @@ from kesler.compiled.jit.decorators import (
     INDICES,
     INT,
     always_inlined,
+    are_finite,
     by_address,
     by_class,
     callback_address,
+    inlined,
     instantiate,
 )
 from kesler.compiled.jit.simd import (
@@ -165,6 +167,45 @@ def contrast_without_parameters(x, p, rest, q):  # type: ignore[no-untyped-def]
     return g(x, p, rest)
 
 
+def loops(*arguments: Any) -> None:
+    """Stand for the loops around a user-defined g, which `instantiate` inserts."""
+    raise NotImplementedError
+
+
+def guarded(task, indices, values, stored, layer, k, parameters, operands):  # type: ignore[no-untyped-def]
+    """Run the loops around a user-defined g; if it fails, write NaN and set the fault word.
+
+    It fails if it raises an error, or if a result is not finite.
+    """
+    n, failed = indices.shape[0], False
+    try:
+        loops(task, indices, values, stored, layer, k, parameters, operands)
+    except Exception:
+        failed = True
+    if task == TABLE:
+        for j in range(n):
+            failed = failed or not are_finite(operands.vectors[j, :k])
+        if failed:
+            operands.vectors[:n, :k] = np.nan
+    if task == PRODUCTS or task == SQUARED_NORMS:
+        failed = spoiled(operands.products[:k], failed)
+    elif task == PHI:
+        failed = spoiled(operands.out[:n], failed)
+    elif task == PROJECT or operands.weights.shape[0] > 0:
+        failed = spoiled(operands.out[:k], failed)
+    if failed:
+        parameters[-1] = 1
+
+
+@inlined
+def spoiled(results, failed):  # type: ignore[no-untyped-def]
+    """Write NaN to results if the function failed or one is not finite; return whether it did."""
+    failed = failed or not are_finite(results)
+    if failed:
+        results[:] = np.nan
+    return failed
+
+
 # For each statistic, the template, and the function that calls a g without parameters.
 TEMPLATES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "first": (of_statistic, without_parameters),
@@ -177,12 +218,15 @@ TEMPLATES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 @cache
-def map_address(function: Callable[..., Any], looks_at: str) -> int:
+def map_address(function: Callable[..., Any], looks_at: str, *, custom: bool) -> int:
     """Return the address of the loops around a map's function, given the statistic it reads."""
     template, plain = TEMPLATES[looks_at]
-    if function.__code__.co_argcount == plain.__code__.co_argcount - 1:
-        function = instantiate(plain, "g", function)
-    loops = instantiate(template, "g", function)
+    takes_q = function.__code__.co_argcount != plain.__code__.co_argcount - 1
+    if not takes_q:
+        function = instantiate(plain, "g", function, checked=custom)
+    loops = instantiate(template, "g", function, checked=custom and takes_q)
+    if custom:
+        loops = instantiate(guarded, "loops", loops, allocates=False)
     return callback_address(loops, MAP, allocates=False)
 
 

@@ -161,24 +161,36 @@ def geometry_task(task, v, reference, parameters, out):
     out[0] = f(task, v, reference, parameters)
 
 
-def plain_task(task, v, reference, parameters, out):
-    """Write the result of a user-defined f(v), which has neither scale nor reference."""
-    out[0] = f(v) if task == WEIGHT else 1.0
+def user_task(task, v, reference, parameters, out):
+    """Write the result of a user-defined f(v, q), which has neither scale nor reference.
+
+    If it fails, the result is not finite, and the fault word behind the parameters is set.
+    """
+    out[0] = 1.0
+    if task == WEIGHT:
+        out[0] = np.nan
+        try:
+            out[0] = f(v, parameters[:-1])
+        except Exception:
+            parameters[-1] = 1.0
+        if not abs(out[0]) < np.inf:
+            parameters[-1] = 1.0
 
 
-def plain_task_with_parameters(task, v, reference, parameters, out):
-    """Write the result of a user-defined f(v, q)."""
-    out[0] = f(v, parameters) if task == WEIGHT else 1.0
+def without_parameters(v, q):
+    """Call an f that takes no parameters."""
+    return f(v)
 
 
 @cache
 def link_address(function: Callable[..., Any], *, custom: bool) -> int:
     """Return the address of a link's function, compiled and cached in its own file."""
-    template = geometry_task
-    if custom:
-        takes_parameters = function.__code__.co_argcount == 2
-        template = plain_task_with_parameters if takes_parameters else plain_task
-    return callback_address(instantiate(template, "f", function), LINK)
+    if not custom:
+        return callback_address(instantiate(geometry_task, "f", function), LINK)
+    takes_q = function.__code__.co_argcount == 2
+    if not takes_q:
+        function = instantiate(without_parameters, "f", function, checked=True)
+    return callback_address(instantiate(user_task, "f", function, checked=takes_q), LINK)
 
 
 @inlined

@@ -32,14 +32,20 @@ def f(*arguments: Any) -> Any:
     raise NotImplementedError
 
 
-def without_parameters(evidence, parameters, out):
-    """Write the result of an f(evidence)."""
-    out[0] = f(evidence)
+def without_parameters(evidence, q):
+    """Call an f that takes no parameters."""
+    return f(evidence)
 
 
-def with_parameters(evidence, parameters, out):
-    """Write the result of an f(evidence, q)."""
-    out[0] = f(evidence, parameters)
+def write_rate(evidence, parameters, out):
+    """Write the result of an f(evidence, q); if it is not finite, set the fault word."""
+    out[0] = np.nan
+    try:
+        out[0] = f(evidence, parameters[:-1])
+    except Exception:
+        parameters[-1] = 1.0
+    if not abs(out[0]) < np.inf:
+        parameters[-1] = 1.0
 
 
 @cache
@@ -47,8 +53,10 @@ def rate_address(function: Callable[..., Any] | None) -> int:
     """Return the address of a user's function, compiled and cached in its own file, or 0."""
     if function is None:
         return 0
-    template = with_parameters if function.__code__.co_argcount == 2 else without_parameters
-    return callback_address(instantiate(template, "f", function), RATE)
+    takes_q = function.__code__.co_argcount == 2
+    if not takes_q:
+        function = instantiate(without_parameters, "f", function, checked=True)
+    return callback_address(instantiate(write_rate, "f", function, checked=takes_q), RATE)
 
 
 @inlined

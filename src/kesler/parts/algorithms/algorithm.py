@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe_custom, reduce_custom, require_function
+from kesler.parts.description import require_function
 from kesler.parts.updates.rule import UpdateRule, no_steps
+from kesler.parts.user_part import UserPart
 
 Update = Callable[..., None]
 """update(parameters, positions, z, margin, weights, states, numbers): changes the last three."""
@@ -38,13 +39,15 @@ class ThresholdAlgorithm(UpdateRule):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CustomAlgorithm(ThresholdAlgorithm):
+class CustomAlgorithm(UserPart, ThresholdAlgorithm):
     """A user-defined algorithm, made by :func:`threshold_algorithm`."""
 
     update: Update  # type: ignore[misc]
     begins_at: float = 0.0  # type: ignore[misc]
     n_states: int = 0  # type: ignore[misc]
-    values: tuple[float, ...] = ()
+
+    kind = "linear-threshold algorithm"
+    field = "update"
 
     def __post_init__(self) -> None:
         require_function(self.update, "a linear-threshold algorithm")
@@ -54,25 +57,6 @@ class CustomAlgorithm(ThresholdAlgorithm):
             raise KeslerError(
                 f"{self!r}: n_states={self.n_states!r} must be an integer from 0 to {MOST_STATES}"
             )
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers given by :meth:`with_parameters`."""
-        return self.values
-
-    def with_parameters(self, *values: float) -> CustomAlgorithm:
-        """Return the same algorithm with other parameters."""
-        return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.update, self.values)
-
-    def __reduce__(self) -> Any:
-        return reduce_custom(self, self.update)
-
-    def __repr__(self) -> str:
-        return f"{self.update.__qualname__}{self.values or ''}"
 
 
 def threshold_algorithm(
@@ -104,12 +88,15 @@ def threshold_algorithm(
     Raises
     ------
     KeslerError
-        If an argument is out of range; on first use, if Numba cannot compile the function.
+        If an argument is out of range; on first use, if the function fails in a trial call (see
+        :mod:`kesler.parts.trial_calls`) or Numba cannot compile it; later, if it raises an error,
+        uses an index out of range or writes a number that is not finite. The weights of the row and
+        their states are then restored.
 
     Notes
     -----
-    The function is called once per trial, at O(n) for most algorithms. The positions and values
-    that it writes are not checked.
+    The function is called once per trial, at O(n) for most algorithms. Finite numbers that it
+    writes to weights of other rows are not checked.
 
     References
     ----------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, describe_custom, reduce_custom, require_function
+from kesler.parts.description import describe, require_function
+from kesler.parts.user_part import UserPart
 
 Arguments = Literal["products", "vectors"]
 """The arguments of a kernel function: <x, z> and ||x - z||^2, or the vectors x and z."""
@@ -47,12 +48,14 @@ class MercerKernel:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CustomKernel(MercerKernel):
+class CustomKernel(UserPart, MercerKernel):
     """A user-defined kernel, made by :func:`mercer_kernel`; pass it as ``kernel=``."""
 
     k: Similarity  # type: ignore[misc]
     of: Arguments = "vectors"  # type: ignore[misc]
-    values: tuple[float, ...] = ()
+
+    kind = "Mercer kernel"
+    field = "k"
 
     def __post_init__(self) -> None:
         require_function(self.k, "a Mercer kernel")
@@ -64,25 +67,6 @@ class CustomKernel(MercerKernel):
                 f"a Mercer kernel takes at most 4 parameters, not {len(self.values)}: write "
                 "other constants into the function"
             )
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers given by :meth:`with_parameters`."""
-        return self.values
-
-    def with_parameters(self, *values: float) -> CustomKernel:
-        """Return the same kernel with other parameters q."""
-        return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.k, self.values)
-
-    def __reduce__(self) -> Any:
-        return reduce_custom(self, self.k)
-
-    def __repr__(self) -> str:
-        return f"{self.k.__qualname__}{self.values or ''}"
 
 
 def mercer_kernel(
@@ -108,8 +92,10 @@ def mercer_kernel(
     Raises
     ------
     KeslerError
-        If `of` is unknown or there are more than four parameters; on first use, if Numba cannot
-        compile the function.
+        If `of` is unknown or there are more than four parameters; on first use, if the function
+        fails in a trial call (see :mod:`kesler.parts.trial_calls`) or Numba cannot compile it;
+        later, if it raises an error, uses an index out of range or returns a number that is not
+        finite. The row is not learnt.
 
     Notes
     -----

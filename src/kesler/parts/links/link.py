@@ -6,11 +6,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, describe_custom, reduce_custom, require_function
+from kesler.parts.description import describe, require_function
+from kesler.parts.user_part import UserPart
 
 WEIGHT, MASS, SCALE, EXTENT, ROOM = range(5)
 """The tasks of `geometry`, see :class:`Link`."""
@@ -90,12 +92,14 @@ class Linear(Link):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CustomLink(Link):
+class CustomLink(UserPart, Link):
     """A user-defined link, made by :func:`link_function`; pass it as ``link=``."""
 
     function: Callable[..., float]
-    values: tuple[float, ...] = ()
     normalised: Literal[False] = False  # type: ignore[misc]
+
+    kind = "link"
+    field = "function"
 
     def __post_init__(self) -> None:
         require_function(self.function, "a link")
@@ -107,40 +111,18 @@ class CustomLink(Link):
             )
 
     @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers given by :meth:`with_parameters`."""
-        return self.values
-
-    @property
     def at_zero(self) -> float:
         """The initial weight, f(0)."""
+        from kesler.parts.trial_calls import result_of
+
         q = (self.values,) if len(inspect.signature(self.function).parameters) == 2 else ()
-        try:
-            weight = float(self.function(0.0, *q))
-        except ArithmeticError as error:
-            weight, why = math.nan, f" ({error})"
-        else:
-            why = ""
-        if not math.isfinite(weight):
+        weight = result_of(self, 0.0, *q)
+        if not (isinstance(weight, Real) and math.isfinite(weight)):
             raise KeslerError(
-                f"the link {self!r} is no finite number at 0{why}, but f(0) is the initial weight: "
+                f"{self.full_name} is no finite number at 0, but f(0) is the initial weight: "
                 "define f(0) as a finite number"
             )
-        return weight
-
-    def with_parameters(self, *values: float) -> CustomLink:
-        """Return the same link with other parameters q."""
-        return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.function, self.values)
-
-    def __reduce__(self) -> Any:
-        return reduce_custom(self, self.function)
-
-    def __repr__(self) -> str:
-        return f"{self.function.__qualname__}{self.values or ''}"
+        return float(weight)
 
 
 def link_function(
@@ -166,8 +148,10 @@ def link_function(
     Raises
     ------
     KeslerError
-        If it is not a plain function of one or two arguments; on first use, if Numba cannot compile
-        it. A step that would make a weight not finite is not taken, and raises an error.
+        If it is not a plain function of one or two arguments; on first use, if it fails in a trial
+        call (see :mod:`kesler.parts.trial_calls`) or Numba cannot compile it. A step for which it
+        raises an error, or that would make a weight not finite, is not taken, and raises an error;
+        the steps of the other weights of the row are taken.
 
     Notes
     -----

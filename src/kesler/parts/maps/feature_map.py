@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe_custom, reduce_custom, require_function
+from kesler.parts.description import require_function
 from kesler.parts.maps.view import View
+from kesler.parts.user_part import UserPart
 
 Statistic = Literal["first", "mean", "frequency", "contrast"]
 """The statistic p^r: the first instance of class r; the mean of its instances so far; the share of
@@ -44,13 +45,15 @@ class FeatureMap(View):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CustomMap(FeatureMap):
+class CustomMap(UserPart, FeatureMap):
     """A user-defined map, made by :func:`feature_map`; pass it as ``feature_map=``."""
 
     g: Elementwise  # type: ignore[misc]
     statistic: Statistic = "mean"  # type: ignore[misc]
     zero_at_zero: bool = False  # type: ignore[misc]
-    values: tuple[float, ...] = ()
+
+    kind = "feature map"
+    field = "g"
 
     def __post_init__(self) -> None:
         require_function(self.g, "a feature map")
@@ -66,37 +69,20 @@ class CustomMap(FeatureMap):
             self._require_zero_at_zero()
 
     def _require_zero_at_zero(self) -> None:
+        from kesler.parts.trial_calls import result_of
+
         q = tuple(np.float32(v) for v in (*self.values, 0, 0, 0, 0)[:4])
         n_shares = 2 if self.statistic == "contrast" else 1
         arguments = (q,) if self.g.__code__.co_argcount == 2 + n_shares else ()
         for p in (0.0, 0.01, 0.5, 1.0, -1.0, 3.0):
             shares = (p, 0.5)[:n_shares]
-            value = self.g(np.float32(0), *map(np.float32, shares), *arguments)
+            value = result_of(self, np.float32(0), *map(np.float32, shares), *arguments)
             if value != 0:
                 listed = ", ".join(map(str, shares))
                 raise KeslerError(
                     f"{self!r} is declared zero at zero, but g(0, {listed}) = {value}: declare "
                     "zero_at_zero=False, or let g return 0 where x is 0"
                 )
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers given by :meth:`with_parameters`."""
-        return self.values
-
-    def with_parameters(self, *values: float) -> CustomMap:
-        """Return the same map with other parameters q."""
-        return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.g, self.values)
-
-    def __reduce__(self) -> Any:
-        return reduce_custom(self, self.g)
-
-    def __repr__(self) -> str:
-        return f"{self.g.__qualname__}{self.values or ''}"
 
 
 def feature_map(
@@ -127,7 +113,9 @@ def feature_map(
     ------
     KeslerError
         If the statistic is unknown, there are more than four parameters, or the map is declared
-        zero at zero but is not; on first use, if Numba cannot compile the function.
+        zero at zero but is not; on first use, if the function fails in a trial call (see
+        :mod:`kesler.parts.trial_calls`) or Numba cannot compile it; later, if it raises an error or
+        returns a number that is not finite. The row is not learnt.
 
     Notes
     -----

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.errors import KeslerError
 from kesler.parts.constraints import Requirement, Selection, requirement_code, selection_code
-from kesler.parts.description import describe, describe_custom, reduce_custom, require_function
+from kesler.parts.description import describe, require_function
 from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.user_part import UserPart
 
 Steps = Callable[..., None]
 """steps(parameters, weight, losses, squared_norms, gram, steps): writes the last argument."""
@@ -106,14 +107,16 @@ class AggressiveRule(UpdateRule):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CustomRule(UpdateRule):
+class CustomRule(UserPart, UpdateRule):
     """A user-defined rule, made by :func:`update_rule`; pass it as ``update=``."""
 
     steps: Steps  # type: ignore[misc]
     constraints: Selection = "worst"  # type: ignore[misc]
     requires: Requirement = "norms"  # type: ignore[misc]
     margin: float = 1.0  # type: ignore[misc]
-    values: tuple[float, ...] = ()
+
+    kind = "update rule"
+    field = "steps"
 
     def __post_init__(self) -> None:
         selection_code(self.constraints)
@@ -128,25 +131,6 @@ class CustomRule(UpdateRule):
                 f"{self!r}: growing constraints require the inner products of them all: declare "
                 'requires="gram"'
             )
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers given by :meth:`with_parameters`."""
-        return self.values
-
-    def with_parameters(self, *values: float) -> CustomRule:
-        """Return the same rule with other parameters."""
-        return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.steps, self.values)
-
-    def __reduce__(self) -> Any:
-        return reduce_custom(self, self.steps)
-
-    def __repr__(self) -> str:
-        return f"{self.steps.__qualname__}{self.values or ''}"
 
 
 def update_rule(
@@ -179,7 +163,9 @@ def update_rule(
     Raises
     ------
     KeslerError
-        If a name is unknown; on first use, if Numba cannot compile the function.
+        If a name is unknown; on first use, if the function fails in a trial call (see
+        :mod:`kesler.parts.trial_calls`) or Numba cannot compile it; later, if it raises an error,
+        uses an index out of range or writes a step that is not finite. The row is not learnt.
 
     Notes
     -----

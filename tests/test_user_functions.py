@@ -1,0 +1,205 @@
+"""User-defined functions with faults are refused by name, in trial calls and in compiled code."""
+
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import faulty
+import homemade
+from faulty import FAULTS, KINDS, LATE, TRIGGER
+from kesler import (
+    CrammerSingerClassifier,
+    Ensemble,
+    KeslerError,
+    OnlineClassifier,
+    SoftmaxClassifier,
+    feature_map,
+    update_rule,
+)
+from kesler.compiled.jit import decorators
+from kesler.hypotheses import PerClass
+from kesler.parts import time_limit, trial_calls
+from kesler.parts.user_part import UserPart
+from test_laws import assert_sentence
+
+ROWS = np.random.default_rng(5).normal(size=(40, 4))
+LABELS = np.abs(ROWS[:, :3]).argmax(axis=1)
+HOSTILE = np.array([[TRIGGER, 1.0, -TRIGGER, 1.0]])
+
+SAID = {
+    "write_out_of_range": "index out of range|TypeError",  # a tuple cannot be written to
+    "write_far_out_of_range": "index out of range|TypeError",
+    "read_out_of_range": "index out of range",
+    "read_far_out_of_range": "index out of range",
+    "raise_an_error": "no answer",
+    "divide_by_zero": "division by zero",
+    "divide_numpy_by_zero": "divide by zero|no finite number",
+    "loop_forever": "did not return",
+    "loop_forever_in_a_generator": "did not return",
+    "recurse_forever": "recursion",
+    "return_an_array": "must return a number|no finite number|array element|converted",
+    "return_text": "must return a number|no finite number|could not convert",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_is_refused_before_the_function_is_compiled(kind, fault, monkeypatch):
+    if fault.startswith("loop"):
+        monkeypatch.setattr(time_limit, "LIMIT", 0.02)
+    n_compiled = decorators._callback.cache_info().misses
+    part = KINDS[kind].faulty(FAULTS[fault])
+    tracer = sys.gettrace()
+    with pytest.raises(KeslerError, match=SAID[fault]) as caught:
+        KINDS[kind].estimator(part).fit(ROWS, LABELS)
+    assert part.written.__qualname__ in str(caught.value)
+    assert_sentence(caught.value)
+    assert decorators._callback.cache_info().misses == n_compiled
+    assert sys.gettrace() is tracer
+
+
+def learnt_state(model):
+    """Return what was learnt, without the counts and statistics of rows."""
+    names = ("weights.", "supports.coefficients", "supports.squared_norms")
+    arrays = model._learner.arrays().items()
+    return {name: array.copy() for name, array in arrays if name.startswith(names)}
+
+
+@pytest.mark.parametrize(("part", "kind"), LATE, ids=lambda each: getattr(each, "field", each))
+def test_a_fault_of_compiled_code_is_said_and_the_row_is_not_learnt(part, kind):
+    model = KINDS[kind].estimator(part).fit(ROWS, LABELS)
+    model.partial_fit(ROWS, LABELS)
+    before = learnt_state(model)
+    wrong = next(label for label in range(3) if label != _predicted(model))
+    for learn in (
+        lambda: model.partial_fit(HOSTILE, [wrong]),
+        lambda: model.learn_one(HOSTILE[0], wrong),
+    ):
+        with pytest.raises(KeslerError, match=f"{part.written.__qualname__} failed on a row"):
+            learn()
+    if kind not in ("link", "preconditioner"):  # which are asked for each weight by itself
+        for name, array in learnt_state(model).items():
+            np.testing.assert_array_equal(array, before[name], err_msg=name)
+    if kind != "preconditioner":  # whose evidence remains
+        model.partial_fit(ROWS, LABELS)
+    assert np.isfinite(model.decision_function(ROWS)).all()
+
+
+def _predicted(model):
+    try:
+        return model.predict(HOSTILE)[0]
+    except KeslerError:
+        return 0
+
+
+@pytest.mark.parametrize("i", [i for i, (_, kind) in enumerate(LATE) if kind in ("map", "kernel")])
+def test_a_fault_in_prediction_is_said(i):
+    part, kind = LATE[i]
+    model = KINDS[kind].estimator(part).fit(ROWS, LABELS)
+    for ask in (model.predict, model.decision_function, lambda rows: model.predict_one(rows[0])):
+        with pytest.raises(KeslerError, match=f"{part.written.__qualname__} failed"):
+            ask(HOSTILE)
+    model.predict(ROWS)
+
+
+def test_correct_functions_are_called_a_few_times_and_only_once():
+    calls = []
+
+    def part_of_loss(parameters, weight, losses, squared_norms, gram, steps):
+        calls.append(len(losses))
+
+    rule = update_rule(constraints="all")(part_of_loss)
+    for _ in range(3):
+        trial_calls.try_out(rule)
+    assert sorted(calls) == [1, 1, 3, 3]
+
+
+def test_our_own_parts_are_not_called():
+    for part in (OnlineClassifier().update, None, "pa1"):
+        assert not isinstance(part, UserPart)
+        trial_calls.try_out(part)
+
+
+CORRECT = [each for each in vars(homemade).values() if isinstance(each, UserPart)]
+CORRECT.remove(homemade.not_arithmetic)
+
+
+@pytest.mark.parametrize("part", CORRECT, ids=str)
+def test_correct_functions_pass_within_milliseconds(part):
+    trial_calls.try_out(part)
+    start = time.thread_time()
+    trial_calls._try_out_once.__wrapped__(part)
+    assert time.thread_time() - start < 0.1
+
+
+def test_the_limit_holds_in_every_thread_and_stops_no_other(monkeypatch):
+    monkeypatch.setattr(time_limit, "LIMIT", 0.1)
+    raised, counted = [], []
+
+    def fit():
+        try:
+            trial_calls.try_out(KINDS["link"].faulty(FAULTS["loop_forever"]))
+        except KeslerError as error:
+            raised.append(str(error))
+
+    threads = [threading.Thread(target=fit) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        counted.append(1)
+        time.sleep(0.01)
+    assert len(raised) == 2 and all("did not return" in said for said in raised)
+    assert counted
+
+
+def test_a_map_is_called_at_zero_within_the_limit(monkeypatch):
+    monkeypatch.setattr(time_limit, "LIMIT", 0.1)
+    for name, said in (("loop_forever", "did not return"), ("raise_an_error", "no answer")):
+        fault = FAULTS[name]
+        with pytest.raises(KeslerError, match=said):
+            feature_map(zero_at_zero=True)(_calling(fault))
+
+
+def _calling(fault):
+    return lambda x, p: fault([x])
+
+
+def test_a_rule_must_not_change_what_it_reads():
+    @update_rule()
+    def greedy(parameters, weight, losses, squared_norms, gram, steps):
+        losses[0] = 0.0
+
+    with pytest.raises(KeslerError, match="greedy changed an argument"):
+        trial_calls.try_out(greedy)
+
+
+def test_the_parameters_of_a_function_may_be_too_few():
+    with pytest.raises(KeslerError, match="part_way used an index out of range"):
+        OnlineClassifier("multi", update=homemade.part_way.with_parameters()).fit(ROWS, LABELS)
+
+
+def test_members_of_an_ensemble_name_their_functions():
+    model = Ensemble([KINDS[kind].estimator(part) for part, kind in LATE[:2]])
+    model.fit(ROWS, LABELS)
+    with pytest.raises(KeslerError, match="late_rule failed"):
+        for label in range(3):
+            model.partial_fit(HOSTILE, [label])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SoftmaxClassifier(hypotheses=PerClass(faulty.late_map)),
+        CrammerSingerClassifier(kernel=faulty.late_kernel),
+    ],
+    ids=["map", "kernel"],
+)
+def test_batch_machines_name_the_function_that_failed(model):
+    with pytest.raises(KeslerError, match=r"late_\w+ failed"):
+        model.fit(np.vstack([ROWS, HOSTILE]), [*LABELS, 0])
+    model.fit(ROWS, LABELS)
+    with pytest.raises(KeslerError, match=r"late_\w+ failed"):
+        model.predict(HOSTILE)
