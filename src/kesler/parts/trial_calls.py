@@ -169,7 +169,7 @@ def _call(part: UserPart, kind: Kind, function: Any, arguments: Arguments) -> No
         raise _refused(part, what, arguments)
     if not kind.n_written and not isinstance(result, (Real, np.bool_)):
         raise _refused(part, f"returned {result!r}, but it must return a number", arguments)
-    if not all(map(np.array_equal, before, read)):
+    if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(before, read, strict=True)):
         raise _refused(part, "changed an argument that it may only read", arguments)
 
 
