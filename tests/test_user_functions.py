@@ -1,5 +1,6 @@
 """User-defined functions with faults are refused by name, in trial calls and in compiled code."""
 
+import copy
 import sys
 import threading
 import time
@@ -17,10 +18,12 @@ from kesler import (
     OnlineClassifier,
     SoftmaxClassifier,
     feature_map,
+    load,
     update_rule,
 )
 from kesler.compiled.jit import decorators
-from kesler.hypotheses import PerClass
+from kesler.hypotheses import Grouped, PerClass
+from kesler.learner import state
 from kesler.parts import time_limit, trial_calls
 from kesler.parts.user_part import UserPart
 from test_laws import assert_sentence
@@ -62,30 +65,57 @@ def test_a_fault_is_refused_before_the_function_is_compiled(kind, fault, monkeyp
 
 
 def learnt_state(model):
-    """Return what was learnt, without the counts and statistics of rows."""
-    names = ("weights.", "supports.coefficients", "supports.squared_norms")
+    """Return all that was learnt; the calibration is that of predictions, which are made before."""
     arrays = model._learner.arrays().items()
-    return {name: array.copy() for name, array in arrays if name.startswith(names)}
+    return {name: array.copy() for name, array in arrays if not name.startswith("calibration")}
 
 
 @pytest.mark.parametrize(("part", "kind"), LATE, ids=lambda each: getattr(each, "field", each))
-def test_a_fault_of_compiled_code_is_said_and_the_row_is_not_learnt(part, kind):
+def test_a_call_ends_at_a_fault_of_compiled_code_and_its_row_is_not_learnt(part, kind, tmp_path):
     model = KINDS[kind].estimator(part).fit(ROWS, LABELS)
-    model.partial_fit(ROWS, LABELS)
-    before = learnt_state(model)
     wrong = next(label for label in range(3) if label != _predicted(model))
+    rows, labels = np.vstack([ROWS[:2], HOSTILE, ROWS[2:4]]), [*LABELS[:2], wrong, 2, 3]
+    expected = copy.deepcopy(model).partial_fit(ROWS[:2], LABELS[:2])
     for learn in (
-        lambda: model.partial_fit(HOSTILE, [wrong]),
+        lambda: model.partial_fit(rows, labels),
         lambda: model.learn_one(HOSTILE[0], wrong),
     ):
         with pytest.raises(KeslerError, match=f"{part.written.__qualname__} failed on a row"):
             learn()
-    if kind not in ("link", "preconditioner"):  # which are asked for each weight by itself
-        for name, array in learnt_state(model).items():
-            np.testing.assert_array_equal(array, before[name], err_msg=name)
+        assert list(model.classes_) == [0, 1, 2] and model.n_trials_ == expected.n_trials_
+        if kind not in ("link", "preconditioner"):  # which are asked for each weight by itself
+            assert_same(learnt_state(model), learnt_state(expected))
+    model.save(tmp_path / "model")
+    assert_same(learnt_state(load(tmp_path / "model", custom=[part])), learnt_state(model))
     if kind != "preconditioner":  # whose evidence remains
         model.partial_fit(ROWS, LABELS)
     assert np.isfinite(model.decision_function(ROWS)).all()
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize("hypotheses", ["multi", "grouped", "sparse rows"])
+def test_classes_after_a_fault_are_not_known(hypotheses, monkeypatch):
+    groups = {"even": [0, 2], "low": [0, 1], "two": [2], "odd": [1, 3], "high": [3]}
+    if hypotheses == "sparse rows":
+        monkeypatch.setattr(state, "LARGEST_TABLE", 0)
+    parts = Grouped(groups) if hypotheses == "grouped" else "multi"
+    model = OnlineClassifier(parts, update=faulty.late_rule).fit(ROWS, LABELS)
+    assert (model._learner.sparse is None) == (hypotheses != "sparse rows")
+    expected = copy.deepcopy(model)
+    wrong = next(label for label in range(3) if label != model.predict(HOSTILE)[0])
+    with pytest.raises(KeslerError, match="late_rule failed"):
+        model.partial_fit(np.vstack([HOSTILE, ROWS]), [wrong, 3, *LABELS[1:]])
+    assert_same(learnt_state(model), learnt_state(expected))
+    for each in (model, expected):
+        each.partial_fit(ROWS, [3, *LABELS[1:]])
+    assert_same(learnt_state(model), learnt_state(expected))
+    assert model._learner.groups == expected._learner.groups
+    np.testing.assert_array_equal(model.classes_, expected.classes_)
 
 
 def _predicted(model):
@@ -184,9 +214,14 @@ def test_the_parameters_of_a_function_may_be_too_few():
 def test_members_of_an_ensemble_name_their_functions():
     model = Ensemble([KINDS[kind].estimator(part) for part, kind in LATE[:2]])
     model.fit(ROWS, LABELS)
+    expected = copy.deepcopy(model)
+    wrong = next(label for label in range(3) if label != model.predict(HOSTILE)[0])
     with pytest.raises(KeslerError, match="late_rule failed"):
-        for label in range(3):
-            model.partial_fit(HOSTILE, [label])
+        model.partial_fit(np.vstack([HOSTILE, ROWS[:1]]), [wrong, 3])
+    expected.partial_fit(ROWS[:1], [3])  # all members learn the other rows of the call
+    for one, other in zip(model._learner.members, expected._learner.members, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights)
+    model.partial_fit(ROWS, LABELS)  # raises none of the errors before
 
 
 @pytest.mark.parametrize(

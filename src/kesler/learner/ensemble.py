@@ -89,6 +89,8 @@ class EnsembleLearner(Counted):
             )
         used = DISCOUNTS[combine] if discount is None else float(discount)
         self.members, self.estimators = list(members), list(estimators)
+        for member in self.members:
+            member.ends_at_faults = False
         self.combine, self.discount, self.demotion = combine, used, float(demotion)
         self.stored = allocated(fields_of(EnsembleRecord), self, {"member": len(self.members)})
         self.stored["weights"][:] = 1.0 / len(self.members)
@@ -173,10 +175,20 @@ class EnsembleLearner(Counted):
                         scores[block],
                         probabilities[block],
                     )
-            for member in self.members:
-                member._require_finite_steps()
+            self._require_finite_steps()
         codes = np.array([self.classes.code(label) for label in labels], dtype=np.int32)
         return predictions, codes
+
+    def _require_finite_steps(self) -> None:
+        """Raise the first of the errors of the members, and reset those of all."""
+        errors = []
+        for member in self.members:
+            try:
+                member._require_finite_steps()
+            except KeslerError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def learn_event(self, label: Label) -> int | None:
         """Return None: an ensemble has no faster way to learn one event."""

@@ -33,20 +33,15 @@ from kesler.learner.events import (
     task_of,
     task_of_rows,
 )
-from kesler.learner.state import STATISTICS, LearnerState, layers_of
+from kesler.learner.state import STATISTICS, layers_of
 from kesler.learner.targets import Answers
+from kesler.learner.user_functions import LearnerWithFunctions
 from kesler.parts.constraints import requirement_code, selection_code
 from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.parts.links import require_compatible
 from kesler.parts.links.link import CustomLink, Linear
 from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.user_part import (
-    FaultWords,
-    UserPart,
-    fault_words,
-    followed_by_word,
-    require_no_faults,
-)
+from kesler.parts.user_part import UserPart, followed_by_word
 from kesler.state.capacity import aligned_zeros
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
@@ -56,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class Learner(LearnerState):
+class Learner(LearnerWithFunctions):
     """A learner: its trials and the state that they update.
 
     Parameters
@@ -193,8 +188,12 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     def _run(self, task: Any) -> None:
         """Run trials; the capacity suffices for their classes, groups and features."""
         self._kernels.learn(self._kernel_arguments.address, task.address)
-        # Trials stop when the capacity for entries is exhausted.
-        while self.sparse is not None and self.sparse.n_done < len(task.arrays.predictions):
+        # Trials stop when the capacity for entries is exhausted, or a user-defined function fails.
+        while (
+            self.sparse is not None
+            and self.sparse.n_done < len(task.arrays.predictions)
+            and not self._has_fault
+        ):
             task = task_of_rows(task, slice(self.sparse.n_done, None))
             self.sparse.reserve_as_asked()
             self._bind()
@@ -407,31 +406,6 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             return f"the preprocessing {self.preprocessing!r} is not zero at zero", "'counts'"
         return None
 
-    @cached_property
-    def _not_finite(self) -> npt.NDArray[np.int64]:
-        """The count of skipped steps, a view because every event reads it."""
-        return self.stored["counts"]["n_not_finite"]
-
-    def _require_no_faults(self) -> None:
-        """Raise if a user-defined function failed; do not count the steps that this prevented."""
-        try:
-            require_no_faults(self._faults)
-        except KeslerError:
-            self._not_finite[0] = 0
-            raise
-
-    def _require_finite_steps(self) -> None:
-        """Raise if a step was skipped, or a user-defined function failed."""
-        if self._faults:
-            self._require_no_faults()
-        if self._not_finite[0]:
-            self._not_finite[0] = 0
-            raise KeslerError(
-                f"a step of the rule {self.rule!r}, a score or a value of a feature map was not a "
-                "number that float32 can hold, and the step was skipped: use a capped rule such as "
-                "pa1, rescale the features, or correct the map"
-            )
-
     # ---- ranks ------------------------------------------------------------------------------
 
     @property
@@ -489,29 +463,9 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
 
     @property
     def _values(self) -> dict[str, Any]:
-        if any(isinstance(part, UserPart) for part in self._with_functions):
-            from kesler.parts.trial_calls import try_out
-
-            for part in self._with_functions:
-                try_out(part)
+        self._try_out_functions()
         described = self._described_parts() | self._described_weights()
         return self.stored | self._settings | described
-
-    @property
-    def _with_functions(self) -> list[Any]:
-        """The rule, the other parts that may be user-defined, and None for parts without a map."""
-        maps = [part.feature_map for part in self.parts]
-        return [self.rule, self.link, self.preconditioner, *maps]
-
-    @property
-    def _function_parameters(self) -> list[npt.NDArray[Any]]:
-        """The parameters that compiled code receives of each of these, and the fault words."""
-        names = ("rule.parameters", "link.parameters", "preconditioner.parameters")
-        return [*map(self._settings.__getitem__, names), *self._settings["parts.map_parameters"]]
-
-    @cached_property
-    def _faults(self) -> FaultWords:
-        return fault_words(zip(self._with_functions, self._function_parameters, strict=True))
 
     def _described_weights(self) -> dict[str, Any]:
         """Return the record of the weights, or the computed arrays that complete a table."""
@@ -534,6 +488,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         settings = {
             "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
             "settings.is_calibrated": self.is_calibrated,
+            "settings.ends_at_faults": self.ends_at_faults and self._has_functions,
             "settings.predictor": 0,
             "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
             "statistics.shrinkage": shrinkage,

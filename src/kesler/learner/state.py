@@ -243,6 +243,19 @@ class LearnerState(Counted):
             self.reserve(len(self.classes), self.n_features)
             self._bind()
 
+    def _forget_unmet(self) -> None:
+        """Remove the classes that no trial has met, and the groups of them alone."""
+        if len(self.classes) == self.n_known:
+            return
+        self.classes.forget_from(self.n_known)
+        for columns, members in zip(self.groups, self.memberships, strict=True):
+            del members[self.n_known :]
+            met = {column for of_class in members for column in of_class}
+            for group in [g for g, column in columns.items() if column not in met]:
+                del columns[group]
+        self._place_ranks()
+        self._bind()
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without those that are valid in this process only."""
         return {k: v for k, v in vars(self).items() if k not in _OF_THIS_PROCESS}

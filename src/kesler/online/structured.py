@@ -16,6 +16,7 @@ from kesler.online.joint_features import Space, bordered, gram, space_for
 from kesler.parts.constraints import VS_REST
 from kesler.parts.updates import resolve_rule
 from kesler.parts.updates.rule import UpdateRule
+from kesler.parts.user_part import UserPart
 
 Self = TypeVar("Self", bound="StructuredLearner")
 
@@ -408,13 +409,22 @@ def _ask(
     """
     if len(steps):
         norms = products.diagonal().copy()
-        rule.steps(np.array(rule.parameters), 1.0, losses, norms, products, steps)
+        _call(rule, np.array(rule.parameters), 1.0, losses, norms, products, steps)
     if not np.isfinite(steps).all():
         raise KeslerError(
             f"a step of the rule {rule!r} is not a finite number: use a capped rule such as pa1, "
             "or rescale the features"
         )
     return steps
+
+
+def _call(rule: UpdateRule, *arguments: Any) -> None:
+    if isinstance(rule, UserPart):
+        from kesler.parts.trial_calls import result_of
+
+        result_of(rule, *arguments)
+    else:
+        rule.steps(*arguments)
 
 
 def _place(y: Any, outputs: Sequence[Any]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from kesler.errors import KeslerError
 
 LIMIT = 2.0
-"""The seconds that the trial calls of a function may take together."""
+"""The seconds that calls of a function in Python may take together."""
 
 
 class _Late(BaseException):
@@ -41,7 +41,7 @@ def within_limit(name: str) -> Iterator[None]:
         yield
     except _Late:
         raise KeslerError(
-            f"{name} did not return within {LIMIT:g} s of trial calls in Python: correct the loop "
+            f"{name} did not return within {LIMIT:g} s when Python called it: correct the loop "
             "that does not end"
         ) from None
     finally:

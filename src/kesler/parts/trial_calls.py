@@ -186,8 +186,8 @@ def _result(part: UserPart, function: Any, arguments: Arguments) -> Any:
 def _refused(part: UserPart, what: str, arguments: Arguments) -> KeslerError:
     listed = ", ".join(map(_shown, arguments))
     return KeslerError(
-        f"{part.full_name} {what} in a trial call in Python with the arguments {listed}: correct "
-        "the function, as the documentation of its decorator says"
+        f"{part.full_name} {what} when Python called it with the arguments {listed}: correct the "
+        "function, as the documentation of its decorator says"
     )
 
 

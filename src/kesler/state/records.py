@@ -205,12 +205,14 @@ class SupportVectors(NamedTuple):
 class Settings(NamedTuple):
     """How the first instance of a class is treated, and whether probabilities are calibrated.
 
-    predictor : the address of the learner with the means of the weights after each trial, which
-    then predicts; 0 if the weights themselves do.
+    ends_at_faults : whether trials end when a user-defined function has failed; predictor : the
+    address of the learner with the means of the weights after each trial, which then predicts; 0 if
+    the weights themselves do.
     """
 
     on_new_class: int
     is_calibrated: int
+    ends_at_faults: int
     predictor: int
 
 

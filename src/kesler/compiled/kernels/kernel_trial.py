@@ -32,7 +32,7 @@ from kesler.compiled.trial.records import (
     n_hypotheses,
 )
 from kesler.compiled.trial.tasks import task_at
-from kesler.compiled.trial.trial import learn_all, score_all
+from kesler.compiled.trial.trial import dense_has_fault, learn_all, score_all
 from kesler.compiled.weights.scores import clear, compute_phi
 
 
@@ -194,6 +194,13 @@ def kernel_shrink_weights(learner):
     for part in range(learner.weights.coefficients.shape[0]):
         for e in range(learner.weights.coefficients.shape[1]):
             learner.weights.coefficients[part, e] /= MOST
+
+
+@inlined
+def kernel_has_fault(learner, scratch):
+    """Return whether the fault word of a part or of the kernel is set."""
+    pass_on_fault(learner, scratch)
+    return learner.weights.parameters[-1] != 0 or dense_has_fault(learner, scratch)
 
 
 @inlined

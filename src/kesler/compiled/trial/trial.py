@@ -40,6 +40,7 @@ from kesler.compiled.trial.variants import (
     finite,
     gather_gradient,
     has_capacity,
+    has_fault,
     inherit,
     insert_rank,
     is_averaged,
@@ -218,7 +219,10 @@ def meet(learner, indices, values, codes, levels, weight, out):
 
 @inlined
 def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratch, solver):
-    """Run one trial per row; return the number of rows for which there was capacity."""
+    """Run one trial per row; return how many rows were learnt.
+
+    They are all, unless the capacity is exhausted or a user-defined function fails.
+    """
     stay_apart()
     fetch_ahead(learner, rows, NOTHING, learner.counts.n_classes, scratch)
     for t in range(rows.indptr.shape[0] - 1):
@@ -242,6 +246,8 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         else:
             score_candidates(learner, rows, t, row, x, scratch)
         predictions[t] = best(learner, scratch.scores, k)
+        if ends_here(learner, scratch):
+            return t
         keep(scratch.scores, k, scores, t)
         calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
@@ -268,6 +274,8 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             highest = set_levels(learner, codes, levels, rest, k, solver)
             r, s = judge(learner, codes, k, highest, scratch, solver)
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
+        if ends_here(learner, scratch):
+            return t
         learner.counts.n_trials += 1
         learner.counts.n_mistakes += mistaken
         age(learner)
@@ -275,6 +283,22 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         meet(learner, row, x, codes, levels, counted, scratch.out)
         remember(learner, row, values, counted)
     return rows.indptr.shape[0] - 1
+
+
+@always_inlined
+def ends_here(learner, scratch):
+    """Return whether a user-defined function has failed, and trials are to end with that."""
+    return learner.settings.ends_at_faults != 0 and has_fault(learner, scratch)
+
+
+@inlined
+def dense_has_fault(learner, scratch):
+    """Return whether the fault word of a part is set."""
+    found = learner.rule.parameters[-1] != 0 or learner.link.parameters[-1] != 0
+    found = found or learner.preconditioner.parameters[-1] != 0
+    for part in range(learner.parts.kind.shape[0]):
+        found = found or learner.parts.map_parameters[part, -1] != 0
+    return found
 
 
 @always_inlined

@@ -67,6 +67,9 @@ def no(learner: Any, *arguments: Any) -> bool:
 has_capacity = by_weights(
     dense="trial.trial.dense_has_capacity", sparse="weights.sparse_trial.sparse_has_capacity"
 )
+has_fault = by_weights(
+    dense="trial.trial.dense_has_fault", kernel="kernels.kernel_trial.kernel_has_fault"
+)
 fetch_ahead = by_weights(
     dense="weights.scores.dense_fetch_ahead",
     sparse="weights.sparse_trial.sparse_fetch_ahead",
