@@ -194,6 +194,11 @@ def at(a, i):
     return a[i]
 
 
+@njit
+def at_after_calls_of_itself(a, i, n):
+    return a[i] if n == 0 else at_after_calls_of_itself(a, i, n - 1)
+
+
 @update_rule(requires="norms")
 def late_rule(parameters, weight, losses, squared_norms, gram, steps):
     far = 10**9 if squared_norms[0] > 10**5 else 0
@@ -205,6 +210,13 @@ def late_raising_rule(parameters, weight, losses, squared_norms, gram, steps):
     if squared_norms[0] > 10**5:
         raise ValueError("too large")
     steps[0] = losses[0] / (squared_norms[0] + 1e-9)
+
+
+@update_rule(requires="norms")
+def late_recursive_rule(parameters, weight, losses, squared_norms, gram, steps):
+    far = 5 if squared_norms[0] > 10**5 else 0
+    loss = at_after_calls_of_itself(losses, far, 2)
+    steps[0] = loss / (squared_norms[0] + 1e-9)
 
 
 @threshold_algorithm(n_states=1)
@@ -263,6 +275,7 @@ def late_preconditioner(evidence, q):
 LATE: list[tuple[Any, str]] = [
     (late_rule, "rule"),
     (late_raising_rule, "rule"),
+    (late_recursive_rule, "rule"),
     (late_algorithm, "algorithm"),
     (late_infinite_algorithm, "algorithm"),
     (late_map, "map"),

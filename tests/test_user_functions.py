@@ -17,6 +17,7 @@ from kesler import (
     KeslerError,
     OnlineClassifier,
     SoftmaxClassifier,
+    StructuredLearner,
     feature_map,
     load,
     update_rule,
@@ -195,6 +196,33 @@ def test_a_map_is_called_at_zero_within_the_limit(monkeypatch):
 
 def _calling(fault):
     return lambda x, p: fault([x])
+
+
+def test_helpers_may_call_each_other():
+    def is_even(n):
+        return 1.0 if n <= 0 else is_odd(n - 1)
+
+    def is_odd(n):
+        return 0.0 if n <= 0 else is_even(n - 1)
+
+    @update_rule()
+    def by_turns(parameters, weight, losses, squared_norms, gram, steps):
+        steps[0] = is_even(len(steps) + 1)
+
+    OnlineClassifier("multi", update=by_turns).fit(ROWS, LABELS)
+
+
+def test_a_structured_learner_names_the_rule_that_failed():
+    model = StructuredLearner(
+        features=lambda x, s: {s: x},
+        infer=lambda weights, x: max("ab", key=lambda s: weights[s] * x),
+        infer_augmented=lambda weights, x, y: max("ab", key=lambda s: weights[s] * x + (s != y)),
+        update=faulty.late_rule,
+    )
+    model.partial_fit([1.0, 2.0], ["b", "b"])
+    with pytest.raises(KeslerError, match="late_rule used an index out of range"):
+        model.learn_one(-TRIGGER, "b")
+    assert model.predict([1.0]) == ["b"]
 
 
 def test_a_rule_must_not_change_what_it_reads():

@@ -4,14 +4,15 @@ Compiled code cannot be interrupted. Therefore each function is first called as 
 a few arguments of the kind that it will receive, for a limited time. NumPy then checks every
 index, and errors are raised where they occur.
 
-Later, in compiled code, every index is checked too, and errors of the function are caught: the row
-is not learnt, and the call of the learner ends with an error that names the function. A division by
-zero gives an infinite number or NaN, as in NumPy. What compiled code cannot prevent:
+Later, in compiled code, every index is checked too, and errors of the function are caught: the call
+of the learner ends with an error that names the function, and without learning the row. A division
+by zero gives an infinite number or NaN, as in NumPy. What compiled code cannot prevent:
 
 - a loop that does not end, if it is first entered with other arguments than those of the trial
   calls; nor does the trial interrupt one call of compiled code, or a loop that catches all errors;
 - recursion that is too deep, and arrays that are too large for the memory;
-- access to memory past NumPy's checks: `as_strided`, `numba.carray`, `ctypes` and pointers;
+- access to memory past NumPy's checks: `as_strided`, `numba.carray`, `ctypes`, pointers, and
+  compiled functions of a module that are called as ``module.function``;
 - finite numbers that are wrong.
 
 A function is code, and trial calls run it with the rights of the process: do not use functions of

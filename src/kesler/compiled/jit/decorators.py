@@ -217,53 +217,56 @@ def _named_by_contents(function: Function) -> Function:
     two lambdas on one line, or two closures made by one function. A digest of this package is part
     of the name too, as in `kernel`, since the function may contain its loops.
     """
-    copy = FunctionType(
-        function.__code__,
-        _with_compiled_helpers(function, checked=False),
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
+    copy = _with_helpers(function, checked=False)
     digests = f"{_digest(function):x}_{_package_digest():x}"
     copy.__qualname__ = f"{function.__qualname__}_{digests}"
     copy.__module__ = function.__module__
     return copy
 
 
-def _with_compiled_helpers(function: Function, *, checked: bool) -> dict[str, Any]:
-    """Return the globals of a function, with the plain functions that it calls compiled.
+def _with_helpers(function: Function, *, checked: bool) -> Function:
+    """Return a function in which the plain functions that it calls are compiled.
 
     If they are checked, functions that the user has compiled are compiled again.
     """
-    globals_ = function.__globals__
-    called = {name: globals_.get(name) for name in _names_in(function.__code__)}
-    if checked:
-        called = {name: getattr(value, "py_func", value) for name, value in called.items()}
-    options = {"error_model": "numpy", **({"boundscheck": True} if checked else {})}
-    helpers = {
-        name: njit(_with_helpers(value, checked=checked), **options)
-        for name, value in called.items()
-        if isinstance(value, FunctionType) and value is not function
-    }
-    return {**globals_, **helpers} if helpers else globals_
+    copy = _copied(function)
+    _compile_helpers(copy, function, {}, checked=checked)
+    return copy
 
 
-def _with_helpers(function: Function, *, checked: bool) -> Function:
-    """Return a helper with its own helpers compiled."""
-    globals_, closure = _with_compiled_helpers(function, checked=checked), function.__closure__
-    if checked:
-        closure = tuple(map(_checked_cell, closure or ()))
+def _copied(function: Function) -> FunctionType:
+    """Return a function with globals and a closure of its own, whose cells are empty."""
+    cells = tuple(CellType() for _ in function.__closure__ or ())
+    globals_ = dict(function.__globals__)
     return FunctionType(
-        function.__code__, globals_, function.__name__, function.__defaults__, closure
+        function.__code__, globals_, function.__name__, function.__defaults__, cells
     )
 
 
-def _checked_cell(cell: CellType) -> CellType:
-    """Return a cell of a closure, with a function that it contains compiled with checks."""
-    inner = getattr(cell.cell_contents, "py_func", cell.cell_contents)
-    if not isinstance(inner, FunctionType):
-        return cell
-    return CellType(njit(_with_helpers(inner, checked=True), error_model="numpy", boundscheck=True))
+def _compile_helpers(
+    copy: FunctionType, function: Function, done: dict[Function, Any], *, checked: bool
+) -> None:
+    """Write what a function refers to into its copy; `done` holds the helpers met so far.
+
+    Helpers may call each other, so that each is entered there before its own helpers are compiled.
+    """
+    options = {"error_model": "numpy", **({"boundscheck": True} if checked else {})}
+
+    def compiled(value: Any) -> Any:
+        inner = getattr(value, "py_func", value) if checked else value
+        if not isinstance(inner, FunctionType):
+            return value
+        if inner not in done:
+            helper = _copied(inner)
+            done[inner] = njit(helper, **options)
+            _compile_helpers(helper, inner, done, checked=checked)
+        return done[inner]
+
+    for name in _names_in(function.__code__):
+        if name in copy.__globals__:
+            copy.__globals__[name] = compiled(copy.__globals__[name])
+    for cell, original in zip(copy.__closure__ or (), function.__closure__ or (), strict=True):
+        cell.cell_contents = compiled(original.cell_contents)
 
 
 @cache
@@ -272,28 +275,32 @@ def _package_digest() -> int:
     return zlib.crc32(b"".join(file.read_bytes() for file in files))
 
 
-def _digest(function: Function) -> int:
+def _digest(function: Function, callers: tuple[Function, ...] = ()) -> int:
     """Return a checksum of the code, defaults, closure and globals of a function."""
+    chain = (function, *callers)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     named = [function.__globals__.get(name) for name in _names_in(function.__code__)]
     values = [*cells, *named, *(function.__defaults__ or ())]
-    parts = [repr(_contents(function.__code__)), *(_of_value(value, function) for value in values)]
+    parts = [repr(_contents(function.__code__)), *(_of_value(value, chain) for value in values)]
     return zlib.crc32("\n".join(parts).encode())
 
 
-def _of_value(value: Any, function: Function) -> str:
-    """Return a text that identifies a value that a function refers to, equal in every process."""
+def _of_value(value: Any, chain: tuple[Function, ...]) -> str:
+    """Return a text that identifies a value that a function refers to, equal in every process.
+
+    `chain` is the function, followed by its callers, which it may call too.
+    """
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {zlib.crc32(np.ascontiguousarray(value).data)}"
     inner = getattr(value, "py_func", value)
     if isinstance(inner, FunctionType):
-        return "itself" if inner is function else str(_digest(inner))
+        return f"caller {chain.index(inner)}" if inner in chain else str(_digest(inner, chain))
     if isinstance(value, (bool, int, float, complex, str, bytes, np.generic, type(None))):
         return repr(value)
     if isinstance(value, dict):
-        return _of_value(tuple(value.items()), function)
+        return _of_value(tuple(value.items()), chain)
     if isinstance(value, tuple):
-        return repr([_of_value(each, function) for each in value])
+        return repr([_of_value(each, chain) for each in value])
     return str(getattr(value, "__name__", type(value).__name__))
 
 
