@@ -27,43 +27,43 @@ TRIGGER = 1000.0
 # ---- faults of every call -----------------------------------------------------------------------
 
 
-def write_out_of_range(a):
+def write_out_of_range(a, x):
     a[len(a)] = 1.0
     return 1.0
 
 
-def write_far_out_of_range(a):
+def write_far_out_of_range(a, x):
     a[-(10**9)] = 1.0
     return 1.0
 
 
-def read_out_of_range(a):
+def read_out_of_range(a, x):
     return a[len(a)]
 
 
 @njit
-def read_far_out_of_range(a):
+def read_far_out_of_range(a, x):
     return a[10**9]
 
 
-def raise_an_error(a):
+def raise_an_error(a, x):
     raise RuntimeError("no answer")
 
 
-def divide_by_zero(a):
+def divide_by_zero(a, x):
     return 1.0 / (len(a) - len(a))
 
 
-def divide_numpy_by_zero(a):
+def divide_numpy_by_zero(a, x):
     return np.float64(1.0) / np.float64(len(a) - len(a))
 
 
-def loop_forever(a):
+def loop_forever(a, x):
     while True:
         pass
 
 
-def loop_forever_in_a_generator(a):
+def loop_forever_in_a_generator(a, x):
     def numbers():
         while True:
             yield 1.0
@@ -71,15 +71,15 @@ def loop_forever_in_a_generator(a):
     return sum(numbers())
 
 
-def recurse_forever(a):
-    return recurse_forever(a)
+def recurse_forever(a, x):
+    return recurse_forever(a, x)
 
 
-def return_an_array(a):
+def return_an_array(a, x):
     return np.ones(3)
 
 
-def return_text(a):
+def return_text(a, x):
     return "one"
 
 
@@ -100,13 +100,13 @@ FAULTS: dict[str, Callable[[Any], Any]] = {
         return_text,
     )
 }
-"""Functions of an array or a tuple, by name; each does what its name says."""
+"""Functions of an array or a tuple and a value, by name; each does what its name says."""
 
 
 def faulty_rule(fault):
-    @update_rule()
+    @update_rule(requires="norms")
     def rule(parameters, weight, losses, squared_norms, gram, steps):
-        steps[0] = fault(steps)
+        steps[0] = fault(steps, squared_norms[0])
 
     return rule
 
@@ -114,7 +114,7 @@ def faulty_rule(fault):
 def faulty_algorithm(fault):
     @threshold_algorithm()
     def algorithm(parameters, positions, z, margin, weights, states, numbers):
-        weights[0] = fault(weights)
+        weights[0] = fault(weights, z[0])
 
     return algorithm
 
@@ -122,7 +122,7 @@ def faulty_algorithm(fault):
 def faulty_map(fault):
     @feature_map(parameters=(1.0,))
     def mapped(x, p, q):
-        return fault(q)
+        return fault(q, x)
 
     return mapped
 
@@ -130,7 +130,7 @@ def faulty_map(fault):
 def faulty_kernel(fault):
     @mercer_kernel()
     def similar(x, z):
-        return fault(x)
+        return fault(x, x[0])
 
     return similar
 
@@ -138,7 +138,7 @@ def faulty_kernel(fault):
 def faulty_kernel_of_products(fault):
     @mercer_kernel(of="products", parameters=(1.0,))
     def similar(inner, distance, q):
-        return fault(q)
+        return fault(q, distance)
 
     return similar
 
@@ -146,7 +146,7 @@ def faulty_kernel_of_products(fault):
 def faulty_link(fault):
     @link_function(parameters=(1.0,))
     def linked(v, q):
-        return fault(q)
+        return fault(q, v)
 
     return linked
 
@@ -154,7 +154,7 @@ def faulty_link(fault):
 def faulty_preconditioner(fault):
     @preconditioner(parameters=(1.0,))
     def rate(evidence, q):
-        return fault(q)
+        return fault(q, evidence)
 
     return rate
 
@@ -194,11 +194,6 @@ def at(a, i):
     return a[i]
 
 
-@njit
-def at_after_calls_of_itself(a, i, n):
-    return a[i] if n == 0 else at_after_calls_of_itself(a, i, n - 1)
-
-
 @update_rule(requires="norms")
 def late_rule(parameters, weight, losses, squared_norms, gram, steps):
     far = 10**9 if squared_norms[0] > 10**5 else 0
@@ -210,13 +205,6 @@ def late_raising_rule(parameters, weight, losses, squared_norms, gram, steps):
     if squared_norms[0] > 10**5:
         raise ValueError("too large")
     steps[0] = losses[0] / (squared_norms[0] + 1e-9)
-
-
-@update_rule(requires="norms")
-def late_recursive_rule(parameters, weight, losses, squared_norms, gram, steps):
-    far = 5 if squared_norms[0] > 10**5 else 0
-    loss = at_after_calls_of_itself(losses, far, 2)
-    steps[0] = loss / (squared_norms[0] + 1e-9)
 
 
 @threshold_algorithm(n_states=1)
@@ -275,7 +263,6 @@ def late_preconditioner(evidence, q):
 LATE: list[tuple[Any, str]] = [
     (late_rule, "rule"),
     (late_raising_rule, "rule"),
-    (late_recursive_rule, "rule"),
     (late_algorithm, "algorithm"),
     (late_infinite_algorithm, "algorithm"),
     (late_map, "map"),

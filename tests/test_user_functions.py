@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from numba import njit
 
 import faulty
 import homemade
@@ -195,21 +196,44 @@ def test_a_map_is_called_at_zero_within_the_limit(monkeypatch):
 
 
 def _calling(fault):
-    return lambda x, p: fault([x])
+    return lambda x, p: fault([x], x)
 
 
-def test_helpers_may_call_each_other():
-    def is_even(n):
-        return 1.0 if n <= 0 else is_odd(n - 1)
+def is_even(n):
+    return 1.0 if n <= 0 else is_odd(n - 1)
 
-    def is_odd(n):
-        return 0.0 if n <= 0 else is_even(n - 1)
+
+def is_odd(n):
+    return 0.0 if n <= 0 else is_even(n - 1)
+
+
+@njit
+def factorial(n):
+    return 1.0 if n <= 1 else n * factorial(n - 1)
+
+
+@pytest.mark.parametrize("helper", [is_even, factorial])
+def test_functions_that_call_themselves_are_refused(helper):
+    """Numba crashes when it loads them from its cache, and deep calls exhaust the stack."""
 
     @update_rule()
     def by_turns(parameters, weight, losses, squared_norms, gram, steps):
-        steps[0] = is_even(len(steps) + 1)
+        steps[0] = helper(len(steps) + 1)
 
-    OnlineClassifier("multi", update=by_turns).fit(ROWS, LABELS)
+    with pytest.raises(KeslerError, match=r"by_turns cannot be compiled, since \w+ calls itself"):
+        OnlineClassifier("multi", update=by_turns).fit(ROWS, LABELS)
+
+
+def mean(a):
+    return a.mean()
+
+
+def test_a_function_may_have_the_name_of_a_method_that_it_calls():
+    @update_rule()
+    def by_mean(parameters, weight, losses, squared_norms, gram, steps):
+        steps[0] = mean(losses)
+
+    OnlineClassifier("multi", update=by_mean).fit(ROWS, LABELS)
 
 
 def test_a_structured_learner_names_the_rule_that_failed():

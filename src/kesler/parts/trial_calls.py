@@ -10,7 +10,7 @@ by zero gives an infinite number or NaN, as in NumPy. What compiled code cannot 
 
 - a loop that does not end, if it is first entered with other arguments than those of the trial
   calls; nor does the trial interrupt one call of compiled code, or a loop that catches all errors;
-- recursion that is too deep, and arrays that are too large for the memory;
+- arrays that are too large for the memory;
 - access to memory past NumPy's checks: `as_strided`, `numba.carray`, `ctypes`, pointers, and
   compiled functions of a module that are called as ``module.function``;
 - finite numbers that are wrong.

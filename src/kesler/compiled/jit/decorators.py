@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from dis import get_instructions
 from functools import cache
 from pathlib import Path
 from types import CellType, CodeType, FunctionType
@@ -224,49 +225,42 @@ def _named_by_contents(function: Function) -> Function:
     return copy
 
 
-def _with_helpers(function: Function, *, checked: bool) -> Function:
+def _with_helpers(
+    function: Function, *, checked: bool, callers: tuple[Function, ...] = ()
+) -> Function:
     """Return a function in which the plain functions that it calls are compiled.
 
-    If they are checked, functions that the user has compiled are compiled again.
+    If they are checked, functions that the user has compiled are compiled again. None may call
+    itself: Numba crashes when it loads such a function from its cache.
     """
-    copy = _copied(function)
-    _compile_helpers(copy, function, {}, checked=checked)
-    return copy
-
-
-def _copied(function: Function) -> FunctionType:
-    """Return a function with globals and a closure of its own, whose cells are empty."""
-    cells = tuple(CellType() for _ in function.__closure__ or ())
-    globals_ = dict(function.__globals__)
-    return FunctionType(
-        function.__code__, globals_, function.__name__, function.__defaults__, cells
-    )
-
-
-def _compile_helpers(
-    copy: FunctionType, function: Function, done: dict[Function, Any], *, checked: bool
-) -> None:
-    """Write what a function refers to into its copy; `done` holds the helpers met so far.
-
-    Helpers may call each other, so that each is entered there before its own helpers are compiled.
-    """
+    chain = (function, *callers)
     options = {"error_model": "numpy", **({"boundscheck": True} if checked else {})}
 
     def compiled(value: Any) -> Any:
         inner = getattr(value, "py_func", value) if checked else value
         if not isinstance(inner, FunctionType):
             return value
-        if inner not in done:
-            helper = _copied(inner)
-            done[inner] = njit(helper, **options)
-            _compile_helpers(helper, inner, done, checked=checked)
-        return done[inner]
+        _require_no_recursion(inner, chain)
+        return njit(_with_helpers(inner, checked=checked, callers=chain), **options)
 
+    globals_ = dict(function.__globals__)
     for name in _names_in(function.__code__):
-        if name in copy.__globals__:
-            copy.__globals__[name] = compiled(copy.__globals__[name])
-    for cell, original in zip(copy.__closure__ or (), function.__closure__ or (), strict=True):
-        cell.cell_contents = compiled(original.cell_contents)
+        if name in globals_:
+            globals_[name] = compiled(globals_[name])
+    cells = tuple(CellType(compiled(cell.cell_contents)) for cell in function.__closure__ or ())
+    return FunctionType(
+        function.__code__, globals_, function.__name__, function.__defaults__, cells
+    )
+
+
+def _require_no_recursion(function: Function, chain: tuple[Function, ...]) -> None:
+    """Raise if a function is called by itself, or by a function that it calls."""
+    if function in chain:
+        user = chain[-1]
+        raise KeslerError(
+            f"{user.__module__}.{user.__qualname__} cannot be compiled, since "
+            f"{function.__qualname__} calls itself: write a loop instead"
+        )
 
 
 @cache
@@ -275,38 +269,36 @@ def _package_digest() -> int:
     return zlib.crc32(b"".join(file.read_bytes() for file in files))
 
 
-def _digest(function: Function, callers: tuple[Function, ...] = ()) -> int:
+def _digest(function: Function) -> int:
     """Return a checksum of the code, defaults, closure and globals of a function."""
-    chain = (function, *callers)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     named = [function.__globals__.get(name) for name in _names_in(function.__code__)]
     values = [*cells, *named, *(function.__defaults__ or ())]
-    parts = [repr(_contents(function.__code__)), *(_of_value(value, chain) for value in values)]
+    parts = [repr(_contents(function.__code__)), *map(_of_value, values)]
     return zlib.crc32("\n".join(parts).encode())
 
 
-def _of_value(value: Any, chain: tuple[Function, ...]) -> str:
-    """Return a text that identifies a value that a function refers to, equal in every process.
-
-    `chain` is the function, followed by its callers, which it may call too.
-    """
+def _of_value(value: Any) -> str:
+    """Return a text that identifies a value that a function refers to, equal in every process."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {zlib.crc32(np.ascontiguousarray(value).data)}"
     inner = getattr(value, "py_func", value)
     if isinstance(inner, FunctionType):
-        return f"caller {chain.index(inner)}" if inner in chain else str(_digest(inner, chain))
+        return str(_digest(inner))
     if isinstance(value, (bool, int, float, complex, str, bytes, np.generic, type(None))):
         return repr(value)
     if isinstance(value, dict):
-        return _of_value(tuple(value.items()), chain)
+        return _of_value(tuple(value.items()))
     if isinstance(value, tuple):
-        return repr([_of_value(each, chain) for each in value])
+        return repr([_of_value(each) for each in value])
     return str(getattr(value, "__name__", type(value).__name__))
 
 
 def _names_in(code: CodeType) -> list[str]:
-    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return [*code.co_names, *(name for each in inner for name in _names_in(each))]
+    """Return the names of the globals that code reads, and not those of attributes."""
+    read = [each.argval for each in get_instructions(code) if each.opname == "LOAD_GLOBAL"]
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    return [*dict.fromkeys(read), *(name for each in inner for name in _names_in(each))]
 
 
 def _contents(code: CodeType) -> tuple[Any, ...]:
