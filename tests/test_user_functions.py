@@ -224,6 +224,15 @@ def test_functions_that_call_themselves_are_refused(helper):
         OnlineClassifier("multi", update=by_turns).fit(ROWS, LABELS)
 
 
+def test_compiled_functions_are_called_by_their_own_names():
+    @update_rule()
+    def by_module(parameters, weight, losses, squared_norms, gram, steps):
+        steps[0] = faulty.at(losses, 0)
+
+    with pytest.raises(KeslerError, match=r"by_module calls faulty\.at, .*from faulty import at"):
+        OnlineClassifier("multi", update=by_module).fit(ROWS, LABELS)
+
+
 def mean(a):
     return a.mean()
 

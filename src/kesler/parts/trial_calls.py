@@ -11,8 +11,7 @@ by zero gives an infinite number or NaN, as in NumPy. What compiled code cannot 
 - a loop that does not end, if it is first entered with other arguments than those of the trial
   calls; nor does the trial interrupt one call of compiled code, or a loop that catches all errors;
 - arrays that are too large for the memory;
-- access to memory past NumPy's checks: `as_strided`, `numba.carray`, `ctypes`, pointers, and
-  compiled functions of a module that are called as ``module.function``;
+- access to memory past NumPy's checks: `as_strided`, `numba.carray`, `ctypes` and pointers;
 - finite numbers that are wrong.
 
 A function is code, and trial calls run it with the rights of the process: do not use functions of
@@ -26,12 +25,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from kesler.errors import KeslerError
+from kesler.parts.description import function_name
 from kesler.parts.time_limit import within_limit
 from kesler.parts.user_part import UserPart
 
@@ -215,7 +215,21 @@ def _plain(value: Any, done: dict[int, Any]) -> Any:
         done[id(value)] = copy
         for name in value.__code__.co_names:
             if name in globals_:
+                _require_plain_attributes(value, globals_[name])
                 globals_[name] = _plain(globals_[name], done)
         for cell, original in zip(cells, value.__closure__ or (), strict=True):
+            _require_plain_attributes(value, original.cell_contents)
             cell.cell_contents = _plain(original.cell_contents, done)
     return done[id(value)]
+
+
+def _require_plain_attributes(function: FunctionType, module: Any) -> None:
+    """Raise if a function calls compiled functions of a module, whose indices nothing checks."""
+    if not isinstance(module, ModuleType):
+        return
+    for name in function.__code__.co_names:
+        if hasattr(vars(module).get(name), "py_func"):
+            raise KeslerError(
+                f"{function_name(function)} calls {module.__name__}.{name}, which was compiled "
+                f"without checks: import it by its name, `from {module.__name__} import {name}`"
+            )
