@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import config, njit
 
 import faulty
 import homemade
@@ -224,6 +224,7 @@ def test_functions_that_call_themselves_are_refused(helper):
         OnlineClassifier("multi", update=by_turns).fit(ROWS, LABELS)
 
 
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 def test_compiled_functions_are_called_by_their_own_names():
     @update_rule()
     def by_module(parameters, weight, losses, squared_norms, gram, steps):
