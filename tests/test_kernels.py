@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
@@ -534,3 +535,12 @@ def test_the_table_of_kernels_is_complete():
         == 2
     )
     assert replace(RBF(1.0), sigma=2) == RBF(2.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_row_whose_norm_float32_cannot_hold_leaves_a_model_that_can_be_saved(kernel, tmp_path):
+    model = OnlineClassifier(update="pa1", kernel=kernel).fit(np.eye(3), [0, 1, 2])
+    with suppress(KeslerError):
+        model.partial_fit(np.full((4, 3), 1e30), [0, 1, 2, 0])
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(np.eye(3)), model.predict(np.eye(3)))

@@ -77,7 +77,7 @@ def with_numbers(array: Any, numbers: list[Any], rng: np.random.Generator) -> np
     """Return the array with some numbers replaced, wider where a number needs it."""
     if not len(array) or array.dtype.kind == "O":
         return array
-    array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    array = array.astype(np.float64 if numbers is VALUES else np.int64)
     array[rng.integers(len(array), size=rng.integers(1, 4))] = pick(rng, numbers)
     return array
 

@@ -307,10 +307,17 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         return self._predict(rows, NO_SCORES)
 
     def scores(self, rows: Rows | Event) -> npt.NDArray[np.float32]:
-        """Return the scores of the known classes, shape (n_rows, n_classes)."""
+        """Return the scores of the known classes, shape (n_rows, n_classes).
+
+        Raises
+        ------
+        KeslerError
+            If a score is not a number that float32 can hold: values of the row are too large.
+        """
         with self.lock:
             scores = np.empty((len(rows), self.n_known), dtype=np.float32)
             self._predict(rows, scores)
+        _require_finite(scores)
         return scores
 
     def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
@@ -604,6 +611,17 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
                 starts[i, code + 1] = len(members)
             starts[i, len(classes) + 1 :] = len(members)
         return starts, np.array(members, dtype=np.int64)
+
+
+def _require_finite(scores: npt.NDArray[np.float32]) -> None:
+    """Raise unless all scores are finite."""
+    finite = np.isfinite(scores)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite.all(axis=1))[0])
+        raise KeslerError(
+            f"row {row} has values so large that a score of it is not a number that float32 can "
+            "hold: rescale the features"
+        )
 
 
 def map_parameters(part: Part) -> npt.NDArray[np.float64]:

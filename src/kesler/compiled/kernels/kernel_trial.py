@@ -9,7 +9,6 @@ from numba import types
 from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel
 from kesler.compiled.jit.pointers import dereference, hold, pointer_reader, put
 from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
-from kesler.compiled.jit.simd import largest
 from kesler.compiled.kernels.scores import set_plain_view
 from kesler.compiled.kernels.supports import (
     PANEL,
@@ -124,7 +123,7 @@ def kernel_is_movable(learner, indices, values, n_moved, scratch, solver):
             coefficient = abs(solver.coefficients[solver.moved[i]])
             view = view_of(learner, part, indices, values, solver.moved[i], scratch, phi)
             own = similarity(learner, view, view, scratch)
-            if not (coefficient <= LARGEST and largest(view) <= LARGEST):
+            if not (coefficient <= LARGEST and squared_norm(view) <= LARGEST):
                 return False
             if not (own <= LARGEST and coefficient * own <= LARGEST):
                 return False

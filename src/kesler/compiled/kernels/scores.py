@@ -23,7 +23,7 @@ from kesler.compiled.kernels.supports import (
     squared_norm,
 )
 from kesler.compiled.trial.preprocessing import ORIGIN, RANGES, in_range
-from kesler.compiled.trial.records import GROUPED, PER_CLASS, SHARED, n_hypotheses
+from kesler.compiled.trial.records import GROUPED, LARGEST, PER_CLASS, SHARED, n_hypotheses
 from kesler.compiled.trial.variants import prepare
 from kesler.compiled.weights.scores import clear, compute_phi
 
@@ -178,9 +178,10 @@ def kernel_keep_up(learner, indices, values, scratch):
         scratch.widened[0] = 0
     if learner.weights.recent.bandwidth.share != 0:
         prepare(learner, indices, values, scratch)
-        learner.weights.recent.bandwidth.median = scratch.median[0]
-        learner.weights.recent.bandwidth.n_distances = scratch.n_distances[0]
-        keep_recent(learner, indices, scratch.stored, scratch.sizes[0])
+        if scratch.sizes[0] <= LARGEST:  # a norm that is not finite could not be saved
+            learner.weights.recent.bandwidth.median = scratch.median[0]
+            learner.weights.recent.bandwidth.n_distances = scratch.n_distances[0]
+            keep_recent(learner, indices, scratch.stored, scratch.sizes[0])
 
 
 @inlined
