@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kesler import OnlineLabelRanker, OnlineMultilabelClassifier, OnlineOrdinalClassifier
+from kesler.links import LINKS
 from registry import FAMILIES, PLAIN_RULES, Row
 from streams import make_stream
 
@@ -37,6 +38,7 @@ class Case:
             name: getattr(self.row, name)
             for name in ("preprocessing", "preconditioner", "on_new_class")
         }
+        more |= {"link": self.row.linked_by, "averaged": self.row.averaged}
         if view is not None and self.estimator != "ranks":
             more["feature_map"] = view
         update = self.row.update(C)
@@ -59,6 +61,8 @@ CASES += [
     Case(estimator, Row("simproj", "multi", None, preprocessing=preprocessing))
     for estimator, preprocessing in product(ESTIMATORS, ["counts", "idf", "z-scores"])
 ]
+CASES += [Case("ranks", Row("simproj", "hybrid", None, link=link)) for link in (*LINKS, "rising")]
+CASES += [Case("ranks", Row("mira", "hybrid", None, preconditioner="adagrad"))]
 # What text with several labels asks for.
 WORDS = Row(
     *("ovr-squared", "multi", None),

@@ -72,7 +72,7 @@ class Cell:
         if self.geometry in LINKS:
             settings["link"] = self.geometry
         elif self.geometry == "own link":
-            settings["link"] = homemade.bent
+            settings["link"] = homemade.rising
         elif self.geometry == "averaged":
             settings["averaged"] = True
         elif self.geometry in PRECONDITIONERS:
@@ -165,7 +165,8 @@ def page() -> str:
         "and in a choice that has every pair of parts on 100 (`tests/test_grid.py`), what is "
         "marked *no* raises the sentence of that number. Made by "
         "`python tests/grid.py`; a test compares this page with what happens. `own link` and "
-        "`own preconditioner` are a user's f(v) and f(evidence), `kernel` the RBF kernel; "
+        "`own preconditioner` are a user's f(v) that declares its norm and f(evidence), `kernel` "
+        "the RBF kernel; "
         "`OnlineOrdinalClassifier` takes no kernel.",
     ]
     for kind in ESTIMATORS:

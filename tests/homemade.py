@@ -53,6 +53,12 @@ def bent(v, q):
     return q[0] + v + v * v * v
 
 
+@link_function(parameters=(0.5,), exponent=2.0, factor=2.0)
+def rising(v, q):
+    """Begin at q and rise, at most twice as fast as v."""
+    return q[0] + v + v / (1.0 + abs(v))
+
+
 @preconditioner(parameters=(0.5,))
 def slowing(evidence, q):
     """Shrink steps by the cube root of the evidence, with a delay."""

@@ -98,7 +98,10 @@ class ReferenceLearner:
         return np.repeat(kinds, [self.n * size for size in self.sizes()])
 
     def view(self, x: Any, r: int) -> Any:
-        """Return V^r: of ordered parts r's place times x, and -1 for each threshold under it."""
+        """Return V^r: of ordered parts r's place times x, and 1 for each threshold under it.
+
+        The weights of thresholds are minus the thresholds, as links of one sign require.
+        """
         blocks = []
         for part in self.parts:
             if r == len(self.running) and part["kind"] != "per_class":  # the virtual class
@@ -120,7 +123,7 @@ class ReferenceLearner:
         place = here.index(self.ranks[r])
         block = np.zeros((2, self.n))
         block[0, 1:] = place * x[1:]
-        block[1, [1 + rank for rank in here[1 : place + 1]]] = -x[0]
+        block[1, [1 + rank for rank in here[1 : place + 1]]] = x[0]
         return block.ravel()
 
     def state_of(self, model: Any, *, linked: bool = False) -> State:
@@ -131,21 +134,21 @@ class ReferenceLearner:
             for i in range(len(self.parts))
         ]
         decay = model._learner.stored["decay.row"]["weight"][0]
-        v = self.laid_out(model, tables, -1) / decay
+        v = self.laid_out(model, tables) / decay
         if "preconditioner.evidence.0" not in arrays:
             return State(v, np.zeros_like(v))
         evidence = [arrays[f"preconditioner.evidence.{i}"] for i in range(len(self.parts))]
-        return State(v, self.laid_out(model, evidence, 1) / decay)
+        return State(v, self.laid_out(model, evidence) / decay)
 
-    def laid_out(self, model: Any, tables: list[Any], sign: int) -> Any:
-        """Lay tables out as views are; `sign` is that of thresholds."""
+    def laid_out(self, model: Any, tables: list[Any]) -> Any:
+        """Lay tables out as views are."""
         blocks = []
         for i, (part, size) in enumerate(zip(self.parts, self.sizes(), strict=True)):
             full, table = np.zeros((size, self.n)), tables[i]
             if part["kind"] == "ordered":
                 full[0, 1 : len(table)] = table[1:, 0]
                 for code, rank in enumerate(self.ranks):
-                    full[1, 1 + rank] = sign * table[0, 1 + code]
+                    full[1, 1 + rank] = table[0, 1 + code]
             elif part["kind"] == "grouped":
                 columns = model._learner.groups[i]
                 for row, name in enumerate(self.groups):
@@ -158,13 +161,17 @@ class ReferenceLearner:
 
     def seen_weights(self) -> Any:
         """Return which sums the scale of a link is made of."""
-        masks = [
-            np.ones(2, dtype=bool)
-            if part["kind"] == "ordered"
-            else reference_links.hypotheses_seen(part, len(self.running), self.k)
-            for part in self.parts
-        ]
-        return (np.concatenate(masks)[:, None] & self.seen).ravel()
+        return np.concatenate([self.seen_of(part).ravel() for part in self.parts])
+
+    def seen_of(self, part: dict[str, Any]) -> Any:
+        """Return which weights of a part are there: of ranks a threshold under all but one."""
+        if part["kind"] != "ordered":
+            met = reference_links.hypotheses_seen(part, len(self.running), self.k)
+            return met[:, None] & self.seen
+        there = np.zeros((2, self.n), dtype=bool)
+        there[0, 1:] = self.seen[1:]
+        there[1, [1 + rank for rank in sorted(self.ranks)[1:]]] = True
+        return there
 
     # ---- trials -----------------------------------------------------------------------------
 
@@ -214,7 +221,10 @@ class ReferenceLearner:
     def moved(self, before: State, V: Any, scores: Any, along: Any, weight: float) -> State:
         """Take the evidence of gradients in, step, and leave that of steps."""
         losses = reference_answers.losses_of(scores, along, self.margin)
-        evidence = before.evidence + self.gradients_squared(V, along, losses, weight)
+        seen = self.with_gradient(along, scores)
+        evidence = before.evidence + self.gradients_squared(
+            V, [along[j] for j in seen], losses[seen], weight
+        )
         d = np.array([V[r] - V[s] for r, s in along])
         rates = self.rates(evidence)
         if self.preconditioner == "euclidean":
@@ -222,12 +232,22 @@ class ReferenceLearner:
         else:
             norms = (d * d) @ rates
         strength = reference.strength_of(self.rule, self.C) * weight
-        alpha = self.rule_reference()(losses, norms, d @ d.T, strength)
+        alpha = self.rule_reference()(losses, norms, (d * rates) @ d.T, strength)
         alpha = weight * alpha if self.rule in reference.UNIT_STEPS else alpha
+        moving = np.full(len(alpha), alpha.sum()) if self.rule == "mira" else alpha
         evidence = evidence + reference_preconditioners.left_behind(
-            self.preconditioner, d, alpha, norms, weight
+            self.preconditioner, d[seen], moving[seen], norms[seen], weight
         )
         return State(before.v + rates * (alpha @ d), evidence)
+
+    def with_gradient(self, along: Any, scores: Any) -> list[int]:
+        """Return the constraints in the gradient of the loss: Amit et al. 2006, Eq. 1, the worst.
+
+        The loss of the other rules is the sum over all that they choose.
+        """
+        if self.rule == "mira":
+            return [along.index(reference_answers.worst(scores, along)[0])]
+        return list(range(len(along)))
 
     def rule_reference(self) -> Any:
         if self.invariant:
@@ -292,7 +312,8 @@ class ReferenceLearner:
         at_margin = abs(leads - self.margin) < close
         if self.rule in SMOOTH:
             return True
-        if self.rule not in ONE_PAIR:
+        has_one = self.rule == "mira" and self.preconditioner != "euclidean"
+        if self.rule not in ONE_PAIR and not has_one:
             return not (
                 (tied.any() and self.rule not in AGAINST_REST)
                 or (at_margin.any() and self.rule in ("simproj", *AGAINST_REST))

@@ -60,11 +60,15 @@ def p_norm(p: float) -> Link:
     return Link(weights, lambda d: (p - 1) * float((abs(d) ** p).sum()) ** (2 / p))
 
 
-def elementwise(f: Callable[[Array], Array]) -> Link:
-    """Grove et al. 1997: w_i = f(v_i), no norm."""
-    return Link(lambda v, known: f(v), lambda d: np.nan)
+def elementwise(
+    f: Callable[[Array], Array], squared_norm: Callable[[Array], float] = lambda d: np.nan
+) -> Link:
+    """Grove et al. 1997: w_i = f(v_i), with the norm that is declared."""
+    return Link(lambda v, known: f(v), squared_norm)
 
 
+RISING = elementwise(lambda v: 0.5 + v + v / (1 + abs(v)), lambda d: 2 * float(d @ d))
+"""The link `homemade.rising`, whose slope is at most 2."""
 LINKS = {
     "linear": linear(),
     "exponential": balanced(2.0, 1.0),

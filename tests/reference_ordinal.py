@@ -1,9 +1,10 @@
 """The oracle of ranks: one pass of trials in plain float64 NumPy, one instance a threshold.
 
-Written from Amit et al. (2006), Section 3: k - 1 instances, (x, -e_j) for the j-th threshold, of
-label +1 for those under y and -1 for the others, so that every constraint is label <w, instance> >=
-1; and, for one vector a rank, from Section 2. Steps are those of `reference.py`. PRank is Crammer
-and Singer (2001), Figure 1, which knows no hypotheses at all.
+Written from Amit et al. (2006), Section 3: k - 1 instances, (x, e_j) for the j-th threshold, whose
+weight is minus the threshold, of label +1 for those under y and -1 for the others, so that every
+constraint is label <w, instance> >= 1; and, for one vector a rank, from Section 2. Under a link, as
+in Section 7, w follows from sums v, and it is these that begin and move. Steps are those of
+`reference.py`. PRank is Crammer and Singer (2001), Figure 1, which knows no hypotheses at all.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import reference
+import reference_links
 from reference import Array
 
 CLOSE = 1e-5  # of the largest term of a margin: nearer than this, rounding may decide
@@ -37,12 +39,25 @@ class Thresholds:
         if "ordered" in self.kinds:
             start = self.starts["ordered"]
             d[start : start + self.n - 1] = x[1:]
-            d[start + self.n - 1 + upper] = -x[0]
+            d[start + self.n - 1 + upper] = x[0]
         if "per_class" in self.kinds:
             for rank, sign in ((upper, 1.0), (lower, -1.0)):
                 start = self.starts["per_class"] + rank * self.n
                 d[start : start + self.n] = sign * x
         return d
+
+    def known(self, ranks: list[int], seen: Array) -> Array:
+        """Which weights there are: of features seen, and below every rank but the lowest."""
+        there = np.zeros(self.size, dtype=bool)
+        if "ordered" in self.kinds:
+            start = self.starts["ordered"] + self.n - 1
+            there[start - self.n + 1 : start] = seen[1:]
+            there[[start + rank for rank in ranks[1:]]] = True
+        if "per_class" in self.kinds:
+            for rank in ranks:
+                start = self.starts["per_class"] + rank * self.n
+                there[start : start + self.n] = seen
+        return there
 
     def begin(self, w: Array, known: list[int], new: int) -> None:
         """Give the threshold that a new rank brings its first value."""
@@ -94,11 +109,19 @@ def is_decided(update: str, leads: Array, margin: float, sizes: Array) -> bool:
 
 
 def reference_ordinal_run(
-    X: Array, y: Any, kinds: tuple[str, ...], update: str, C: float = 1.0, weights: Any = None
+    X: Array,
+    y: Any,
+    kinds: tuple[str, ...],
+    update: str,
+    C: float = 1.0,
+    weights: Any = None,
+    link: reference_links.Link | None = None,
 ) -> dict[str, Any]:
     """Amit et al. 2006, Fig. 2: one pass; ranks y are numbers, which may come in any order."""
     space = Thresholds(kinds, X.shape[1], int(np.max(y)) + 1)
-    w, moved = np.zeros(space.size), np.zeros(space.size)
+    geometry = link or reference_links.linear()
+    seen_features = np.zeros(X.shape[1], dtype=bool)
+    v, moved = np.zeros(space.size), np.zeros(space.size)
     margin = reference.margin_of(update, C)
     known: list[int] = []
     seen: list[int] = []
@@ -108,16 +131,18 @@ def reference_ordinal_run(
         weight = 1.0 if weights is None else float(weights[t])
         pairs = list(pairwise(known))
         D = np.array([space.instance(x, a, b) for a, b in pairs]).reshape(len(pairs), space.size)
+        w = geometry.weights(v, space.known(known, seen_features))
+        seen_features |= x != 0
         scores = np.cumsum([0.0, *(D @ w)])
         firsts = [seen.index(r) for r in known]
         best = sorted(range(len(known)), key=lambda i: (-scores[i], firsts[i]))
         predictions.append(known[best[0]] if known else -1)
-        sizes = abs(D) @ moved
+        sizes = abs(D) @ (abs(w) if link else moved)
         if not is_clear(scores, sizes):
             doubtful = min(doubtful, t)
         if rank not in known:
-            space.begin(w, known, rank)
-            moved[:] = np.maximum(moved, abs(w))
+            space.begin(v, known, rank)
+            moved[:] = np.maximum(moved, abs(v))
             known, seen = sorted([*known, rank]), [*seen, rank]
             continue
         labels = np.array([1.0 if rank >= upper else -1.0 for _, upper in pairs])
@@ -133,12 +158,11 @@ def reference_ordinal_run(
         along = choice(update, leads, margin, wrong, swapped)
         if along:
             d = A[along]
-            alpha = reference.RULES[update](
-                margin - leads[along], (d * d).sum(axis=1), d @ d.T, C * weight
-            )
+            norms = np.array([geometry.squared_norm(each) for each in d])
+            alpha = reference.RULES[update](margin - leads[along], norms, d @ d.T, C * weight)
             alpha = weight * alpha if update in reference.UNIT_STEPS else alpha
-            w, moved = w + alpha @ d, moved + alpha @ abs(d)
-    found = {"w": w, "moved": moved, "mistakes": mistakes, "doubtful": doubtful}
+            v, moved = v + alpha @ d, moved + alpha @ abs(d)
+    found = {"v": v, "moved": moved, "mistakes": mistakes, "doubtful": doubtful}
     return {**found, "predictions": predictions, "space": space}
 
 

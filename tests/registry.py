@@ -35,7 +35,7 @@ SETS = {
 }
 CUSTOM = [
     *(homemade.sets_of, homemade.damped, homemade.closeness),
-    *(homemade.part_way, homemade.bent, homemade.counted, homemade.slowing),
+    *(homemade.part_way, homemade.bent, homemade.rising, homemade.counted, homemade.slowing),
 ]
 
 # ---- the same parts in the oracle's words -------------------------------------------------------
@@ -159,6 +159,11 @@ class Row:
         return self.preconditioner if known else getattr(homemade, self.preconditioner)
 
     @property
+    def linked_by(self) -> Any:
+        """The name of the link, or a user's."""
+        return self.link if self.link in LINKS else getattr(homemade, self.link)
+
+    @property
     def is_plain(self) -> bool:
         """Whether the oracle of whole runs knows it: no link, preconditioner.
 
@@ -225,7 +230,7 @@ class Row:
             hypotheses,
             view,
             self.update(C),
-            self.link if self.link in LINKS else getattr(homemade, self.link),
+            self.linked_by,
             self.averaged,
             preprocessing=self.preprocessing,
             preconditioner=self.moved_in,
@@ -243,7 +248,8 @@ class Row:
 
 def has_norm(link: str) -> bool:
     """Return whether steps can be measured in the norm of a link."""
-    return link in LINKS and resolve_link(link).exponent is not None
+    made = resolve_link(link) if link in LINKS else getattr(homemade, link)
+    return made.exponent is not None
 
 
 def _rows() -> list[Row]:
@@ -262,7 +268,7 @@ def _rows() -> list[Row]:
     linked = [
         replace(row, link=link)
         for row in rows
-        for link in [*LINKS, "bent"]
+        for link in [*LINKS, "bent", "rising"]
         if row.rule in ("perceptron", "simproj") and row.view in (None, "product-mean")
         if row.family in ("multi", "single", "hybrid", "grouped-view", "born")
         if row.rule != "simproj" or has_norm(link)
@@ -369,6 +375,7 @@ def _adaptive() -> list[Row]:
             if preconditioner != "euclidean"
             for rule, family in [
                 *(("pa1", "multi"), ("simproj", "hybrid"), ("ovr-squared", "multi")),
+                *(("mira", "multi"), ("mira", "hybrid")),
                 *(("softmax", "grouped-view"), ("ovr-squared", "all-three")),
             ]
         ),

@@ -27,7 +27,6 @@ from grid import (
     real_rows,
     refusal,
 )
-from kesler.links import LINKS, resolve_link
 from kesler.updates import RULES
 from reference_learner import ReferenceLearner, State
 from reference_preconditioners import AGAINST_REST, OWN_PRECONDITIONER
@@ -37,7 +36,7 @@ from test_answers import settings_of_oracle
 GEOMETRY = {
     **reference_links.LINKS,
     **dict.fromkeys(("averaged", *PRECONDITIONERS), reference_links.linear()),
-    "own link": reference_links.elementwise(lambda v: 0.5 + v + v**3),
+    "own link": reference_links.RISING,
 }
 
 
@@ -48,22 +47,22 @@ def expected_refusal(cell: Cell) -> str | None:
     if measured and cell.geometry == "confidence" and cell.rule != "arow":
         return "brings along"
     if measured and cell.geometry in ("kernel", "adagrad", "own preconditioner"):
-        return "gives each weight a step size" if cell.geometry == "kernel" else "brings along"
+        return (
+            "matrix of all pairs of support vectors"
+            if cell.geometry == "kernel"
+            else "brings along"
+        )
     if cell.geometry == "kernel":
         return None
-    if cell.rule == "mira" and cell.geometry not in ("linear", "averaged"):
+    if cell.rule == "mira" and cell.geometry not in weights:
         return "quadratic program"
-    without_norm = cell.geometry in LINKS and resolve_link(cell.geometry).exponent is None
-    if (cell.geometry == "own link" or without_norm) and RULES[cell.rule]().requires == "norms":
-        return "in which norm"
     if measured and cell.geometry not in weights:
-        return "preconditioner of the linear link"
+        return "geometry of the linear link"
     if against_rest and cell.answers == "ranks":
         return "nothing of the order"
     if against_rest and cell.geometry not in weights:
         return "above and below 0"
-    ordered = cell.answers == "ranks" and cell.hypotheses in ("single", "hybrid")
-    return "Ordered hypotheses have no" if ordered and cell.geometry not in weights else None
+    return None
 
 
 def oracles_name(preconditioner: Any) -> str:

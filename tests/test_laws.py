@@ -105,7 +105,7 @@ def test_every_part_of_the_product_is_in_the_registry():
     assert {row.rule for row in ROWS} == {*RULES, "part_way"}
     assert {row.view for row in ROWS} == {*MAPS, "damped", "closeness", None}
     assert {row.family for row in ROWS} == set(FAMILIES)
-    assert {row.link for row in ROWS} == {*LINKS, "bent"}
+    assert {row.link for row in ROWS} == {*LINKS, "bent", "rising"}
     assert any(row.averaged for row in ROWS)
     assert {row.preconditioner for row in ROWS} == {*PRECONDITIONERS, "auto", "slowing"} - {
         "euclidean"
@@ -1129,6 +1129,7 @@ ESTIMATORS = [
     OnlineClassifier("hybrid", "distance", update="mira"),
     OnlineClassifier("multi", update="mira"),
     OnlineOrdinalClassifier("single"),
+    OnlineOrdinalClassifier("single", link="exponential"),
     OnlineOrdinalClassifier("multi", update="mira"),
     OnlineOrdinalClassifier(update="perceptron"),
 ]

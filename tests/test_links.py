@@ -39,6 +39,7 @@ SETTINGS: dict[str, tuple[Any, reference_links.Link]] = {
     "p-norm-8": (PNorm(8.0), reference_links.p_norm(8.0)),
     "p-norm-2": (PNorm(2), reference_links.p_norm(2.0)),
     "bent": (homemade.bent, reference_links.elementwise(lambda v: 0.5 + v + v**3)),
+    "rising": (homemade.rising, reference_links.RISING),
 }
 CLASSES = {type(link) for link, _ in SETTINGS.values()}
 LINKED = SETTINGS | {
@@ -234,6 +235,9 @@ def test_a_users_link_begins_at_its_value_at_zero():
         (lambda: resolve_link("log"), "choose one of linear, exponential"),
         (lambda: link_function(lambda v, q, r: v), "takes 3 arguments"),
         (lambda: link_function(np.exp), "plain Python function"),
+        (lambda: link_function(lambda v: v, exponent=0.5), "exponent of a norm"),
+        (lambda: link_function(lambda v: v, exponent=float("nan")), "exponent of a norm"),
+        (lambda: link_function(lambda v: v, factor=0.0), "finite number above 0"),
     ],
 )
 def test_links_refuse_what_makes_no_sense(make, part):

@@ -18,6 +18,7 @@ from kesler import (
     KeslerError,
     OnlineClassifier,
     OnlineOrdinalClassifier,
+    links,
     load,
     metrics,
     progressive_validate,
@@ -27,10 +28,12 @@ from kesler.datasets import load as load_data
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.maps import Frequency
 from kesler.updates import SimProj
+from reference_links import LINKS
 from reference_ordinal import prank, reference_ordinal_run
 from registry import PLAIN_RULES, Row
 from streams import assert_same, everything, make_stream
 
+LINKED = {name: link for name, link in LINKS.items() if name != "linear"}
 KINDS = {"single": ("ordered",), "multi": ("per_class",), "hybrid": ("per_class", "ordered")}
 
 
@@ -46,17 +49,18 @@ def stream(seed: int, n_rows: int = 60, k: int = 5, noise: float = 0.5) -> tuple
 # ---- the oracle ---------------------------------------------------------------------------------
 
 
-def weights_of(model: OnlineOrdinalClassifier, space: Any) -> np.ndarray:
-    """Return our weights as the oracle stacks them: thresholds under the rank above them."""
+def sums_of(model: OnlineOrdinalClassifier, space: Any) -> np.ndarray:
+    """Return our sums as the oracle stacks them: thresholds under the rank above them."""
     arrays, blocks = model._learner.arrays(), []
     codes = [model._learner.classes.code(rank) for rank in range(space.n_ranks)]
     for i, kind in enumerate(space.kinds):
-        table = arrays[f"weights.values.{i}"].astype(float)
+        linked = model.link != "linear"
+        table = arrays[f"weights.states.{i}"][0] if linked else arrays[f"weights.values.{i}"]
         if kind == "per_class":
             own = [np.zeros(space.n) if c is None else table[:, c] for c in codes]
             blocks.append(np.concatenate(own))
         else:
-            steps = [0.0 if c is None else -table[0, 1 + c] for c in codes]
+            steps = [0.0 if c is None else table[0, 1 + c] for c in codes]
             blocks.append(np.concatenate([table[1:, 0], steps]))
     return np.concatenate(blocks)
 
@@ -70,11 +74,12 @@ def compare(
     weights: Any = None,
     *,
     exact: bool = False,
+    link: Any = "linear",
 ) -> int:
     """Compare up to the first trial that rounding decides; return how many trials these are."""
     wide = np.hstack([np.ones((len(X), 1)), X])
-    kinds = KINDS[hypotheses]
-    stop = reference_ordinal_run(wide, y, kinds, rule, C, weights)["doubtful"]
+    kinds, geometry = KINDS[hypotheses], LINKED.get(link)
+    stop = reference_ordinal_run(wide, y, kinds, rule, C, weights, geometry)["doubtful"]
     stop = len(X) if exact else stop
     X, y, wide, weights = (
         X[:stop],
@@ -82,15 +87,34 @@ def compare(
         wide[:stop],
         None if weights is None else weights[:stop],
     )
-    run = reference_ordinal_run(wide, y, kinds, rule, C, weights)
-    model = OnlineOrdinalClassifier(hypotheses, update=Row(rule, hypotheses, None).update(C))
+    run = reference_ordinal_run(wide, y, kinds, rule, C, weights, geometry)
+    update = Row(rule, hypotheses, None).update(C)
+    model = OnlineOrdinalClassifier(hypotheses, update=update, link=link)
     result = progressive_validate(model, X, y, weights)
     assert [-1 if p is None else p for p in result.predictions] == run["predictions"]
     assert model.n_mistakes_ == run["mistakes"]
     close = 1e-3 if rule == "mira" else 1e-4
     near = close * (run["moved"] + run["moved"].max()) + 1e-6
-    assert (abs(weights_of(model, run["space"]) - run["w"]) <= near).all()
+    assert (abs(sums_of(model, run["space"]) - run["v"]) <= near).all()
     return stop
+
+
+@pytest.mark.parametrize("hypotheses", ["single", "hybrid"])
+@pytest.mark.parametrize("link", LINKED)
+@pytest.mark.parametrize("rule", ["perceptron", "simproj"])
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**31), k=st.integers(2, 7), C=st.sampled_from([0.02, 0.2, 1.0]))
+def test_7_every_link_equals_the_oracle(rule, link, hypotheses, seed, k, C):
+    X, y = stream(seed, k=k)
+    assume(compare(X, y, hypotheses, rule, C, link=link) >= k + 3)
+
+
+def test_an_intercept_below_0_gives_a_link_of_one_sign_thresholds_above_0():
+    X, y = stream(3, 200, 4, noise=0.1)
+    model = OnlineOrdinalClassifier("single", "perceptron", link="positive", intercept=-1.0)
+    model.partial_fit(np.hstack([X, -X]), y)
+    assert (model.thresholds_ > 0).all()
+    assert (np.diff(model.thresholds_) > 0).all()
 
 
 @pytest.mark.parametrize("hypotheses", KINDS)
@@ -198,11 +222,14 @@ def test_the_target_compares_neighbours_only():
     assert middle - low >= 0.99 and high - middle >= 0.99
 
 
-@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize(
+    ("averaged", "link"), [(True, "linear"), *((False, link) for link in links.LINKS)]
+)
 @pytest.mark.parametrize("late", [1, 2, 3])
-def test_a_rank_inserted_takes_no_row_from_others(averaged, late):
+def test_a_rank_inserted_takes_no_row_from_others(averaged, link, late):
     X, y = stream(5, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single", averaged=averaged).fit(X[y != late], y[y != late])
+    model = OnlineOrdinalClassifier("single", link=link, averaged=averaged)
+    model.fit(X[y != late], y[y != late])
     before = model.predict(X)
     model.learn_one(X[y == late][0], late)
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
@@ -311,10 +338,6 @@ REFUSED = {
         "label 0 is not in the order",
     ),
     "no thresholds": (lambda: OnlineOrdinalClassifier(intercept=0), "without thresholds"),
-    "another geometry": (
-        lambda: OnlineOrdinalClassifier(link="exponential"),
-        "Ordered hypotheses have no .*linear link",
-    ),
     "no order of classes": (lambda: OnlineClassifier(Ordered()), "OnlineOrdinalClassifier"),
     "no such hypotheses": (lambda: OnlineOrdinalClassifier("double"), "for ranks, Ordered"),
 }

@@ -518,8 +518,8 @@ def test_mistakes_recover_where_the_scale_jumps(preconditioner):
 
 CANNOT_BE: dict[str, tuple[Any, str]] = {
     "mira": (
-        lambda: OnlineClassifier(update="mira", preconditioner="adagrad"),
-        "quadratic program",
+        lambda: OnlineClassifier("multi", update="mira", link="p-norm"),
+        "not quadratic",
     ),
     "link": (lambda: OnlineClassifier(link="p-norm", preconditioner="adagrad"), "linear link"),
     "kernel": (lambda: OnlineClassifier(kernel="rbf", preconditioner="adagrad"), "no weights"),

@@ -69,16 +69,15 @@ def require_measurable(
         return
     if not isinstance(link, Linear):
         raise KeslerError(
-            f"{preconditioner!r} is a preconditioner of the linear link, but {link!r} computes all "
-            'weights from sums: choose preconditioner="euclidean" or the linear link'
+            f"{preconditioner!r} measures steps in a quadratic form, which is the geometry of the "
+            f"linear link, but {link!r} has another geometry: choose "
+            'preconditioner="euclidean" or the linear link'
         )
-    if rule.update is not None or rule.requires == "gram":
-        why = (
-            "computes its own updates" if rule.update is not None else "solves a quadratic program"
-        )
+    if rule.update is not None:
         raise KeslerError(
-            f"{rule!r} {why}, with the Euclidean preconditioner only, not with {preconditioner!r}: "
-            'choose another rule, for example simproj, or preconditioner="euclidean"'
+            f"{rule!r} computes its own updates, with the Euclidean preconditioner only, not with "
+            f"{preconditioner!r}: choose another rule, for example simproj, or "
+            'preconditioner="euclidean"'
         )
     if preconditioner.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts

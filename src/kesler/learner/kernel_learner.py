@@ -69,11 +69,17 @@ class KernelLearner(Learner):
                 f"{asked if rule.update is None else repr(rule)} requires weights, and over a "
                 "kernel there are none: leave it or the kernel out"
             )
-        if not preconditioner.is_euclidean or rule.preconditioner is not None:
+        if rule.preconditioner is not None:
             raise KeslerError(
-                f"{rule.preconditioner or preconditioner!r} gives each weight a step size, and "
-                'over a kernel there are no weights: choose preconditioner="euclidean" and a rule '
-                "compatible with it, or leave the kernel out"
+                f"{rule!r} requires the variances of {rule.preconditioner!r}, and over a kernel "
+                "there are no weights to have them: their covariance is a matrix of all pairs of "
+                "support vectors, and a step would change the coefficients of all of them; choose "
+                "a rule without variances, such as pa2, or leave the kernel out"
+            )
+        if not preconditioner.is_euclidean:
+            raise KeslerError(
+                f"{preconditioner!r} gives each weight a step size, and over a kernel there are no "
+                'weights: choose preconditioner="euclidean", or leave the kernel out'
             )
         if self.on_new_class == "inherit":
             raise KeslerError(

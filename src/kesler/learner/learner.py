@@ -439,11 +439,6 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
                 "Ordered hypotheses require ordered classes: use OnlineOrdinalClassifier, "
                 "or PerClass, Shared and Grouped hypotheses"
             )
-        if not isinstance(self.link, Linear):
-            raise KeslerError(
-                f"Ordered hypotheses have no {self.link!r}: use the linear link, or PerClass, "
-                "Shared and Grouped hypotheses"
-            )
         if not self.constant:
             raise KeslerError(
                 "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
@@ -523,7 +518,11 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     def _described_rule(self) -> dict[str, Any]:
         from kesler.compiled.trial.rules import algorithm_address, gradient_address, rule_address
 
-        one_per_class = self.answer == "class" and self.parts == [PerClass()]
+        one_per_class = (
+            self.answer == "class"
+            and self.parts == [PerClass()]
+            and self.preconditioner.is_euclidean
+        )
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
         update, custom = self.rule.update, isinstance(self.rule, UserPart)
         return {

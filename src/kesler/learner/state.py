@@ -17,7 +17,15 @@ from kesler.learner.locks import learner_lock
 from kesler.learner.targets import Kind
 from kesler.learner.weights import SparseWeights, columns_of, is_sparse, n_beside, n_columns
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Grouped, Part, PerClass, Shared, require_hashable, takes_ratings
+from kesler.parts.hypotheses import (
+    Grouped,
+    Ordered,
+    Part,
+    PerClass,
+    Shared,
+    require_hashable,
+    takes_ratings,
+)
 from kesler.parts.links.link import SCALE, WEIGHT, CustomLink, Linear, Link
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.gaussian import GaussianRatio
@@ -129,7 +137,8 @@ class LearnerState(Counted):
         if self._scale_code:
             self._scale_number[:] = self._ask_link(SCALE)
         self.stored["link.n_hypotheses"][:] = [
-            isinstance(part, Shared) for part in self.parts[: len(self.stored["link.n_hypotheses"])]
+            isinstance(part, (Shared, Ordered))
+            for part in self.parts[: len(self.stored["link.n_hypotheses"])]
         ]
 
     # ---- properties -------------------------------------------------------------------------

@@ -53,8 +53,9 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         The value of a constant feature added to every row, whose weights are the thresholds and the
         intercepts of the ranks. With larger values these are learnt faster; 0 means none.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
-        The link function of the updates, as in :class:`~kesler.OnlineClassifier`; ordered
-        hypotheses allow "linear" only.
+        The link function of the updates, as in :class:`~kesler.OnlineClassifier`. With ordered
+        hypotheses it applies to the direction and to minus the thresholds, so that a link of
+        positive weights has thresholds below 0; with a negative intercept they are above 0.
     averaged : bool, default False
         Whether to predict with the mean of the weights after each row, as in
         :class:`~kesler.OnlineClassifier`: best for noisy rows, such as grades, and for several
@@ -91,15 +92,16 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     a mistake. The new threshold of a rank between two others is initialized with the threshold
     between them, so that no other prediction changes. The new threshold of a rank below or above
     all others is initialized beyond the outermost threshold by the mean distance between
-    thresholds. The first threshold is initialized with 0.
+    thresholds. The first threshold is initialized with 0. Under a link these are the sums from
+    which thresholds are computed.
 
     A row costs O(nnz k) to score for k ranks, O(nnz + k) with ordered hypotheses alone, and at most
     O(nnz k) for an update. Learning in batches of any size gives the same weights bit for bit.
 
     References
     ----------
-    Amit, Shalev-Shwartz and Singer (2006), Section 3; Crammer and Singer (2001), "Pranking with
-    ranking"; Chu and Keerthi (2005), support vector ordinal regression.
+    Amit, Shalev-Shwartz and Singer (2006), Sections 3 and 7; Crammer and Singer (2001), "Pranking
+    with ranking"; Chu and Keerthi (2005), support vector ordinal regression.
 
     Examples
     --------

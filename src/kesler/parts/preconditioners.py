@@ -372,7 +372,8 @@ def resolve_preconditioner(
         )
     if own is not None and preconditioner != own:
         raise KeslerError(
-            f"preconditioner={preconditioner!r}: the rule requires {own!r}, which it brings along: "
+            f"preconditioner={preconditioner!r}: the rule computes its steps from the variances "
+            f"of {own!r}, which it brings along: "
             'leave preconditioner="auto", or choose another rule'
         )
     return preconditioner

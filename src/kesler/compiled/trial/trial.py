@@ -198,7 +198,7 @@ def join_new(learner, codes, out):
             if learner.settings.on_new_class == VIRTUAL:
                 inherit(learner, y)
             if learner.ranks.order.shape[0]:
-                insert_rank(learner, y)
+                insert_rank(learner, y, out)
     if learner.statistics.pooled.shape[1]:
         weigh_classes(learner)
 

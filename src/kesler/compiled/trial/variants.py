@@ -141,6 +141,9 @@ gram_diagonal = by_weights(
     sparse=nothing,
     kernel="kernels.kernel_trial.kernel_gram_diagonal",
 )
+preconditioned_column = by_weights(
+    dense="weights.norms.dense_preconditioned_column", sparse=nothing, kernel=nothing
+)
 leave_evidence = by_weights(
     dense="weights.norms.dense_leave_evidence", sparse=nothing, kernel=nothing
 )

@@ -35,6 +35,7 @@ from kesler.compiled.trial.records import (
     LINK_SCALE,
     MOVE,
     NO_UNIT,
+    ORDERED,
     PER_CLASS,
 )
 from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
@@ -290,8 +291,8 @@ def renew(learner, out):
     for i in range(sums.shape[0]):
         for part in range(learner.parts.kind.shape[0]):
             if learner.link.is_seen[i, part]:
-                start = learner.parts.offset[part]
-                for c in range(start, start + learner.link.n_hypotheses[part]):
+                for j in range(n_weights(learner, part, i)):
+                    c = column_of_weight(learner, part, i, j)
                     extent = ask(learner, EXTENT, sums[i, c], out)
                     if n_seen == 0 or extent > largest:
                         largest = extent
@@ -304,10 +305,38 @@ def renew(learner, out):
     for i in range(sums.shape[0]):
         for part in range(learner.parts.kind.shape[0]):
             if learner.link.is_seen[i, part]:
-                start = learner.parts.offset[part]
-                for c in range(start, start + learner.link.n_hypotheses[part]):
+                for j in range(n_weights(learner, part, i)):
+                    c = column_of_weight(learner, part, i, j)
                     total += ask(learner, MASS, sums[i, c], out)
     scale.mass, scale.peak, scale.is_stale = total, total, 0.0
+
+
+@inlined
+def n_weights(learner, part, i):
+    """Return how many weights a feature has in the hypotheses of the known classes.
+
+    The constant feature of an ordered part has a threshold below each rank but the lowest.
+    """
+    if learner.parts.kind[part] == ORDERED and i == 0:
+        return max(0, learner.counts.n_classes - 1)
+    return learner.link.n_hypotheses[part]
+
+
+@inlined
+def column_of_weight(learner, part, i, j):
+    """Return the column of weight j of a feature, as `n_weights` counts them."""
+    if learner.parts.kind[part] == ORDERED and i == 0:
+        return learner.parts.offset[part] + 1 + learner.ranks.order[1 + j]
+    return learner.parts.offset[part] + j
+
+
+@inlined
+def meet_weights(learner, n, out):
+    """Add n new weights to the mass of the link."""
+    if learner.link.scale_source == LINK_SCALE:
+        scale = learner.link.scale
+        scale.mass += ask(learner, MASS, 0.0, out) * n
+        scale.peak = max(scale.peak, scale.mass)
 
 
 @always_inlined
@@ -334,7 +363,7 @@ def meet_feature(learner, feature, part, mass):
     if not learner.link.is_seen[feature, part]:
         learner.link.is_seen[feature, part] = True
         learner.link.n_features[part] += 1
-        learner.link.scale.mass += mass * learner.link.n_hypotheses[part]
+        learner.link.scale.mass += mass * n_weights(learner, part, feature)
 
 
 @always_inlined
@@ -342,7 +371,6 @@ def dense_meet_hypotheses(learner, y, out):
     """Add the weights of the hypotheses that class y introduces to the mass of the link."""
     if learner.link.scale_source != LINK_SCALE:
         return
-    mass = ask(learner, MASS, 0.0, out)
     for part in range(learner.parts.kind.shape[0]):
         n_before = learner.link.n_hypotheses[part]
         n = n_before
@@ -355,5 +383,4 @@ def dense_meet_hypotheses(learner, y, out):
             ):
                 n = max(n, learner.parts.members[m] + 1)
         learner.link.n_hypotheses[part] = n
-        learner.link.scale.mass += mass * ((n - n_before) * learner.link.n_features[part])
-    learner.link.scale.peak = max(learner.link.scale.peak, learner.link.scale.mass)
+        meet_weights(learner, (n - n_before) * learner.link.n_features[part], out)

@@ -19,6 +19,7 @@ from kesler.compiled.trial.records import (
     FIXED,
     GATHER,
     GIVEN,
+    GROWING,
     ITSELF,
     MEASURE,
     MOVE,
@@ -38,6 +39,7 @@ from kesler.compiled.trial.variants import (
     has_preconditioner,
     measure_preconditioned,
     pair_norm,
+    preconditioned_column,
 )
 from kesler.compiled.views.given import (
     add_given_products,
@@ -54,7 +56,12 @@ from kesler.compiled.weights.moves import (
     move_part,
     sum_coefficients,
 )
-from kesler.compiled.weights.ordered import add_ordered_products, ordered_length, ordered_pair_norm
+from kesler.compiled.weights.ordered import (
+    add_ordered_products,
+    ordered_length,
+    ordered_pair_norm,
+    with_ordered_powers,
+)
 from kesler.compiled.weights.preconditioners import CUSTOM
 from kesler.compiled.weights.scores import clear, of_map, phi_of
 from kesler.compiled.weights.wide import (
@@ -72,7 +79,10 @@ def dense_pair_norm(learner, indices, values, y, s, scratch):
     n = indices.shape[0]
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] == ORDERED:
-            total += ordered_pair_norm(learner, values, y, s)
+            if exponent == 2:
+                total += ordered_pair_norm(learner, values, y, s)
+            else:
+                total = with_ordered_powers(learner, values, y, s, exponent, total)
             continue
         common = n_common(learner, part, y, s)
         own = n_hypotheses(learner, part, y) - common
@@ -104,7 +114,9 @@ def dense_pair_norm(learner, indices, values, y, s, scratch):
                 total = with_power(total, a, own, exponent)
                 total = with_power(total, b, others, exponent)
                 total = with_power(total, a - b, common, exponent)
-    return total if exponent == 2 else squared_norm(total, exponent, learner.link.factor)
+    if exponent == 2:
+        return learner.link.factor * total
+    return squared_norm(total, exponent, learner.link.factor)
 
 
 @always_inlined
@@ -208,7 +220,8 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
         if r != owner:  # pairs with the same better class are consecutive
             gram_column(learner, indices, values, r, k, scratch, column)
             owner = r
-        solver.norms[j] = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
+        squared = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
+        solver.norms[j] = learner.link.factor * squared
 
 
 @inlined
@@ -237,7 +250,10 @@ def column_of(learner, indices, values, r, k, scratch, solver):
     """Return the index of the Gram column of class r, which is computed once per trial."""
     if solver.slots[r] < 0:
         slot = solver.status[0].n_columns
-        gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
+        if has_preconditioner(learner):
+            preconditioned_column(learner, indices, values, r, k, scratch, solver, slot)
+        else:
+            gram_column(learner, indices, values, r, k, scratch, solver.columns[slot])
         solver.slots[r] = slot
         solver.owners[slot] = r
         solver.status[0].n_columns = slot + 1
@@ -393,12 +409,43 @@ def add_pair_norms(learner, part, indices, values, k, m, scratch, solver):
 def walked_norm(learner, part, indices, values, j, scratch, solver):
     """Return <d, d> of pair j in one part, weight by weight."""
     n_moved = add_pair(j, 0, solver)
+    return measured(learner, part, indices, values, n_moved, scratch, solver)
+
+
+@inlined
+def measured(learner, part, indices, values, n_moved, scratch, solver):
+    """Return <d, d> in one part, d being the sum of the listed coefficients times phi(x, r)."""
     learner.preconditioner.walk.task = MEASURE
     learner.preconditioner.rates.total = 0
     move_part(learner, part, indices, values, n_moved, scratch, solver)
     learner.preconditioner.walk.task = MOVE
     forget_coefficients(n_moved, solver)
     return learner.preconditioner.rates.total
+
+
+@always_inlined
+def dense_preconditioned_column(learner, indices, values, s, k, scratch, solver, slot):
+    """Compute columns[slot, r] = <phi(x, r), phi(x, s)> under the preconditioner, for r < k.
+
+    It is (||a + b||^2 - ||a - b||^2) / 4, so that a pass over the weights measures it.
+    """
+    column = solver.columns[slot]
+    clear(column, k)
+    for part in range(learner.parts.kind.shape[0]):
+        is_ordered = learner.parts.kind[part] == ORDERED
+        for r in range(k):
+            if is_ordered or n_common(learner, part, r, s):
+                above = combined(learner, part, indices, values, r, s, 1.0, scratch, solver)
+                below = combined(learner, part, indices, values, r, s, -1.0, scratch, solver)
+                column[r] += 0.25 * (above - below)
+
+
+@inlined
+def combined(learner, part, indices, values, r, s, sign, scratch, solver):
+    """Return <d, d> of d = phi(x, r) + sign phi(x, s) in one part."""
+    n_moved = add_coefficient(solver, r, 1.0, NOTHING)
+    n_moved = add_coefficient(solver, s, sign, n_moved)
+    return measured(learner, part, indices, values, n_moved, scratch, solver)
 
 
 @inlined
@@ -428,8 +475,11 @@ def add_evidence(learner, indices, values, m, weight, scratch, solver):
     if learner.preconditioner.evidence_rule != FIXED:
         share = soft_evidence(solver.steps[0], solver.norms[0], learner.preconditioner.parameter)
     n_moved = NOTHING
-    for j in range(m):
-        if solver.steps[j] > 0:
+    # Of growing constraints the first, the worst, is the one whose loss counts: steps along the
+    # others are not unique where they are linearly dependent.
+    is_growing = learner.rule.selection == GROWING
+    for j in range(ONE if is_growing else m):
+        if solver.steps[j] > 0 or is_growing:
             n_moved = add_pair(j, n_moved, solver)
     learner.preconditioner.walk.task = GATHER
     learner.preconditioner.rates.share = share * learner.decay.row.weight

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.simd import with_power
 from kesler.compiled.trial.records import ORDERED
-from kesler.compiled.weights.links import begin_walk, change
+from kesler.compiled.weights.links import begin_walk, change, change_sum, meet_weights
 
 
 @inlined
@@ -47,6 +48,15 @@ def ordered_pair_norm(learner, values, r, s):
     """Return ||phi(x, r) - phi(x, s)||^2."""
     apart = abs(learner.ranks.positions[r] - learner.ranks.positions[s])
     return apart * apart * squared_length_of_rest(values) + apart * np.float64(values[0]) ** 2
+
+
+@inlined
+def with_ordered_powers(learner, values, r, s, exponent, total):
+    """Add the powers of phi(x, r) - phi(x, s) to the sum of powers of a norm."""
+    apart = abs(learner.ranks.positions[r] - learner.ranks.positions[s])
+    for j in range(1, values.shape[0]):
+        total = with_power(total, apart * np.float64(values[j]), 1, exponent)
+    return with_power(total, np.float64(values[0]), apart, exponent)
 
 
 @inlined
@@ -94,7 +104,7 @@ def move_ordered(learner, part, indices, values, scratch, solver):
 
 
 @always_inlined
-def dense_insert_rank(learner, y):
+def dense_insert_rank(learner, y, out):
     """Insert a new rank, class y, at its position among the y known ones, with a threshold."""
     order, positions = learner.ranks.order, learner.ranks.positions
     place = y
@@ -104,8 +114,12 @@ def dense_insert_rank(learner, y):
         place -= 1
     order[place], positions[y] = y, place
     for part in range(learner.parts.kind.shape[0]):
-        if learner.parts.kind[part] == ORDERED and y > 1:
-            start = learner.parts.offset[part] + 1
+        if learner.parts.kind[part] != ORDERED:
+            continue
+        start = learner.parts.offset[part] + 1
+        if learner.link.address != 0:
+            begin_linked_threshold(learner, start, y, out)
+        elif y > 1:
             begin_threshold(learner, learner.weights.values[0], start, y)
             # With the sums of its neighbours an average covers as many trials as theirs.
             for i in range(learner.weights.states.shape[0]):
@@ -128,6 +142,23 @@ def begin_evidence(learner, start, y):
         evidence[start + order[1]] = evidence[start + order[2]]
     else:
         evidence[start + y] = evidence[start + order[y - 1]]
+
+
+@inlined
+def begin_linked_threshold(learner, start, y, out):
+    """Compute the initial sum of the threshold that y introduces, and the weight from it.
+
+    A link does not decrease, so that thresholds have the order of their sums.
+    """
+    if y == 0:
+        return
+    meet_weights(learner, 1, out)
+    if y > 1:
+        sums = learner.weights.states[0, 0]
+        begin_threshold(learner, sums, start, y)
+        new = start + (y if learner.ranks.positions[y] > 0 else learner.ranks.order[1])
+        begun, sums[new] = sums[new], 0.0
+        change_sum(learner, 0, new, begun, out)
 
 
 @inlined

@@ -47,8 +47,8 @@ def require_compatible(link: Link, rule: UpdateRule, *, averaged: bool) -> None:
     Traceback (most recent call last):
     ...
     kesler.errors.KeslerError: MIRA(C=1.0) solves a quadratic program in the products of views, \
-which is the problem of the trial with the linear link only, not with PNorm(p=8.0): choose \
-simproj, which has steps along as many constraints, or the linear link
+but the distance between weights under PNorm(p=8.0) is not quadratic: choose simproj, which has \
+steps along as many constraints, or the linear link
     """
     if isinstance(link, Linear):
         return
@@ -59,13 +59,13 @@ simproj, which has steps along as many constraints, or the linear link
         )
     if rule.requires == "gram":
         raise KeslerError(
-            f"{rule!r} solves a quadratic program in the products of views, which is the problem "
-            f"of the trial with the linear link only, not with {link!r}: choose simproj, which has "
-            "steps along as many constraints, or the linear link"
+            f"{rule!r} solves a quadratic program in the products of views, but the distance "
+            f"between weights under {link!r} is not quadratic: choose simproj, which has steps "
+            "along as many constraints, or the linear link"
         )
     if rule.requires == "norms" and link.exponent is None:
         raise KeslerError(
             f"{rule!r} requires norms of views, but in which norm the link {link!r} measures them "
-            "is unknown: choose a rule that requires losses only, such as perceptron, simperc or "
-            "softmax"
+            "is unknown: declare it, link_function(exponent=..., factor=...), or choose a rule "
+            "that requires losses only, such as perceptron, simperc or softmax"
         )

@@ -96,6 +96,8 @@ class CustomLink(UserPart, Link):
     """A user-defined link, made by :func:`link_function`; pass it as ``link=``."""
 
     function: Callable[..., float]
+    exponent: float | None = None
+    factor: float = 1.0
     normalised: Literal[False] = False  # type: ignore[misc]
 
     kind = "link"
@@ -108,6 +110,16 @@ class CustomLink(UserPart, Link):
             raise KeslerError(
                 f"the link {self!r} takes {n_arguments} arguments: write f(v), or f(v, q) with "
                 "the parameters in q"
+            )
+        if self.exponent is not None and not self.exponent >= 1:
+            raise KeslerError(
+                f"the link {self!r} has exponent={self.exponent!r}: give the exponent of a norm, a "
+                "number of 1 or more, or infinity for the maximum, or None if it is unknown"
+            )
+        if not 0 < self.factor < math.inf:
+            raise KeslerError(
+                f"the link {self!r} has factor={self.factor!r}: give a finite number above 0, by "
+                "which squared norms are multiplied"
             )
 
     @property
@@ -126,7 +138,11 @@ class CustomLink(UserPart, Link):
 
 
 def link_function(
-    function: Callable[..., float] | None = None, *, parameters: tuple[float, ...] = ()
+    function: Callable[..., float] | None = None,
+    *,
+    parameters: tuple[float, ...] = (),
+    exponent: float | None = None,
+    factor: float = 1.0,
 ) -> Any:
     r"""Make a link of a plain Python function, which is compiled and cached.
 
@@ -139,6 +155,11 @@ def link_function(
     function : f(v) or f(v, q), of a float64 and an array of parameters, non-decreasing in v. The
         initial weight is f(0).
     parameters : numbers passed to the function as q.
+    exponent : exponent of the norm in which differences of views are measured, 1 or more, or
+        infinity for the maximum; None if it is unknown. Rules that require norms need it.
+    factor : factor of the squared norm, above 0. The bounds of these rules hold if the sum F of the
+        integrals of f satisfies F(v + d) <= F(v) + <w, d> + factor ||d||^2 / 2; for exponent 2 that
+        is a bound on the slope of f.
 
     Returns
     -------
@@ -148,15 +169,15 @@ def link_function(
     Raises
     ------
     KeslerError
-        If it is not a plain function of one or two arguments; on first use, if it fails in a trial
-        call (see :mod:`kesler.parts.trial_calls`) or Numba cannot compile it. A step for which it
-        raises an error, or that would make a weight not finite, is not taken, and raises an error;
-        the steps of the other weights of the row are taken.
+        If it is not a plain function of one or two arguments, or the norm is none; on first use, if
+        it fails in a trial call (see :mod:`kesler.parts.trial_calls`) or Numba cannot compile it. A
+        step for which it raises an error, or that would make a weight not finite, is not taken, and
+        raises an error; the steps of the other weights of the row are taken.
 
     Notes
     -----
-    The geometry is unknown, so that only rules that require losses alone can be used. The function
-    is called once for each updated weight.
+    Without an exponent only rules that require losses alone can be used. The function is called
+    once for each updated weight.
 
     References
     ----------
@@ -164,15 +185,26 @@ def link_function(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from kesler import OnlineClassifier, link_function
     >>> @link_function
     ... def cubic(v):
     ...     return v * v * v
     >>> OnlineClassifier(update="perceptron", link=cubic).link
     cubic
+    >>> @link_function(exponent=2.0, factor=2.0)
+    ... def steep_at_zero(v):
+    ...     return v + np.tanh(v)
+    >>> OnlineClassifier(update="pa1", link=steep_at_zero).link
+    steep_at_zero
     """
 
     def decorate(function: Callable[..., float]) -> CustomLink:
-        return CustomLink(function=function, values=tuple(float(p) for p in parameters))
+        return CustomLink(
+            function=function,
+            values=tuple(float(p) for p in parameters),
+            exponent=None if exponent is None else float(exponent),
+            factor=float(factor),
+        )
 
     return decorate if function is None else decorate(function)
