@@ -1,5 +1,7 @@
 """Every bad row of a text format is one sentence that names the source and the line."""
 
+import time
+
 import pytest
 
 from kesler.errors import KeslerError
@@ -160,3 +162,14 @@ def test_a_label_of_another_type_is_a_bad_row(tmp_path):
     stream = open_stream(path, skip_bad=True)
     assert [label for block in stream for label in block.labels] == [1, 2]
     assert stream.n_bad == 1
+
+
+def test_the_columns_of_a_wide_table_are_checked_in_linear_time():
+    """10^6 names took hours where each was counted among all others."""
+    columns = [f"column {i}" for i in range(1_000_000)]
+    fields = Fields("a table", label="column 7", text=(), require_labels=True)
+    started = time.process_time()
+    fields.require_columns(columns)
+    with pytest.raises(KeslerError, match="more than one column 'column 999999'"):
+        fields.require_columns([*columns, "column 999999"])
+    assert time.process_time() - started < 20

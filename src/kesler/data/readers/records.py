@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,10 +43,10 @@ class Fields:
 
     def require_columns(self, columns: Sequence[str]) -> None:
         """Raise KeslerError if columns are not distinct, or a required one is missing."""
-        twice = [name for name in columns if columns.count(name) > 1]
-        if twice:
+        twice = next((name for name, n in Counter(columns).items() if n > 1), None)
+        if twice is not None:
             raise KeslerError(
-                f"{self.source} has more than one column {twice[0]!r}: give each its own name"
+                f"{self.source} has more than one column {twice!r}: give each its own name"
             )
         if self.label is None and self.require_labels:
             raise KeslerError(
