@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from kesler.data.readers.records import Fields
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
 from test_readers import read, write
