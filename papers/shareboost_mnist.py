@@ -164,7 +164,7 @@ def templates(run: Run, *, expanded: bool) -> None:
     store = "uint8" if expanded else "float32"
     dictionary = Templates(SHAPE, n_patches, store=store, random_state=0)
     start = time.perf_counter()
-    model = ShareBoostClassifier(n_rounds, dictionary=dictionary, **PENALTY, verbose=True)
+    model = ShareBoostClassifier(n_rounds, dictionary=dictionary, **PENALTY)
     model.fit(digits.X, digits.y)
     minutes, gib = (time.perf_counter() - start) / 60, memory()
     errors = errors_along(model, digits.X_test, digits.y_test)

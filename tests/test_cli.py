@@ -14,14 +14,14 @@ from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.updates import RULES
 
-COMMANDS = ("compare", "learn", "predict", "share")
+COMMANDS = ("compare", "learn", "predict", "share", "warm-up")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_examples_and_exit_codes(capsys, command):
     done = kesler(capsys, command, "--help")
     assert done.code == 0 and not done.err
-    assert f"examples:\n  kesler {command} " in done.out or "| kesler" in done.out
+    assert f"examples:\n  kesler {command}" in done.out or "| kesler" in done.out
     assert "exit codes: 0 success; 2" in done.out
     assert max(map(len, done.lines)) <= 84
 

@@ -1,14 +1,12 @@
 """kesler compare: what it prints and writes is what progressive validation finds."""
 
 import json
-import time
 
 import numpy as np
 import pytest
 
 from commands import as_entries, kesler, messages, refused, write_csv, write_jsonl
 from kesler import OnlineClassifier, mistake_bound, progressive_validate
-from kesler.cli import table
 from kesler.datasets import load_pendigits
 from kesler.updates import PassiveAggressive, SimProj
 
@@ -208,19 +206,3 @@ def test_a_kernel_that_is_none_is_refused(capsys, mail):
     none = kesler(capsys, "compare", mail, "--kernel", "rbf", "--sigma", "0")
     refused(none, "sigma must be a number above 0")
     refused(kesler(capsys, "compare", mail, "--kernel", "gauss"), "rbf, polynomial, linear")
-
-
-def test_waiting_for_the_compiler_is_reported(capsys, tmp_path, monkeypatch):
-    rows = write_jsonl(tmp_path / "rows.jsonl", messages(20))
-    assert kesler(capsys, "compare", rows).err == ""  # nobody watches
-    learn = OnlineClassifier.learn_rows
-
-    def slowly(*arguments):
-        time.sleep(0.1)
-        return learn(*arguments)
-
-    monkeypatch.setattr(table, "PATIENCE", 0.02)
-    monkeypatch.setattr(table, "is_watched", lambda: True)
-    monkeypatch.setattr(OnlineClassifier, "learn_rows", slowly)
-    done = kesler(capsys, "compare", rows)
-    assert done.code == 0 and done.err.startswith("kesler: compiling the loops")

@@ -159,22 +159,6 @@ def test_rows_of_weight(capsys, tmp_path):
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
 
 
-@pytest.mark.parametrize("watched", [True, False])
-def test_a_bar_is_for_those_who_watch(capsys, monkeypatch, watched):
-    asked = []
-
-    def fit(self, *arguments, **more):
-        asked.append(self.verbose)
-        return fitted(self, *arguments, **more)
-
-    fitted = ShareBoostClassifier.fit
-    monkeypatch.setattr(ShareBoostClassifier, "fit", fit)
-    monkeypatch.setattr("kesler.cli.share.is_watched", lambda: watched)
-    monkeypatch.setattr("kesler.cli.share.find_spec", lambda name: name == "tqdm")
-    assert kesler(capsys, "share", *PENS).code == 0
-    assert asked == [watched]
-
-
 # ---- refusals -----------------------------------------------------------------------------------
 
 

@@ -661,18 +661,6 @@ def test_what_no_theorem_speaks_of_is_not_certified():
         wide.certificate(W, 2 * X_WINE, Y_WINE)
 
 
-def test_no_bar_without_a_terminal(capsys):
-    ShareBoostClassifier(2, verbose=True).fit(X_WINE, Y_WINE)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("kesler.sharing.shareboost.find_spec", lambda name: None)
-    with pytest.warns(UserWarning, match="pip install tqdm"):
-        ShareBoostClassifier(2, verbose=True).fit(X_WINE, Y_WINE)
-
-
 def test_columns_too_many_for_a_block_are_chunks_of_one(monkeypatch):
     monkeypatch.setattr(greedy, "MOST_NUMBERS", 5)
     assert greedy._chunks(3, 4) == [slice(0, 1), slice(1, 2), slice(2, 3)]

@@ -13,58 +13,10 @@ import shutil
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from importlib import import_module
 from multiprocessing import get_context
-from pkgutil import walk_packages
 
-import numpy as np
-
-from kesler import LinearMax, OnlineClassifier, compiled
-from kesler.algorithms import ALGORITHMS
+from kesler.cli.warm_up import PARTS
 from kesler.compiled.jit.cache import SHIPPED, shipping
-from kesler.kernels import KERNELS
-from kesler.links import LINKS
-from kesler.maps import MAPS
-from kesler.updates import RULES
-
-TRIALS = ("weight_trial", "kernel_trial")  # compiled beside the functions that they are handed
-X, y = np.arange(24, dtype=np.float64).reshape(6, 4) % 5, [0, 1, 2, 0, 1, 2]
-
-
-def weights() -> None:
-    """Compile the trial of learners whose hypotheses are weights, and all that it is handed."""
-    learn(OnlineClassifier())
-    OnlineClassifier().learn_one({"a": 1}, "b")
-    for name in RULES:
-        learn(OnlineClassifier("multi", update=name))
-        learn(OnlineClassifier("hybrid", update=name))
-    for name in LINKS:
-        learn(OnlineClassifier("multi", update="perceptron", link=name))
-    for name in MAPS:
-        learn(OnlineClassifier("single", name, update="pa1"))
-    for name in ALGORITHMS:
-        learn(LinearMax(name, "multi"))
-
-
-def kernel_functions() -> None:
-    """Compile the trial of learners whose hypotheses are support vectors, for each kernel."""
-    for name in KERNELS:
-        learn(OnlineClassifier("hybrid", update="pa1", kernel=name))
-
-
-def others() -> None:
-    """Compile all other kernels, whichever there are: of ensembles, of measures.
-
-    Of batch solvers.
-    """
-    for module in walk_packages(compiled.__path__, f"{compiled.__name__}."):
-        if module.name.rpartition(".")[2] not in TRIALS:
-            import_module(module.name)
-
-
-def learn(model: OnlineClassifier) -> None:
-    """Run the kernels of a learner."""
-    model.fit(X, y).predict(X)
 
 
 def ship(work: Callable[[], None]) -> str:
@@ -77,9 +29,8 @@ def ship(work: Callable[[], None]) -> str:
 def main() -> int:
     """Ship everything, in as many processes as there are parts."""
     shutil.rmtree(SHIPPED, ignore_errors=True)
-    parts = (weights, kernel_functions, others)
-    with ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(ship, part) for part in parts]):
+    with ProcessPoolExecutor(len(PARTS), mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(ship, part) for part in PARTS]):
             print(f"{done.result()}: compiled", flush=True)
     files = list(SHIPPED.iterdir())
     size = sum(file.stat().st_size for file in files)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kesler.parts.maps.feature_map import feature_map as feature_map
     from kesler.parts.preconditioners import preconditioner as preconditioner
     from kesler.parts.updates.rule import update_rule as update_rule
+    from kesler.progress import show_progress as show_progress
     from kesler.sharing.exports.export import export as export
     from kesler.sharing.jointboost import JointBoostClassifier as JointBoostClassifier
     from kesler.sharing.mixed_norm import MixedNormClassifier as MixedNormClassifier
@@ -85,6 +86,7 @@ _DEFINED_IN = {
     "KeslerError": "kesler.errors",
     "Ratings": "kesler.data.ratings",
     "load": "kesler.online.loading",
+    "show_progress": "kesler.progress",
     # decorators for user-defined parts
     "feature_map": "kesler.parts.maps.feature_map",
     "link_function": "kesler.parts.links.link",

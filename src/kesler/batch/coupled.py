@@ -17,6 +17,7 @@ from kesler.errors import KeslerError
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.kernels.rbf import RBF
 from kesler.parts.user_part import UserPart, fault_words, followed_by_word, require_no_faults
+from kesler.progress import progress
 
 MOST_SWEEPS = 20
 """Number of sweeps before inactive examples are visited again."""
@@ -110,15 +111,17 @@ def solve_coupled(
     found, left, threshold = search.measured(0, tol), MOST_SWEEPS, np.inf
     if found.converged and duals is not None:
         return found  # a sweep never lowers the dual objective, but may raise the primal one
-    for n in range(1, max_iter + 1):
-        threshold, gap = search.sweep(shuffle(search.active), threshold)
-        left -= 1
-        if is_small(gap, found.objective, tol) or not left or n == max_iter:
-            found = search.measured(n, tol)
-            if found.converged:
-                break
-            search.is_active[:] = 1
-            left, threshold = MOST_SWEEPS, np.inf
+    with progress("dual ascent", "passes", max_iter, goal=tol) as task:
+        for n in range(1, max_iter + 1):
+            threshold, gap = search.sweep(shuffle(search.active), threshold)
+            left -= 1
+            if is_small(gap, found.objective, tol) or not left or n == max_iter:
+                found = search.measured(n, tol)
+                if found.converged:
+                    break
+                search.is_active[:] = 1
+                left, threshold = MOST_SWEEPS, np.inf
+            task.report(n, found.relative_gap)
     return found
 
 
@@ -252,41 +255,33 @@ def solve_kernel_dual(
     duals = np.zeros((len(codes), len(margins))) if duals is None else duals.copy()
     scores, found = table @ duals @ coupling, np.empty(2)
     # A sweep never lowers the dual objective, but may raise the primal one.
-    n, is_solved = 0, is_warm and _is_solved(scores, duals, codes, caps, margins, tol)
-    while n < max_iter and not is_solved:
-        n += 1
-        visited = shuffle(np.arange(len(codes)))
-        sweep_gram(table, coupling, visited, codes, caps, margins, scores, duals, found)
-        if _is_solved(scores, duals, codes, caps, margins, tol) or n == max_iter:
-            scores = table @ duals @ coupling  # without accumulated rounding errors
-            is_solved = _is_solved(scores, duals, codes, caps, margins, tol)
-    objective, dual = _objectives(scores, duals, codes, caps, margins)
+    n, is_solved = 0, is_warm and _found(scores, duals, codes, caps, margins, tol).converged
+    with progress("dual ascent", "passes", max_iter, goal=tol) as task:
+        while n < max_iter and not is_solved:
+            n += 1
+            visited = shuffle(np.arange(len(codes)))
+            sweep_gram(table, coupling, visited, codes, caps, margins, scores, duals, found)
+            now = _found(scores, duals, codes, caps, margins, tol)
+            if now.converged or n == max_iter:
+                scores = table @ duals @ coupling  # without accumulated rounding errors
+                is_solved = _found(scores, duals, codes, caps, margins, tol).converged
+            task.report(n, now.relative_gap)
+    last = _found(scores, duals, codes, caps, margins, tol)
     supports = np.flatnonzero(duals.any(axis=1))
     return KernelOptimum(
-        *(objective, dual, n, is_small(objective - dual, objective, tol)),
+        *(last.objective, last.dual_objective, n, last.converged),
         *(duals, supports, duals[supports] @ coupling),
     )
 
 
-def _is_solved(
-    scores: Array,
-    duals: Array,
-    codes: Codes,
-    caps: Array,
-    margins: Array,
-    tol: float,
-) -> bool:
-    objective, dual = _objectives(scores, duals, codes, caps, margins)
-    return is_small(objective - dual, objective, tol)
-
-
-def _objectives(
-    scores: Array, duals: Array, codes: Codes, caps: Array, margins: Array
-) -> tuple[float, float]:
-    """Return the primal and the dual objective of duals and their scores."""
+def _found(
+    scores: Array, duals: Array, codes: Codes, caps: Array, margins: Array, tol: float
+) -> DualSolution:
+    """Return the objectives of duals and their scores."""
     required, half = margins[codes], 0.5 * float(np.sum(duals * scores))
     losses = (required + scores).max(axis=1) - scores[np.arange(len(codes)), codes]
-    return half + float(caps @ losses), -half - float(np.sum(duals * required))
+    objective, dual = half + float(caps @ losses), -half - float(np.sum(duals * required))
+    return DualSolution(objective, dual, 0, is_small(objective - dual, objective, tol))
 
 
 # ---- inner products -----------------------------------------------------------------------------

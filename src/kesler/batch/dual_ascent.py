@@ -26,6 +26,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kesler.errors import KeslerError
+from kesler.progress import Task, progress
 from kesler.state.capacity import aligned_zeros
 
 
@@ -165,8 +166,9 @@ def solve(
     duals : initial dual variables, 0 or more, row i with sum C_i; None starts from weights 0.
     """
     shuffle = random_state.permutation if order == "random" else np.sort
-    ascent = _Ascent(problem, problem.idle() if duals is None else duals, shuffle)
-    return ascent.climb(tol, max_iter)
+    with progress("dual ascent", "passes", max_iter, goal=tol) as task:
+        ascent = _Ascent(problem, problem.idle() if duals is None else duals, shuffle, task)
+        return ascent.climb(tol, max_iter)
 
 
 class _Ascent:
@@ -177,12 +179,14 @@ class _Ascent:
         problem: SlackProblem,
         duals: Doubles,
         shuffle: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
+        task: Task,
     ) -> None:
         from kesler.compiled.batch import dual_ascent
         from kesler.compiled.batch import dual_ascent as compiled
 
         self._momentum = dual_ascent
         self._compiled, self._problem, self._shuffle = compiled, problem, shuffle
+        self._task = task
         self._n, k = len(problem.y), problem.n_classes
         n_features, width = problem.X.shape[1], -(-k // SIMD_WIDTH) * SIMD_WIDTH
         self._rows = compiled_rows(problem.X, compiled)
@@ -263,7 +267,9 @@ class _Ascent:
         )
         self._n_visits += len(rows)
         self._judge(self._dual - before)
-        return float(self._gaps[rows].sum())
+        share = float(self._gaps[rows].sum())
+        self._task.report(self._n_visits // self._n, share / (abs(self._dual + share) or 1.0))
+        return share
 
     def _extrapolate(self, rows: npt.NDArray[np.int64]) -> None:
         """Extrapolate the dual variables of rows with Nesterov's momentum.
@@ -394,25 +400,27 @@ def solve_with_free_intercept(
     widened = replace(problem, X=with_constant(problem.X, scale))
     middle = np.zeros(problem.n_classes) if centre is None else centre - centre.mean()
     inner, best, n_passes, gap = max(COARSE, FINEST * tol), None, 0.0, np.inf
-    while best is None or not (best.converged or n_passes >= max_iter):
-        found = solve(
-            replace(widened, costs=problem.costs + middle - middle[:, None]),
-            tol=inner,
-            max_iter=max(1, int(max_iter - n_passes)),
-            order=order,
-            random_state=random_state,
-            duals=duals,
-        )
-        n_passes += found.n_passes
-        middle = middle + scale * found.weights[:, -1]
-        middle -= middle.mean()
-        duals = found.duals
-        best = _better(best, problem, found.weights[:, :-1], middle, duals, n_passes, tol)
-        last, gap = gap, best.objective - best.dual_objective
-        if inner > FINEST * tol:
-            inner = max(SHARPER * inner, FINEST * tol)
-        elif gap > HALF * last:
-            inner *= HALF
+    with progress("free intercept", "passes", max_iter, goal=tol) as task:
+        while best is None or not (best.converged or n_passes >= max_iter):
+            found = solve(
+                replace(widened, costs=problem.costs + middle - middle[:, None]),
+                tol=inner,
+                max_iter=max(1, int(max_iter - n_passes)),
+                order=order,
+                random_state=random_state,
+                duals=duals,
+            )
+            n_passes += found.n_passes
+            middle = middle + scale * found.weights[:, -1]
+            middle -= middle.mean()
+            duals = found.duals
+            best = _better(best, problem, found.weights[:, :-1], middle, duals, n_passes, tol)
+            task.report(int(n_passes), best.relative_gap)
+            last, gap = gap, best.objective - best.dual_objective
+            if inner > FINEST * tol:
+                inner = max(SHARPER * inner, FINEST * tol)
+            elif gap > HALF * last:
+                inner *= HALF
     return best
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kesler.batch.design import Design, PerClassDesign, Preconditioner
 from kesler.batch.dual_ascent import SIMD_WIDTH, compiled_rows
+from kesler.progress import progress
 
 Floats = npt.NDArray[Any]
 
@@ -234,11 +235,13 @@ def minimise(objective: SmoothObjective, start: Floats, tol: float, max_iter: in
     point = objective.at(start)
     scale = _norm(objective.at(np.zeros_like(start)) if start.any() else point)
     n_iter = 0
-    while _norm(point) > tol * scale and n_iter < max_iter:
-        direction = newton_direction(point, min(MOST_FORCING, (_norm(point) / scale) ** 0.5))
-        line = point.along(direction)
-        point = line.at(flat_share(line))
-        n_iter += 1
+    with progress("Newton", "steps", max_iter, goal=tol) as task:
+        while _norm(point) > tol * scale and n_iter < max_iter:
+            direction = newton_direction(point, min(MOST_FORCING, (_norm(point) / scale) ** 0.5))
+            line = point.along(direction)
+            point = line.at(flat_share(line))
+            n_iter += 1
+            task.report(n_iter, _norm(point) / scale)
     share = _norm(point) / scale if scale else 0.0
     return Solution(point.weights, point.value, share, n_iter, share <= tol)
 
@@ -336,11 +339,13 @@ def approach(objective: SoftmaxObjective, tol: float, most: int) -> tuple[Double
     if not ascent.mean_pace <= MOST_PACE:
         return ascent.found(), 0
     n_passes, gain, before = 0, np.inf, np.inf
-    while n_passes < min(most, MOST_PASSES) and gain <= SLOW * before:
-        n_passes, before, gain = n_passes + 1, gain, ascent.visit_all()
-        gained += gain
-        if gain <= SHARE * tol * gained:
-            break
+    with progress("dual ascent", "passes", min(most, MOST_PASSES), goal=SHARE * tol) as task:
+        while n_passes < min(most, MOST_PASSES) and gain <= SLOW * before:
+            n_passes, before, gain = n_passes + 1, gain, ascent.visit_all()
+            gained += gain
+            if gain <= SHARE * tol * gained:
+                break
+            task.report(n_passes, gain / gained)
     return ascent.found(), n_passes
 
 

@@ -1,4 +1,4 @@
-"""The command line: kesler compare | learn | predict | share | show."""
+"""The command line: kesler compare | learn | predict | share | show | warm-up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         # A command is imported when it runs, since importing all of Kesler takes a second.
-        import_module(f"kesler.cli.{options.command}").run(options)
+        module = options.command.replace("-", "_")
+        import_module(f"kesler.cli.{module}").run(options)
         sys.stdout.flush()
     except KeslerError as error:
         return _stopped(spoken(str(error)), 2)

@@ -97,6 +97,19 @@ examples:
 {EXIT}"""
 
 
+WARM_UP = """\
+Compile everything that learners may need, print what was compiled and how long it
+took, and keep it in the cache of this machine (NUMBA_CACHE_DIR), so that no later
+process waits for a compiler. What the cache contains is not compiled again."""
+
+WARM_UP_EXAMPLES = f"""\
+examples:
+  kesler warm-up
+  NUMBA_CACHE_DIR=/var/cache/kesler kesler warm-up
+
+{EXIT}"""
+
+
 def parser() -> ArgumentParser:
     """Return the parser of the whole command line."""
     purpose = str(kesler.__doc__).partition("\n")[0]
@@ -118,6 +131,7 @@ def parser() -> ArgumentParser:
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
+    command("warm-up", "compile everything beforehand", _nothing, WARM_UP, WARM_UP_EXAMPLES)
     return root
 
 
@@ -349,6 +363,10 @@ def _predict(command: Command) -> None:
         help='print one JSON object for each row: {"label": ...} with "scores" or "top"',
     )
     _reading(command)
+
+
+def _nothing(command: Command) -> None:
+    """Add no arguments."""
 
 
 def _show(command: Command) -> None:

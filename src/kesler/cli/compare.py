@@ -34,7 +34,7 @@ def run(options: Namespace) -> None:
     blocks = stream if seed is None else [files.shuffled(stream, seed)]
     stored = list(blocks) if options.bounds else []
     comparison = Comparison(learners)
-    lines = table.print_run(comparison, stored or blocks)
+    lines = table.print_run(comparison, stored or blocks, stream)
     if not comparison.n_trials:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
 

@@ -31,7 +31,7 @@ def run(options: Namespace) -> None:
             _end(options, session, progress)
             return
         rest = blocks if first is None else chain([first], blocks)
-        lines = table.print_run(comparison, session.learning(rest))
+        lines = table.print_run(comparison, session.learning(rest), stream)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(session.interrupted()) from None
     if not model.n_known_:

@@ -6,7 +6,6 @@ import sys
 import warnings
 from argparse import Namespace
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from scipy import sparse
 from kesler import plots
 from kesler.cli import files, spoken
 from kesler.cli.files import Table
-from kesler.cli.table import counted, is_watched
+from kesler.cli.table import counted
 from kesler.data.readers.stream import Stream
 from kesler.errors import KeslerError
 from kesler.sharing.exports.export import export, require_exportable
@@ -102,10 +101,7 @@ def _fitted(options: Namespace, table: Table, held_out: Table | None) -> ShareBo
     given = {name: value for name, value in named.items() if value is not None}
     if options.scale is not None:
         given["scale"] = None if options.scale == "none" else options.scale
-    watched = is_watched() and find_spec("tqdm") is not None
-    model = ShareBoostClassifier(
-        options.features, dictionary=options.dictionary, verbose=watched, **given
-    )
+    model = ShareBoostClassifier(options.features, dictionary=options.dictionary, **given)
     eval_set = None if held_out is None else (held_out.X, held_out.y)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

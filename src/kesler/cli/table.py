@@ -3,54 +3,41 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
-from threading import Timer
 from typing import TYPE_CHECKING
 
 from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line, MethodResult
+from kesler.progress import Task, progress, say
 
 if TYPE_CHECKING:
     from kesler.evaluation.bounds import MistakeBound
 
 GAP = "   "
-# Seconds after which a notice is printed, since the first trial may compile the loops.
-PATIENCE = 3.0
-COMPILING = "kesler: compiling the loops (once on this machine, up to half a minute)"
 LEGEND = "Mistakes in % of the trials so far (error) and of those since the previous line (last)"
 
 
-def print_run(comparison: Comparison, blocks: Iterable[Block]) -> list[Line]:
-    """Run a comparison, print its table while it runs, and return the lines."""
+def print_run(comparison: Comparison, blocks: Iterable[Block], stream: Stream) -> list[Line]:
+    """Run a comparison of blocks of a stream, print its table meanwhile, and return the lines."""
     lines = list[Line]()
-    notice = Timer(PATIENCE, print, [COMPILING], {"file": sys.stderr, "flush": True})
-    notice.daemon = True
-    try:
-        for line in comparison.run(started(notice, blocks)):
-            notice.cancel()
+    with progress("learning", "rows") as task:
+        for line in comparison.run(counted_rows(blocks, stream, task)):
             if not lines:
-                print(f"{LEGEND}\n\n{heading(line.errors)}", flush=True)
-            print(row(line), flush=True)
+                say(f"{LEGEND}\n\n{heading(line.errors)}")
+            say(row(line))
             lines.append(line)
-    finally:
-        notice.cancel()
     return lines
 
 
-def started(timer: Timer, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield blocks; start a timer after the first block has been read."""
-    for i, block in enumerate(blocks):
-        if i == 0 and is_watched():
-            timer.start()
+def counted_rows(blocks: Iterable[Block], stream: Stream, task: Task) -> Iterator[Block]:
+    """Yield blocks of a stream, and report the rows that have been dealt with."""
+    n_rows = 0
+    for block in blocks:
         yield block
-
-
-def is_watched() -> bool:
-    """Return whether standard error is a terminal."""
-    return sys.stderr.isatty()
+        n_rows += len(block)
+        task.report(n_rows, share=stream.share())
 
 
 def heading(methods: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from kesler.distributed.shards import Description, Shard, require_alike
 from kesler.errors import KeslerError
 from kesler.learner.learner import Learner
 from kesler.online.base import OnlineLearner
+from kesler.progress import progress
 
 Model = TypeVar("Model", bound=OnlineLearner)
 Mixing = Literal["mistakes", "uniform"]
@@ -155,10 +156,11 @@ def learn(
     # Raise before learning if the learner cannot be mixed.
     require_mixable(clone(learner)._new_learner(dense=kind.kind == "dense"))
     model: Any = clone(learner)
-    for number in range(1, epochs + 1):
-        model, epoch = _epoch(number, model, shards, kind, mixing)
-        if report is not None:
-            report(epoch)
+    with progress("parameter mixing", "epochs", epochs) as task:
+        for number in task.count(range(1, epochs + 1)):
+            model, epoch = _epoch(number, model, shards, kind, mixing)
+            if report is not None:
+                report(epoch)
     if kind.columns is not None:
         model.feature_names_in_ = np.array(kind.columns, dtype=object)
         model._vocabulary = Vocabulary.of(kind.columns)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
+from kesler.progress import progress
 
 Doubles = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -311,7 +312,9 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
                 "that vary"
             )
         signs = np.where(np.arange(len(self.classes_)) == labels[stored, None], 1.0, -1.0)
-        self._keep(list(boost(thresholds, signs, counts[stored], int(self.n_rounds))))
+        stumps = boost(thresholds, signs, counts[stored], int(self.n_rounds))
+        with progress("JointBoost", "rounds", int(self.n_rounds)) as task:
+            self._keep(list(task.count(stumps)))
         return self
 
     def decision_function(self, X: Any) -> Doubles:

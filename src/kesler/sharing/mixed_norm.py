@@ -20,6 +20,7 @@ from kesler.batch.softmax import MARGINS, summed
 from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
+from kesler.progress import progress
 from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
 from kesler.sharing.dictionaries.registry import resolve_dictionary
 from kesler.sharing.few_features import FewFeatures
@@ -232,14 +233,16 @@ class MixedNormClassifier(FewFeatures):
         problem = prepared._prepare(X, y, sample_weight)
         alpha_max, model = problem.alpha_max, ColumnModel.empty(problem.n_classes)
         found: list[Self] = []
-        for alpha in _descending(alphas, alpha_max, eps):
-            optimum = solve(problem, alpha, model, self.tol, int(self.max_iter))
-            model = optimum.model
-            each = clone(self).set_params(alpha=alpha)
-            each.__dict__.update({k: v for k, v in vars(prepared).items() if k.endswith("_")})
-            found.append(each._keep(optimum, alpha_max))
-            if n_features is not None and len(model.columns) >= n_features:
-                break
+        path = _descending(alphas, alpha_max, eps)
+        with progress("path", "alphas", len(path)) as task:
+            for alpha in task.count(path):
+                optimum = solve(problem, alpha, model, self.tol, int(self.max_iter))
+                model = optimum.model
+                each = clone(self).set_params(alpha=alpha)
+                each.__dict__.update({k: v for k, v in vars(prepared).items() if k.endswith("_")})
+                found.append(each._keep(optimum, alpha_max))
+                if n_features is not None and len(model.columns) >= n_features:
+                    break
         return found
 
     # ---- the problem ------------------------------------------------------------------------

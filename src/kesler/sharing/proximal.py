@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kesler.batch.dual_ascent import DualSolution
+from kesler.progress import Task, progress
 from kesler.sharing.mixed_norm_problem import (
     ROUNDING,
     ColumnModel,
@@ -343,6 +344,18 @@ def solve(
     max_iter : int
         Maximum number of proximal steps.
     """
+    with progress("mixed norm", "steps", max_iter, goal=tol) as task:
+        return _solve(problem, alpha, start, tol, max_iter, task)
+
+
+def _solve(
+    problem: MixedNormProblem,
+    alpha: float,
+    start: ColumnModel,
+    tol: float,
+    max_iter: int,
+    task: Task,
+) -> Optimum:
     model, n_steps = start, 0
     while True:
         chosen = problem.columns.take(model.columns)
@@ -353,6 +366,7 @@ def solve(
         found = Optimum(primal, dual, n_steps, primal - dual <= tol * primal, model, loss.value)
         if found.converged or n_steps >= max_iter:
             return found
+        task.report(n_steps, found.relative_gap)
         model = model.widened(_joining(sizes, model.columns, alpha))
         enough = max(tol / 2, ROUND_SHARE * found.relative_gap)
         model, n_more = _settle(problem, alpha, model, enough, max_iter - n_steps)

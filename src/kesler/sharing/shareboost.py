@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
@@ -24,6 +21,7 @@ from kesler.batch.estimator import sample_weights
 from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
+from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.dictionaries.dictionary import Dictionary
 from kesler.sharing.dictionaries.registry import resolve_dictionary
@@ -86,25 +84,6 @@ class PutAside:
         self._columns.append(self.dictionary.columns(self.X, candidates))
         scores = np.hstack(self._columns) @ weights[1:] + weights[0]
         return float((scores.argmax(axis=1) != self.codes).mean())
-
-
-def shown(rounds: Iterable[Round], total: int, *, verbose: bool) -> Iterator[Round]:
-    """Yield rounds, with a progress bar if `verbose` and stderr is a terminal."""
-    if not (verbose and sys.stderr.isatty()):
-        yield from rounds
-        return
-    if find_spec("tqdm") is None:
-        warnings.warn(
-            "verbose=True needs the library tqdm: run pip install tqdm, or leave verbose out",
-            stacklevel=4,
-        )
-        yield from rounds
-        return
-    with import_module("tqdm").tqdm(total=total, unit="feature") as bar:
-        for each in rounds:
-            bar.set_postfix(loss=f"{each.loss:.4g}")
-            bar.update()
-            yield each
 
 
 Self = TypeVar("Self", bound="ShareBoostClassifier")
@@ -182,8 +161,6 @@ class ShareBoostClassifier(FewFeatures):
         lowest error. None disables early stopping and keeps the last round.
     warm_start : bool, default False
         Whether `fit` continues from the last `fit` on the same rows instead of starting over.
-    verbose : bool, default False
-        Whether to show a progress bar, if tqdm is installed and stderr is a terminal.
 
     Attributes
     ----------
@@ -265,7 +242,6 @@ class ShareBoostClassifier(FewFeatures):
         max_iter: int = 200,
         n_rounds_no_change: int | None = None,
         warm_start: bool = False,
-        verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.dictionary = dictionary
@@ -283,7 +259,6 @@ class ShareBoostClassifier(FewFeatures):
         self.max_iter = max_iter
         self.n_rounds_no_change = n_rounds_no_change
         self.warm_start = warm_start
-        self.verbose = verbose
 
     _weights: list[Floats]
 
@@ -366,21 +341,25 @@ class ShareBoostClassifier(FewFeatures):
         else:
             self._weights = [greedy.weights]
         wanted = self.n_features_to_select - len(self.path_)
-        rounds = islice(greedy.rounds(), wanted)
-        for each in shown(rounds, wanted, verbose=bool(self.verbose)):
-            self._weights.append(greedy.weights)
-            error, new = None, greedy.chosen[len(self._chosen) :]
-            if aside is not None:
-                error = aside.error(new, self._weights[-1])
-            name = each.candidate if names is None else int(names[each.candidate])
-            self.path_.append(replace(each, candidate=name, validation_error=error))
-            self._chosen = greedy.chosen
-            self.n_iter_ += each.n_steps
-            if self._is_stale():
-                break
+        with progress("ShareBoost", "features", wanted) as task:
+            for each in task.count(islice(greedy.rounds(), wanted)):
+                self._add(each, greedy, names, aside)
+                if self._is_stale():
+                    break
         self.converged_ = self.converged_ and greedy.all_converged
         self.n_iter_ = max(1, self.n_iter_)
         self._keep(self.path_.best if self._stops_early() else len(self.path_))
+
+    def _add(self, each: Round, greedy: Greedy, names: Ints | None, aside: PutAside | None) -> None:
+        """Add a round to the path, with its error on the validation rows."""
+        self._weights.append(greedy.weights)
+        error, new = None, greedy.chosen[len(self._chosen) :]
+        if aside is not None:
+            error = aside.error(new, self._weights[-1])
+        name = each.candidate if names is None else int(names[each.candidate])
+        self.path_.append(replace(each, candidate=name, validation_error=error))
+        self._chosen = greedy.chosen
+        self.n_iter_ += each.n_steps
 
     def _judge_again(self, aside: PutAside | None) -> None:
         """Evaluate the rounds of an earlier fit on the validation rows of this one."""

@@ -25,6 +25,7 @@ from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.online.contract import unchanged_on_error
+from kesler.progress import progress
 
 Self = TypeVar("Self", bound="Decomposition")
 Floats = npt.NDArray[np.float64]
@@ -118,10 +119,12 @@ def teach_binary(learner: Any, problem: BinaryProblem) -> Any:
     return learner.partial_fit(problem.X, problem.positive.astype(np.int64), **arguments)
 
 
-def fit_all(estimator: Any, problems: Iterable[BinaryProblem], n_jobs: int | None) -> list[Any]:
+def fit_all(
+    estimator: Any, problems: Iterable[BinaryProblem], n_problems: int, n_jobs: int | None
+) -> list[Any]:
     """Return a fitted clone of the estimator for each problem."""
     jobs = (delayed(fit_binary)(estimator, problem) for problem in problems)
-    return list(Parallel(n_jobs=n_jobs)(jobs))
+    return run_all(jobs, n_problems, n_jobs)
 
 
 def teach_all(
@@ -130,7 +133,13 @@ def teach_all(
     """Call `partial_fit` of each learner on the rows of its problem."""
     pairs = zip(learners, problems, strict=True)
     jobs = (delayed(teach_binary)(learner, problem) for learner, problem in pairs)
-    return list(Parallel(n_jobs=n_jobs)(jobs))
+    return run_all(jobs, len(learners), n_jobs)
+
+
+def run_all(jobs: Iterable[Any], n_jobs_to_do: int, n_jobs: int | None) -> list[Any]:
+    """Return the results of joblib's jobs, `n_jobs` of which run in parallel."""
+    with progress("binary problems", "begun", n_jobs_to_do) as task:
+        return list(Parallel(n_jobs=n_jobs)(task.count(jobs)))
 
 
 def margins(learner: Any, X: Any) -> Floats:

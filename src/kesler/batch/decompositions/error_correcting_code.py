@@ -448,8 +448,9 @@ class ErrorCorrectingCode(Decomposition):
     def _fit(self, examples: Examples) -> None:
         self._require_decoding()
         self._book = self._book_of(self._table.in_order.tolist())
-        problems = _problems(examples, self._words())
-        self.estimators_ = fit_all(self._learner(), problems, self.n_jobs)
+        words = self._words()
+        problems = _problems(examples, words)
+        self.estimators_ = fit_all(self._learner(), problems, words.shape[1], self.n_jobs)
 
     def _declare(self, labels: list[Any]) -> None:
         if not self.__sklearn_is_fitted__():

@@ -36,6 +36,7 @@ from kesler.online.label_sets import (
     targets_of_rankings,
     targets_of_sets,
 )
+from kesler.progress import progress
 
 BLOCK_ENTRIES = 1 << 20  # about 12 MB of the construction per block
 
@@ -295,8 +296,9 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(self.estimator_, "partial_fit"):
             self._learn_at_once(rows, levels, weights)
             return self
-        for _ in range(self.n_passes):
-            self._stream(rows, levels, weights)
+        with progress("Kesler's construction", "passes", self.n_passes) as task:
+            for _ in task.count(range(self.n_passes)):
+                self._stream(rows, levels, weights)
         return self
 
     @available_if(learner_has("partial_fit"))

@@ -152,7 +152,7 @@ def held_out_confusions(
         if not len(held.codes) or not len(present):
             continue
         problems = (rest.problem(rest.codes == code) for code in present)
-        learners = fit_all(estimator, problems, n_jobs)
+        learners = fit_all(estimator, problems, len(present), n_jobs)
         predicted = present[all_margins(learners, held.X, n_jobs).argmax(axis=1)]
         weights = 1.0 if held.weights is None else held.weights
         np.add.at(counts, (held.codes, predicted), weights)
@@ -304,7 +304,9 @@ class LabelTree(Unscored):
     def _fit(self, examples: Examples) -> None:
         self._plant(examples)
         problems = list(self._problems(examples))
-        found = fit_all(self._learner(), [problem for _, problem in problems], self.n_jobs)
+        found = fit_all(
+            self._learner(), [problem for _, problem in problems], len(problems), self.n_jobs
+        )
         self._learners = self._by_node(problems, found)
 
     def _teach(self, examples: Examples, n_before: int) -> None:

@@ -23,6 +23,7 @@ from kesler.batch.decompositions.binary import (
     teach_binary,
 )
 from kesler.errors import KeslerError
+from kesler.progress import progress
 
 Numbers = npt.NDArray[np.intp]
 Counts = dict[int, float]
@@ -303,9 +304,10 @@ class OneAgainstSome(Unscored):
     def _fit(self, examples: Examples) -> None:
         self._begin()
         rng = check_random_state(self.random_state)
-        for _ in range(self.n_passes):
-            self._learn(examples[rng.permutation(len(examples.codes))])
-            self._tree.recount(examples)
+        with progress("one against some", "passes", self.n_passes) as task:
+            for _ in task.count(range(self.n_passes)):
+                self._learn(examples[rng.permutation(len(examples.codes))])
+                self._tree.recount(examples)
 
     def _teach(self, examples: Examples, n_before: int) -> None:
         if n_before:

@@ -142,7 +142,8 @@ class OneVsOne(Decomposition):
 
     def _fit(self, examples: Examples) -> None:
         require_choice("decoding", self.decoding, DECODINGS)
-        self.estimators_ = fit_all(self._learner(), self._problems(examples), self.n_jobs)
+        problems, n_problems = self._problems(examples), len(pairs(len(self._table)))
+        self.estimators_ = fit_all(self._learner(), problems, n_problems, self.n_jobs)
         self._alone = [clone(self._learner()) for _ in self._table.labels]
 
     def _teach(self, examples: Examples, n_before: int) -> None:

@@ -115,7 +115,7 @@ class OneVsRest(Decomposition):
 
     def _fit(self, examples: Examples) -> None:
         problems = (examples.problem(examples.codes == code) for code in range(len(self._table)))
-        self._learners = fit_all(self._learner(), problems, self.n_jobs)
+        self._learners = fit_all(self._learner(), problems, len(self._table), self.n_jobs)
         self._rest = clone(self._learner())
 
     def _teach(self, examples: Examples, n_before: int) -> None:

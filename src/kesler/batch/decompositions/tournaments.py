@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from kesler.batch.decompositions.binary import (
     BinaryProblem,
@@ -20,6 +20,7 @@ from kesler.batch.decompositions.binary import (
     copy_of,
     fit_binary,
     margins,
+    run_all,
     teach_binary,
 )
 from kesler.errors import KeslerError
@@ -171,7 +172,7 @@ class Tournament(Unscored):
                 )
                 for game, (left, right) in zip(games, present, strict=True)
             )
-            outcomes = Parallel(n_jobs=self.n_jobs)(jobs)
+            outcomes = run_all(jobs, len(games), self.n_jobs)
             for game, (left, right), (referee, left_wins) in zip(
                 games, present, outcomes, strict=True
             ):

@@ -39,6 +39,8 @@ from numba.extending import (
 )
 from numba.np.arrayobj import populate_array
 
+from kesler.progress import compiling
+
 __all__ = [
     "AttributeTemplate",
     "BitcodeCache",
@@ -99,6 +101,7 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.core.codegen.JITCodeLibrary._get_compiled_object": ("self",),
     "numba.core.codegen.JITCodeLibrary._raise_if_finalized": ("self",),
     "numba.core.codegen.JITCPUCodegen.set_env": ("self", "env_name", "env"),
+    "numba.core.compiler.Compiler.compile_extra": ("self", "func"),
     "numba.core.compiler.Compiler.define_pipelines": ("self",),
     "numba.core.dispatcher.Dispatcher.compile": ("self", "sig"),
     "numba.core.dispatcher.Dispatcher.disable_compile": ("self", "val"),
@@ -229,6 +232,12 @@ class HelperCompiler(Compiler):
 
 class KernelCompiler(Compiler):
     """Numba's compiler, for kernels and callbacks."""
+
+    def compile_extra(self, func: Function) -> Any:
+        """Compile a function that no cache contains, and show that it is compiled."""
+        name = f"{func.__module__}.{func.__name__}".removeprefix("kesler.compiled.")
+        with compiling(name):
+            return super().compile_extra(func)
 
     def define_pipelines(self) -> Any:
         """Return the pipelines, after choosing the library for the code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import lzma
+import math
 import re
 import sys
 from collections import deque
@@ -161,7 +162,7 @@ class Lines:
     is_piped : bool
         Whether the source is standard input, where more data may arrive at any time.
     n_bytes : int
-        Number of bytes that were read line by line.
+        Number of bytes read so far, after decompression.
 
     Raises
     ------
@@ -172,6 +173,7 @@ class Lines:
     def __init__(self, source: str) -> None:
         self.is_piped = source == STANDARD_INPUT
         self.n_bytes = 0
+        self._source = source
         self._peeked: list[tuple[int, bytes]] = []
         self._in_chunks: list[bool] = []
         self._rest: Iterator[tuple[int, Any]] = _numbered(source, self._in_chunks)
@@ -187,6 +189,14 @@ class Lines:
         """Whether enough has been read line by line to justify loading compiled code."""
         return self.n_bytes > SMALL
 
+    @property
+    def share(self) -> float:
+        """How much of the source has been read, from 0 to 1; NaN if its size is unknown."""
+        path = Path(self._source)
+        if self.is_piped or path.suffix.lower() in COMPRESSED or not path.is_file():
+            return math.nan
+        return min(1.0, self.n_bytes / (path.stat().st_size or 1))
+
     def chunks(self) -> Generator[tuple[int, Text], None, None]:
         """Yield the lines as texts with the numbers of their first lines; the last ends as well.
 
@@ -195,7 +205,9 @@ class Lines:
         for number, line in self._peeked:
             yield number, text_of(line if line.endswith(b"\n") else line + b"\n")
         self._in_chunks.append(True)
-        yield from self._rest
+        for number, text in self._rest:
+            self.n_bytes += len(text)
+            yield number, text
 
     def filled(self) -> Iterator[tuple[int, bytes]]:
         """Return an iterator of the lines that are not empty."""

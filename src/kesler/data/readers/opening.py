@@ -248,13 +248,15 @@ def open_stream(
     path = os.fsdecode(source)
     fields = Fields(source_name(path), label, _split(text), require_labels)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
+    lines = Lines(path)
     return Stream(
-        _reader(path, format, fields, names),
+        _reader(path, lines, format, fields, names),
         fields.source,
         require_labels=require_labels,
         skip_bad=skip_bad,
         skip_rows=skip_rows,
         block_rows=block_rows,
+        share=lambda: lines.share,
     )
 
 
@@ -264,14 +266,13 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
     return text or ()
 
 
-def _reader(path: str, format: str | None, fields: Fields, names: Names) -> Reader:
+def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
     if path.startswith(PREFIX):
         if format or fields.label is not None or fields.text:
             raise KeslerError(f"{path} needs no format, label or text: leave them out")
         return dataset_reader(path, names)
     if path != STANDARD_INPUT and not os.path.exists(path):
         raise KeslerError(f"{path} does not exist: check the path")
-    lines = Lines(path)
     found = _fitting(format or format_of(path, lines), path, fields, names)
     given = {
         "lines": lines,

@@ -303,6 +303,8 @@ class Stream(Iterator[Block]):
         How many good rows are read and discarded first.
     block_rows : int
         Maximum number of rows in a block.
+    share : callable () -> float
+        Returns how much of the source has been read, from 0 to 1; NaN if that is unknown.
 
     Attributes
     ----------
@@ -330,8 +332,10 @@ class Stream(Iterator[Block]):
         skip_bad: bool,
         skip_rows: int,
         block_rows: int,
+        share: Callable[[], float],
     ) -> None:
         self.source = source
+        self.share = share
         self.vocabulary: Vocabulary | None = reader.vocabulary
         self.n_rows = 0
         self.n_bad = 0
