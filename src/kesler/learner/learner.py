@@ -187,7 +187,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
 
     def _run(self, task: Any) -> None:
         """Run trials; the capacity suffices for their classes, groups and features."""
-        self._kernels.learn(self._kernel_arguments.address, task.address)
+        self._trials.learn(self._kernel_arguments.address, task.address)
         # Trials stop when the capacity for entries is exhausted, or a user-defined function fails.
         while (
             self.sparse is not None
@@ -197,7 +197,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             task = task_of_rows(task, slice(self.sparse.n_done, None))
             self.sparse.reserve_as_asked()
             self._bind()
-            self._kernels.learn(self._kernel_arguments.address, task.address)
+            self._trials.learn(self._kernel_arguments.address, task.address)
 
     def _encode(
         self, rows: Rows | RowBuffer, labels: Sequence[Label]
@@ -334,7 +334,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
                 task = known.scoring(scores)
             else:
                 task = task_of(self._blocks(known), no_targets(), len(rows), scores)
-            self._kernels.predict(self._kernel_arguments.address, task.address)
+            self._trials.predict(self._kernel_arguments.address, task.address)
             if self._faults:
                 self._require_no_faults()
             found: npt.NDArray[np.int32] = task.arrays.predictions
@@ -564,6 +564,11 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             settings = learner.settings._replace(predictor=self._predictor.address)
             learner = learner._replace(settings=settings)
         return self._write_arguments(learner)
+
+    @cached_property
+    def _trials(self) -> Any:
+        """The kernels whose facts hold for this learner."""
+        return self._kernels.kernels_for(self._kernel_arguments.arrays)
 
     @cached_property
     def _predictor(self) -> Any:

@@ -58,7 +58,7 @@ FULL_TABLE = 1 / 8
 TWO_CLASSES = ("predicted", "worst", "rival")
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
-    *("_kernels", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
+    *("_kernels", "_trials", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
     *("event", "lock", "_not_finite", "_settings", "_faults"),
     "_kernel_parameters",
 )
@@ -580,9 +580,8 @@ class LearnerState(Counted):
 
     def _bind(self) -> None:
         """Discard the records for compiled code, since arrays have changed."""
-        self.__dict__.pop("_record", None)
-        self.__dict__.pop("_kernel_arguments", None)
-        self.__dict__.pop("_predictor", None)
+        for name in ("_record", "_kernel_arguments", "_predictor", "_trials"):
+            self.__dict__.pop(name, None)
 
     # ---- saving -----------------------------------------------------------------------------
 

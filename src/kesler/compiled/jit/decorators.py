@@ -102,6 +102,7 @@ def chosen_by(choose: Callable[[Any], Function]) -> Any:
     def chosen(first: Any, *arguments: Any) -> Any:
         return choose(first)(first, *arguments)
 
+    chosen.choose = choose  # type: ignore[attr-defined]
     if not config.DISABLE_JIT:
         options = helper_options(allocates=False, always=True)
 
@@ -178,6 +179,18 @@ def by_address(signature: Any) -> Function:
         return types.void(INT, types.StarArgTuple(signature.args)), generate
 
     return call
+
+
+def with_globals(function: Function, label: str, values: dict[str, Any]) -> Function:
+    """Return a copy of a function in which globals have other values, given a label for them.
+
+    The cache distinguishes the copies by this label.
+    """
+    globals_ = {**function.__globals__, **values}
+    copy = FunctionType(function.__code__, globals_, f"{function.__name__.lstrip('_')}_{label}")
+    copy.__qualname__ = copy.__name__
+    copy.__module__ = function.__module__
+    return copy
 
 
 def instantiate(

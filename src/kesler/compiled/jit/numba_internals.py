@@ -19,16 +19,22 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba import njit
 from numba.core import cgutils
+from numba.core import ir as numba_ir
+from numba.core.analysis import compute_cfg_from_blocks, compute_live_map, compute_use_defs
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, run_frontend
+from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.imputils import impl_ret_borrowed
+from numba.core.ir_utils import build_definitions
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 from numba.core.typing.templates import AttributeTemplate
+from numba.core.untyped_passes import IRProcessing
 from numba.extending import (
     infer_getattr,
     lower_builtin,
@@ -45,9 +51,13 @@ __all__ = [
     "AttributeTemplate",
     "BitcodeCache",
     "NullCache",
+    "build_definitions",
     "cgutils",
     "compiled_callback",
     "compiled_kernel",
+    "compute_cfg_from_blocks",
+    "compute_live_map",
+    "compute_use_defs",
     "dumps",
     "helper_options",
     "impl_ret_borrowed",
@@ -56,9 +66,11 @@ __all__ = [
     "lower_builtin",
     "lower_getattr_generic",
     "models",
+    "numba_ir",
     "populate_array",
     "register_model",
     "register_width",
+    "run_frontend",
     "type_callable",
     "value_of",
 ]
@@ -222,12 +234,33 @@ class _WithoutMachineCode:
         """Do nothing, since there is no machine code that reads the environment."""
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PruneByFacts(FunctionPass):
+    """The pass that removes branches which the facts of an argument decide."""
+
+    _name = "prune_by_facts"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Remove the branches; return whether there were any."""
+        from kesler.compiled.jit.pruning import prune
+
+        if not any(getattr(argument, "facts", None) for argument in state.args):
+            return False
+        has_changed = prune(state.func_ir, state.args)
+        if has_changed:
+            PostProcessor(state.func_ir).run()
+        return has_changed
+
+
 class HelperCompiler(Compiler):
     """Numba's compiler, for helpers."""
 
     def define_pipelines(self) -> Any:
         """Return the pipelines, after choosing the library for the code."""
-        return _in_library(self.state, HelperLibrary, super().define_pipelines())
+        return _in_library(self.state, HelperLibrary, _pruning(super().define_pipelines()))
 
 
 class KernelCompiler(Compiler):
@@ -241,7 +274,7 @@ class KernelCompiler(Compiler):
 
     def define_pipelines(self) -> Any:
         """Return the pipelines, after choosing the library for the code."""
-        return _in_library(self.state, KernelLibrary, super().define_pipelines())
+        return _in_library(self.state, KernelLibrary, _pruning(super().define_pipelines()))
 
 
 class BitcodeCache(FunctionCache):
@@ -366,6 +399,13 @@ def _in_library(state: Any, kind: type[CodeLibrary], pipelines: Any) -> Any:
     if state.library is None:
         state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
+    return pipelines
+
+
+def _pruning(pipelines: Any) -> Any:
+    for each in pipelines:
+        each.add_pass_after(PruneByFacts, IRProcessing)
+        each.finalize()
     return pipelines
 
 

@@ -32,20 +32,53 @@ from kesler.compiled.jit.numba_internals import (
 )
 
 
-class Pointed(types.Type):
-    """The type of the address of a named tuple, valid as long as the tuple is alive."""
+class Facts(frozenset[tuple[str, frozenset[int]]]):
+    """What a kernel may assume of a named tuple: the values that a number in it can have.
 
-    def __init__(self, arguments: types.NamedTuple) -> None:
-        self.arguments = arguments
+    Numbers have dotted names: ``rule.selection``; ``parts.kind.each`` for all values of an array,
+    ``ranks.order.shape.0`` for its length. A name without values has any.
+    """
+
+    def values(self, name: str) -> frozenset[int] | None:
+        """Return the values that a number can have, None if that is not known."""
+        return dict(self).get(name)
+
+    def of(self, name: str) -> Facts:
+        """Return the facts of a field, by the rest of their names."""
+        prefix = f"{name}."
+        return Facts((k.removeprefix(prefix), v) for k, v in self if k.startswith(prefix))
+
+    def __str__(self) -> str:
+        return str(sorted((name, sorted(values)) for name, values in self))
+
+
+class Pointed(types.Type):
+    """The type of the address of a named tuple, valid as long as the tuple is alive.
+
+    Parameters
+    ----------
+    arguments : the type of the tuple.
+    facts : what is known of its numbers.
+    """
+
+    def __init__(self, arguments: types.NamedTuple, facts: Facts = Facts()) -> None:  # noqa: B008
+        self.arguments, self.facts = arguments, facts
         # A digest for the fields, since the name becomes part of the name of every helper: machine
         # code from the cache calls by name, and learners differ in the fields of one class alone.
-        digest = zlib.crc32(str(arguments).encode())
+        digest = zlib.crc32(f"{arguments}{facts if facts else ''}".encode())
         super().__init__(name=f"{arguments.instance_class.__qualname__}At{digest:08x}")
 
     @property
-    def key(self) -> types.NamedTuple:
+    def key(self) -> tuple[types.NamedTuple, Facts]:
         """The key by which two of these types are equal."""
-        return self.arguments
+        return self.arguments, self.facts
+
+    def field(self, name: str) -> types.Type | None:
+        """Return the type of a field, None if there is none."""
+        if name not in self.fields:
+            return None
+        field = self.types[self.fields.index(name)]
+        return Pointed(field, self.facts.of(name)) if _is_nested(field) else field
 
     @property
     def instance_class(self) -> type:
@@ -63,6 +96,10 @@ class Pointed(types.Type):
         return self.arguments.types
 
 
+def _is_nested(field: types.Type) -> bool:
+    return isinstance(field, types.BaseNamedTuple)
+
+
 @register_model(Pointed)
 class _Address(models.PrimitiveModel):
     def __init__(self, manager: Any, pointed: Pointed) -> None:
@@ -75,10 +112,7 @@ class _Fields(AttributeTemplate):
     key = Pointed
 
     def generic_resolve(self, pointed: Pointed, name: str) -> types.Type | None:
-        if name not in pointed.arguments.fields:
-            return None
-        field = pointed.arguments.types[pointed.arguments.fields.index(name)]
-        return Pointed(field) if isinstance(field, types.BaseNamedTuple) else field
+        return pointed.field(name)
 
 
 @lower_getattr_generic(Pointed)
@@ -86,7 +120,7 @@ def _field(context: Any, builder: ir.IRBuilder, pointed: Pointed, address: Any, 
     place = pointed.arguments.fields.index(name)
     field = cgutils.gep_inbounds(builder, address, 0, place)
     field_type = pointed.arguments.types[place]
-    if isinstance(field_type, types.BaseNamedTuple):
+    if _is_nested(field_type):
         return field
     array = builder.load(field)
     # Nothing writes to a tuple. Without this hint LLVM would reload it after each write to memory.
@@ -97,6 +131,11 @@ def _field(context: Any, builder: ir.IRBuilder, pointed: Pointed, address: Any, 
 def dereference(arguments: Any) -> Any:
     """Return the address of a tuple, which must be kept alive with `hold` while it is used."""
     return arguments
+
+
+def dereference_with(known: Facts) -> Any:
+    """Return `dereference` for tuples of which facts are known."""
+    return dereference if config.DISABLE_JIT else intrinsic(_dereferencing(known))
 
 
 def hold(*arguments: Any) -> None:
@@ -148,7 +187,7 @@ def _n_words(arrays: Any) -> int:
     return sum(map(_n_words, arrays))
 
 
-def pointer_reader(arguments: types.NamedTuple) -> Any:
+def pointer_reader(arguments: types.NamedTuple, facts: Facts = Facts()) -> Any:  # noqa: B008
     """Return a function for use inside kernels that converts an address to a `Pointed` tuple."""
     if config.DISABLE_JIT:
         return lambda address: address
@@ -158,7 +197,7 @@ def pointer_reader(arguments: types.NamedTuple) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
             return builder.inttoptr(values[0], context.get_value_type(arguments).as_pointer())
 
-        return Pointed(arguments)(address), generate
+        return Pointed(arguments, facts)(address), generate
 
     return at
 
@@ -218,11 +257,14 @@ if not config.DISABLE_JIT:
 
         return intrinsic(_at)
 
-    def _dereference(_: Any, arguments: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-            return cgutils.alloca_once_value(builder, values[0])
+    def _dereferencing(known: Facts) -> Any:
+        def _dereference(_: Any, arguments: Any) -> Any:
+            def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+                return cgutils.alloca_once_value(builder, values[0])
 
-        return Pointed(arguments)(arguments), generate
+            return Pointed(arguments, known)(arguments), generate
+
+        return _dereference
 
     def _hold(_: Any, *arguments: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
@@ -238,7 +280,7 @@ if not config.DISABLE_JIT:
         return types.void(), generate
 
     dereference, hold, stay_apart = (
-        intrinsic(_dereference),
+        intrinsic(_dereferencing(Facts())),
         intrinsic(_hold),
         intrinsic(_stay_apart),
     )

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import numpy as np
 from numba import types
 
@@ -20,6 +23,8 @@ from kesler.compiled.kernels.supports import (
     squared_norm,
     store,
 )
+from kesler.compiled.trial.facts import KERNEL
+from kesler.compiled.trial.facts import hold as hold_facts
 from kesler.compiled.trial.forgetting import MOST
 from kesler.compiled.trial.records import (
     LARGEST,
@@ -209,9 +214,15 @@ def pass_on_fault(learner, scratch):
         learner.weights.parameters[-1] = 1.0
 
 
-__all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "learn", "predict", "write_arguments"]
+__all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_arguments"]
 
-learner_at = pointer_reader(KERNEL_LEARNER_RECORD)
+learner_at = pointer_reader(KERNEL_LEARNER_RECORD, KERNEL)
+
+
+def kernels_for(learner: Any) -> Any:
+    """Return the module, which contains the kernels, after checking its facts for a learner."""
+    assert hold_facts(KERNEL, learner)
+    return sys.modules[__name__]
 
 
 @kernel(types.void(KERNEL_LEARNER_RECORD, INT))

@@ -16,8 +16,8 @@ from kesler.compiled.trial.records import (
     RIVAL,
     THE_REST,
     VIOLATED,
-    WORST,
     is_vs_rest,
+    takes_one,
 )
 
 TIED = 2.0**-20  # lead relative to the scores up to which they tie: rounding leaves as much
@@ -117,33 +117,34 @@ def most_violated(margins, scores, k, solver, highest):
 
 
 @always_inlined
-def select(selection, margins, scores, k, highest, solver, r, s):
+def select(rule, scores, k, highest, solver, r, s):
     """Choose the pairs that a rule receives, given the worst pair (r, s); return their number."""
+    selection, margins = rule.selection, rule.margins
+    if not takes_one(selection) and selection != GROWING:
+        return choose(rule, scores, k, highest, solver)
     if selection == PREDICTED:
         if not is_ahead(scores, s, r):
             return 0
-    elif selection == WORST or selection == GROWING:
+    elif selection != RIVAL:
         if margins.shape[0] > 1:  # else the worst pair is the one of the largest loss
             r, s = most_violated(margins, scores, k, solver, highest)
         if loss_of(margins, scores, r, s) <= 0:
             return 0
-    elif selection != RIVAL:
-        return choose(selection, margins, scores, k, highest, solver)
     solver.better[0], solver.worse[0] = r, s
     solver.losses[0] = loss_of(margins, scores, r, s)
     return 1
 
 
 @inlined
-def choose(selection, margins, scores, k, highest, solver):
+def choose(rule, scores, k, highest, solver):
     """Choose all pairs of a kind, grouped by their better class; return their number."""
     m = 0
-    if is_vs_rest(selection):
-        return choose_each(selection, margins, scores, k, highest, solver)
+    if is_vs_rest(rule.selection):
+        return choose_each(rule, scores, k, highest, solver)
     if solver.ranks.order.shape[0]:
         for i in range(k - 1):
             r, s = neighbours(i, solver)
-            m = choose_pair(selection, margins, scores, r, s, m, solver)
+            m = choose_pair(rule, scores, r, s, m, solver)
         return m
     for r in range(k):
         level = solver.levels[r]
@@ -151,18 +152,18 @@ def choose(selection, margins, scores, k, highest, solver):
             continue
         for s in range(k):
             if solver.levels[s] > level:
-                m = choose_pair(selection, margins, scores, r, s, m, solver)
+                m = choose_pair(rule, scores, r, s, m, solver)
     return m
 
 
 @inlined
-def choose_each(selection, margins, scores, k, highest, solver):
+def choose_each(rule, scores, k, highest, solver):
     """Choose a pair with the rest for each class: the better half of the levels is above it.
 
     The level in the middle is that of the rest itself. Every pair is written, and overwritten by
     the next one unless it was chosen, since a branch would often be mispredicted.
     """
-    m, margin, takes_all = 0, margins[0, 0], selection == ONE_VS_REST
+    m, margin, takes_all = 0, rule.margins[0, 0], rule.selection == ONE_VS_REST
     for r in range(k):
         level, score = solver.levels[r], np.float64(scores[r])
         is_above = 2 * level < highest
@@ -176,9 +177,9 @@ def choose_each(selection, margins, scores, k, highest, solver):
 
 
 @inlined
-def choose_pair(selection, margins, scores, r, s, m, solver):
+def choose_pair(rule, scores, r, s, m, solver):
     """Add a pair to the m chosen ones if it is of the kind; return the new number of pairs."""
-    loss = loss_of(margins, scores, r, s)
+    selection, loss = rule.selection, loss_of(rule.margins, scores, r, s)
     if (
         selection == ALL
         or (selection == VIOLATED and loss > 0)

@@ -7,12 +7,12 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.jit.decorators import DOUBLES, inlined, kernel
-from kesler.compiled.jit.pointers import dereference, hold
+from kesler.compiled.jit.pointers import dereference, dereference_with, hold
 from kesler.compiled.jit.record_types import LEARNER_RECORD
 from kesler.compiled.trial.choices import choose, lead_of, worst_pair
+from kesler.compiled.trial.facts import MEASURED
 from kesler.compiled.trial.preprocessing import is_preprocessed, preprocess, remember
 from kesler.compiled.trial.records import (
-    ALL,
     BLOCKS,
     ENCODED_TARGETS,
     make_scratch,
@@ -25,6 +25,8 @@ from kesler.compiled.weights.norms import forget_columns, measure_norms, measure
 
 # The measured lengths of the views of a stream.
 VIEW, DIFFERENCE = range(2)
+
+measured = dereference_with(MEASURED)
 
 
 @inlined
@@ -42,7 +44,7 @@ def longest_view(learner, indices, values, k, scratch):
 @inlined
 def longest_difference(learner, indices, values, k, highest, scratch, solver):
     """Return the largest ||phi(x, r) - phi(x, s)||^2 over the pairs that the target compares."""
-    m = choose(ALL, learner.rule.margins, scratch.scores, k, highest, solver)
+    m = choose(learner.rule, scratch.scores, k, highest, solver)
     measure_norms(learner, indices, values, k, m, scratch, solver)
     largest = 0.0
     for j in range(m):
@@ -88,7 +90,7 @@ def measure(learner, rows, encoded, leads, squared_lengths):
     pair; squared_lengths[VIEW] and [DIFFERENCE] are raised to the largest ||phi^t(x, r)||^2 and
     ||phi(x, r) - phi(x, s)||^2 in a trial with a pair.
     """
-    learner_, rows_, encoded_ = dereference(learner), dereference(rows), dereference(encoded)
+    learner_, rows_, encoded_ = measured(learner), dereference(rows), dereference(encoded)
     scratch = make_scratch(learner_, rows_)
     solver = make_solver(learner_, scratch.scores.shape[0], encoded_)
     outputs = leads, squared_lengths

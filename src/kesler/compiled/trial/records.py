@@ -251,6 +251,12 @@ def make_scratch(learner, rows):
 
 
 @inlined
+def takes_one(selection):
+    """Return whether a rule receives one constraint at most."""
+    return selection == PREDICTED or selection == WORST or selection == RIVAL
+
+
+@inlined
 def is_vs_rest(selection):
     """Return whether each class is compared with the rest."""
     return selection == ONE_VS_REST or selection == VIOLATED_VS_REST
@@ -297,7 +303,7 @@ def make_solver(learner, n_classes, encoded):
     """Allocate arrays for the constraints that the rule may receive, and for its arguments."""
     selection, requirement = learner.rule.selection, learner.rule.requires
     most = encoded.shape.most_pairs
-    if selection == PREDICTED or selection == WORST or selection == RIVAL:
+    if takes_one(selection):
         most = 1
     elif is_vs_rest(selection):
         most = n_classes

@@ -136,8 +136,7 @@ def learn_from(learner, indices, values, k, weight, highest, r, s, scratch, solv
     """
     if r < 0:
         return
-    rule = learner.rule
-    m = select(rule.selection, rule.margins, scratch.scores, k, highest, solver, r, s)
+    m = select(learner.rule, scratch.scores, k, highest, solver, r, s)
     if m and learner.algorithm.address != 0:
         run_algorithm(learner, indices, values, scratch, solver)
     elif m:

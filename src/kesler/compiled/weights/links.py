@@ -44,11 +44,9 @@ from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
 class Walk(NamedTuple):
     """The task of a pass over the weights and the parameters of its steps, constant for the pass.
 
-    They are read once: for all that LLVM knows, each write to a weight might change them. A pass
-    is plain if amounts are added to the weights without change.
+    They are read once: for all that LLVM knows, each write to a weight might change them.
     """
 
-    is_plain: bool
     task: int
     kind: int
     unit: int
@@ -59,6 +57,14 @@ class Walk(NamedTuple):
 
 
 @always_inlined
+def is_plain(learner):
+    """Return whether a pass adds the amounts to the weights as they are, and does nothing else."""
+    preconditioner = learner.preconditioner
+    as_they_are = preconditioner.kind == EUCLIDEAN and preconditioner.unit == NO_UNIT
+    return as_they_are and learner.weights.states.shape[0] == 0
+
+
+@always_inlined
 def begin_walk(learner):
     """Return the task and the parameters of the next pass over the weights."""
     task, kind, unit = (
@@ -66,9 +72,7 @@ def begin_walk(learner):
         learner.preconditioner.kind,
         learner.preconditioner.unit,
     )
-    as_they_are = task == MOVE and kind == EUCLIDEAN and unit == NO_UNIT
     return Walk(
-        as_they_are and learner.weights.states.shape[0] == 0,
         task,
         kind,
         unit,

@@ -22,17 +22,29 @@ from kesler.compiled.trial.records import (
     n_candidates,
 )
 from kesler.compiled.views.given import add_given_sum, add_given_view, largest_given
-from kesler.compiled.weights.links import begin_walk, change, change_plainly, change_two_plainly
+from kesler.compiled.weights.links import (
+    begin_walk,
+    change,
+    change_plainly,
+    change_two_plainly,
+    is_plain,
+)
 from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.weights.scores import phi_of
-from kesler.compiled.weights.wide import change_widely, is_wide_part, spread_coefficients, sum_views
+from kesler.compiled.weights.wide import (
+    change_widely,
+    is_wide,
+    is_wide_part,
+    spread_coefficients,
+    sum_views,
+)
 
 
 @always_inlined
 def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
     """Return whether no weight changes by more than LARGEST; False for NaN."""
     k = n_candidates(learner)
-    wide = solver.status[0].is_wide
+    wide = is_wide(learner, solver)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.kind.shape[0]):
@@ -64,7 +76,7 @@ def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
 def dense_move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r to be updated."""
     k = n_candidates(learner)
-    wide = solver.status[0].is_wide
+    wide = is_wide(learner, solver)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.kind.shape[0]):
@@ -85,7 +97,7 @@ def move_part(learner, part, indices, values, n_moved, scratch, solver):
         add_sum(learner, part, offset, indices, values, n_moved, scratch, solver)
         return
     if kind == PER_CLASS and n_moved == 2 and learner.parts.map[part] == ITSELF:
-        if begin_walk(learner).is_plain:
+        if is_plain(learner):
             r, s, coefficients = solver.moved[0], solver.moved[1], solver.coefficients
             step, other = np.float32(coefficients[r]), np.float32(coefficients[s])
             table = learner.weights.values
@@ -185,9 +197,10 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
     if learner.parts.map[part] != ITSELF:
         phi_of(learner, part, indices, values, r, scratch, scratch.phi)
         phi = scratch.phi
-    coefficient, walk = np.float32(solver.coefficients[r]), begin_walk(learner)
-    if walk.is_plain:
+    coefficient = np.float32(solver.coefficients[r])
+    if is_plain(learner):
         change_plainly(learner.weights.values, column, indices, phi, coefficient)
         return
+    walk = begin_walk(learner)
     for j in range(indices.shape[0]):
         change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)

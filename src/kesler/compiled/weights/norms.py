@@ -31,6 +31,7 @@ from kesler.compiled.trial.records import (
     is_vs_rest,
     n_common,
     n_hypotheses,
+    takes_one,
 )
 from kesler.compiled.trial.rules import call_gradient
 from kesler.compiled.trial.variants import (
@@ -67,6 +68,7 @@ from kesler.compiled.weights.scores import clear, of_map, phi_of
 from kesler.compiled.weights.wide import (
     add_view_lengths,
     change_widely,
+    is_wide,
     is_wide_part,
     spread_coefficients,
 )
@@ -206,7 +208,7 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
             solver.norms[j] = solver.columns[0, max(solver.better[j], solver.worse[j])]
         return
     # Pairs of neighbouring ranks have different better classes: no Gram column would be reused.
-    if m == 1 or learner.link.exponent != 2 or solver.ranks.order.shape[0]:
+    if is_pair_by_pair(learner, m, solver):
         for j in range(m):
             solver.norms[j] = pair_norm(
                 learner, indices, values, solver.better[j], solver.worse[j], scratch
@@ -222,6 +224,14 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
             owner = r
         squared = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
         solver.norms[j] = learner.link.factor * squared
+
+
+@always_inlined
+def is_pair_by_pair(learner, m, solver):
+    """Return whether norms are computed for each pair alone."""
+    if takes_one(learner.rule.selection) or learner.link.exponent != 2:
+        return True
+    return m == 1 or solver.ranks.order.shape[0] > 0
 
 
 @inlined
@@ -341,7 +351,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
     n_moved = sum_coefficients(m, solver)
     learner.preconditioner.walk.task = GATHER
     learner.preconditioner.rates.share = weight * learner.decay.row.weight
-    wide = solver.status[0].is_wide
+    wide = is_wide(learner, solver)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
     for part in range(learner.parts.kind.shape[0]):
@@ -378,7 +388,7 @@ def dense_measure_in_metric(learner, indices, values, k, m, scratch, solver):
 def measure_pairs(learner, indices, values, k, m, scratch, solver):
     """Compute norms[j] = <d_j, d_j>, part by part."""
     clear(solver.norms, m)
-    wide = solver.status[0].is_wide
+    wide = is_wide(learner, solver)
     for part in range(learner.parts.kind.shape[0]):
         if not (wide and is_wide_part(learner, part, solver)):
             for j in range(m):

@@ -7,7 +7,8 @@ bit: a class without a weight adds 0 x, which changes nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,8 @@ from kesler.compiled.trial.calibration import (
     shared_by_zeros,
 )
 from kesler.compiled.trial.choices import is_ahead
+from kesler.compiled.trial.facts import SPARSE
+from kesler.compiled.trial.facts import hold as hold_facts
 from kesler.compiled.trial.forgetting import MOST
 from kesler.compiled.trial.records import LARGEST, ONE, Blocks, EncodedTargets, Ratings, Solver
 from kesler.compiled.trial.tasks import task_at
@@ -330,10 +333,16 @@ def sparse_fetch_ahead(learner, rows, t, k, scratch):
                 fetch(learner.weights.rows.values, learner.weights.rows.heads[i] * SIMD_WIDTH)
 
 
-__all__ = ["Blocks", "EncodedTargets", "Ratings", "learn", "predict", "write_arguments"]
+__all__ = ["Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_arguments"]
 
 SPARSE_ROWS = tuple_type(SparseRows)
-learner_at = pointer_reader(SPARSE_LEARNER_RECORD)
+learner_at = pointer_reader(SPARSE_LEARNER_RECORD, SPARSE)
+
+
+def kernels_for(learner: Any) -> Any:
+    """Return the module, which contains the kernels, after checking its facts for a learner."""
+    assert hold_facts(SPARSE, learner)
+    return sys.modules[__name__]
 
 
 class SparseScratch(NamedTuple):

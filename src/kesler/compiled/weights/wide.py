@@ -40,6 +40,12 @@ from kesler.compiled.weights.preconditioners import CUSTOM
 from kesler.compiled.weights.scores import add_products
 
 
+@always_inlined
+def is_wide(learner, solver):
+    """Return whether a trial uses loops over classes (see `dense_choose_loops`)."""
+    return asks_for_all(learner.rule.selection) and solver.status[0].is_wide
+
+
 @inlined
 def is_wide_part(learner, part, solver):
     """Return whether a part has loops over classes, in a trial that uses such loops."""

@@ -1,0 +1,186 @@
+"""Facts of learners: what their kernels assume, so that other branches are not compiled.
+
+Compiling all branches of a trial takes half a minute. Learners of the most common kinds therefore
+have kernels of their own; all others have a kernel with every branch. A kernel is chosen for a
+learner when it is bound, by the values of its record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kesler.compiled.jit.pointers import Facts
+from kesler.compiled.trial.preprocessing import COUNTS, NONE, Z_SCORES
+from kesler.compiled.trial.records import (
+    ADAPTIVE,
+    ALL,
+    CENTRE,
+    CONTRAST,
+    EUCLIDEAN,
+    HEIGHT,
+    ITSELF,
+    LEARN,
+    LOSSES,
+    NO_SCALE,
+    NO_UNIT,
+    NORMS,
+    PER_CLASS,
+    PREDICTED,
+    ROWS,
+    SHARED,
+    SHARPNESS,
+    VIOLATED_VS_REST,
+    VIRTUAL,
+    WAIT,
+    WORST,
+)
+
+# Stands for every address in the facts: those of functions are larger than all codes.
+ADDRESS = 2
+ADDRESSES = {"parts.map.each", "link.address", "algorithm.address", "settings.predictor"}
+
+
+def facts(**values: Iterable[int]) -> Facts:
+    """Return facts; double underscores in names stand for dots.
+
+    Examples
+    --------
+    >>> print(facts(rule__selection={0}, ranks__order__shape__0={0}))
+    [('ranks.order.shape.0', [0]), ('rule.selection', [0])]
+    """
+    return Facts((name.replace("__", "."), frozenset(each)) for name, each in values.items())
+
+
+LINEAR = {
+    "link__address": {0},
+    "link__scale_source": {NO_SCALE},
+    "algorithm__address": {0},
+    "settings__predictor": {0},
+    "weights__states__shape__0": {0},
+    "ranks__order__shape__0": {0},
+    "rule__margins__shape__0": {1},
+    "decay__growth": {1},
+    "link__exponent": {2},
+}
+"""Neither links nor algorithms, averages, ranks, costs or decay."""
+
+WITHOUT_MAPS = {
+    "statistics__kinds__shape__0": {0},
+    "statistics__sums__shape__0": {0},
+    "statistics__pooled__shape__1": {0},
+    "statistics__moments__shape__1": {0},
+}
+"""No statistics of classes."""
+
+WITHOUT_STEP_SIZES = {
+    "preconditioner__kind": {EUCLIDEAN},
+    "preconditioner__unit": {NO_UNIT},
+    "preconditioner__evidence__shape__0": {0},
+}
+"""The same step size for every weight."""
+
+ONE_PAIR = facts(
+    **LINEAR,
+    settings__on_new_class={WAIT, LEARN},
+    parts__kind__each={PER_CLASS},
+    parts__map__each={ITSELF},
+    **WITHOUT_MAPS,
+    rule__selection={PREDICTED, WORST},
+    rule__requires={LOSSES, NORMS},
+    **WITHOUT_STEP_SIZES,
+    preprocessing__method={NONE},
+)
+"""Perceptron, Passive-Aggressive and others of one constraint, with weights for each class."""
+
+HYBRID = {
+    "parts__kind__each": {PER_CLASS, SHARED},
+    "parts__map__each": {ITSELF, ADDRESS},
+    "rule__requires": {LOSSES, NORMS},
+    "preconditioner__kind": {ADAPTIVE},
+}
+"""Weights for each class and shared ones, with adaptive step sizes."""
+
+WORDS = facts(
+    **LINEAR,
+    **HYBRID,
+    settings__on_new_class={LEARN, VIRTUAL},
+    statistics__kinds__each={CONTRAST},
+    statistics__moments__shape__1={0},
+    rule__selection={VIOLATED_VS_REST},
+    preconditioner__unit={NO_UNIT},
+    preprocessing__method={COUNTS},
+)
+"""The default for rows that list only non-zeros (:mod:`kesler.online.defaults`)."""
+
+MEASUREMENTS = facts(
+    **LINEAR,
+    **HYBRID,
+    settings__on_new_class={LEARN},
+    statistics__kinds__each={CENTRE, SHARPNESS, HEIGHT},
+    rule__selection={ALL},
+    preconditioner__unit={ROWS},
+    preprocessing__method={Z_SCORES},
+)
+"""The default for rows that list every feature."""
+
+VARIANTS = {
+    "one_pair": ONE_PAIR,
+    "words": WORDS,
+    "measurements": MEASUREMENTS,
+    "every": Facts(),
+}
+"""The facts of the kernels of learners with a table of weights; the first that hold are used."""
+
+SPARSE = facts(
+    link__address={0},
+    link__scale_source={NO_SCALE},
+    algorithm__address={0},
+    settings__predictor={0},
+    settings__on_new_class={WAIT, LEARN},
+    ranks__order__shape__0={0},
+    rule__margins__shape__0={1},
+    parts__kind__each={PER_CLASS},
+    parts__map__each={ITSELF},
+    **WITHOUT_MAPS,
+    **WITHOUT_STEP_SIZES,
+)
+"""What :attr:`kesler.learner.state.LearnerState.may_be_sparse` requires."""
+
+KERNEL = facts(
+    link__address={0},
+    link__scale_source={NO_SCALE},
+    algorithm__address={0},
+    settings__predictor={0},
+    settings__on_new_class={WAIT, LEARN},
+    parts__map__each={ITSELF, ADDRESS},
+    **WITHOUT_STEP_SIZES,
+)
+"""What :class:`kesler.learner.kernel_learner.KernelLearner` requires."""
+
+MEASURED = facts(
+    settings__predictor={0},
+    rule__selection={ALL},
+    rule__requires={NORMS},
+    preconditioner__kind={EUCLIDEAN},
+    preconditioner__unit={NO_UNIT},
+)
+"""What :meth:`kesler.learner.learner.Learner.measure` sets."""
+
+
+def hold(of_kernel: Facts, learner: Any) -> bool:
+    """Return whether facts hold for the record of a learner."""
+    return all(values_of(learner, name) <= values for name, values in of_kernel)
+
+
+def values_of(learner: Any, name: str) -> frozenset[int]:
+    """Return the values that a number has in a record, by its name in `Facts`."""
+    found = learner
+    for each in name.split("."):
+        if each == "each":
+            break
+        found = found[int(each)] if each.isdigit() else getattr(found, each)
+    values = np.unique(found)
+    return frozenset(np.minimum(values, ADDRESS if name in ADDRESSES else values).tolist())
