@@ -1073,8 +1073,9 @@ IN_ANOTHER_PROCESS = """
     with event.install_recorder("numba:compile") as compiled:
         with event.install_recorder("numba:run_pass") as passes:
             run_few()
-    from kesler.compiled.trial import weight_trial as trial
+    from kesler.compiled.trial.weight_trial import kernels
 
+    trial = kernels("every")
     hits = sum(trial.learn.stats.cache_hits.values()) + sum(trial.predict.stats.cache_hits.values())
     print(len(compiled.buffer), len(passes.buffer), hits)
 """

@@ -51,13 +51,13 @@ __all__ = [
     "AttributeTemplate",
     "BitcodeCache",
     "NullCache",
-    "build_definitions",
     "cgutils",
     "compiled_callback",
     "compiled_kernel",
     "compute_cfg_from_blocks",
     "compute_live_map",
     "compute_use_defs",
+    "definitions_of",
     "dumps",
     "helper_options",
     "impl_ret_borrowed",
@@ -68,6 +68,7 @@ __all__ = [
     "models",
     "numba_ir",
     "populate_array",
+    "redefine",
     "register_model",
     "register_width",
     "run_frontend",
@@ -137,8 +138,21 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.core.registry.cpu_target": PRESENT,
     "numba.core.types.ExternalFunction": PRESENT,
     "numba.core.types.StarArgTuple": PRESENT,
+    # What the removal of branches uses: Numba's intermediate representation and its passes.
+    "numba.core.analysis.compute_cfg_from_blocks": ("blocks",),
+    "numba.core.analysis.compute_live_map": ("cfg", "blocks", "var_use_map", "var_def_map"),
+    "numba.core.analysis.compute_use_defs": ("blocks",),
+    "numba.core.compiler.run_frontend": ("func", "inline_closures", "emit_dels"),
+    "numba.core.compiler_machinery.FunctionPass.run_pass": ("self", "args", "kwargs"),
+    "numba.core.compiler_machinery.PassManager.add_pass_after": ("self", "pass_cls", "location"),
+    "numba.core.compiler_machinery.PassManager.finalize": ("self",),
+    "numba.core.compiler_machinery.register_pass": PRESENT,
+    "numba.core.ir_utils.build_definitions": ("blocks", "definitions"),
+    "numba.core.postproc.PostProcessor.run": ("self", "emit_dels", "extend_lifetimes"),
+    "numba.core.untyped_passes.IRProcessing": PRESENT,
     # Attributes that Numba's own methods assign.
     "numba.core.caching.FunctionCache._cache_file": ASSIGNED,
+    "numba.core.ir.FunctionIR._definitions": ASSIGNED,
     "numba.core.caching.FunctionCache._impl": ASSIGNED,
     "numba.core.caching.FunctionCache._py_func": ASSIGNED,
     "numba.core.ccallback.CFunc._cache": ASSIGNED,
@@ -382,6 +396,16 @@ def register_width() -> int:
 def value_of(struct: Any) -> Any:
     """Return the LLVM value of a struct whose members were set one by one."""
     return struct._getvalue()
+
+
+def definitions_of(function_ir: Any) -> Any:
+    """Return the definitions of the variables of Numba's intermediate representation, by name."""
+    return function_ir._definitions
+
+
+def redefine(function_ir: Any) -> None:
+    """Find the definitions again after blocks have changed."""
+    function_ir._definitions = build_definitions(function_ir.blocks)
 
 
 def _outline(module: Any) -> bytes:

@@ -17,11 +17,12 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from kesler.compiled.jit.numba_internals import (
-    build_definitions,
     compute_cfg_from_blocks,
     compute_live_map,
     compute_use_defs,
+    definitions_of,
     numba_ir,
+    redefine,
     run_frontend,
 )
 from kesler.compiled.jit.pointers import Facts, Pointed
@@ -59,7 +60,7 @@ def prune(function_ir: Any, arguments: Sequence[Any]) -> bool:
     while _decide_branches(function_ir, Reader(function_ir, arguments)):
         has_changed = True
         _remove_dead_code(function_ir)
-        function_ir._definitions = build_definitions(function_ir.blocks)
+        redefine(function_ir)
     return has_changed
 
 
@@ -125,7 +126,7 @@ class Reader:
     """
 
     def __init__(self, function_ir: Any, arguments: Sequence[Any]) -> None:
-        self._definitions = function_ir._definitions
+        self._definitions_of = definitions_of(function_ir)
         self._arguments = arguments
         self._known: dict[str, Known] = {}
 
@@ -138,7 +139,7 @@ class Reader:
         name = variable.name
         if name not in self._known:
             self._known[name] = None  # unknown to itself: in a loop, a variable depends on itself
-            self._known[name] = _joined([self._defined(d) for d in self._definitions[name]])
+            self._known[name] = _joined([self._defined(d) for d in self._definitions_of[name]])
         return self._known[name]
 
     def _defined(self, definition: Any) -> Known:
@@ -201,7 +202,7 @@ class Reader:
     def _only(self, variable: Any) -> Any:
         """Return the only definition of a variable, None if there are several."""
         while isinstance(variable, numba_ir.Var):
-            found = self._definitions[variable.name]
+            found = self._definitions_of[variable.name]
             variable = found[0] if len(found) == 1 else None
         return variable
 

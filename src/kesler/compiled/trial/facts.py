@@ -1,13 +1,16 @@
 """Facts of learners: what their kernels assume, so that other branches are not compiled.
 
 Compiling all branches of a trial takes half a minute. Learners of the most common kinds therefore
-have kernels of their own; all others have a kernel with every branch. A kernel is chosen for a
-learner when it is bound, by the values of its record.
+have kernels of their own; all others share kernels with every branch. The kernels of a learner are
+chosen when its record is bound, by the values in the record: a fact that does not hold cannot be
+assumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -96,6 +99,7 @@ ONE_PAIR = facts(
 """Perceptron, Passive-Aggressive and others of one constraint, with weights for each class."""
 
 HYBRID = {
+    "settings__ends_at_faults": {0},
     "parts__kind__each": {PER_CLASS, SHARED},
     "parts__map__each": {ITSELF, ADDRESS},
     "rule__requires": {LOSSES, NORMS},
@@ -177,10 +181,16 @@ def hold(of_kernel: Facts, learner: Any) -> bool:
 
 def values_of(learner: Any, name: str) -> frozenset[int]:
     """Return the values that a number has in a record, by its name in `Facts`."""
-    found = learner
-    for each in name.split("."):
-        if each == "each":
-            break
-        found = found[int(each)] if each.isdigit() else getattr(found, each)
-    values = np.unique(found)
-    return frozenset(np.minimum(values, ADDRESS if name in ADDRESSES else values).tolist())
+    field, axis = _place(name)
+    found = field(learner)
+    if axis is not None:
+        return frozenset([found.shape[axis]])
+    values = found.tolist() if isinstance(found, np.ndarray) else [found]
+    return frozenset(min(v, ADDRESS) if name in ADDRESSES else v for v in values)
+
+
+@cache
+def _place(name: str) -> tuple[Callable[[Any], Any], int | None]:
+    """Return how to read the field of a name, and the axis whose length it means, if it does."""
+    field, _, axis = name.removesuffix(".each").partition(".shape.")
+    return attrgetter(field), int(axis) if axis else None
