@@ -300,3 +300,11 @@ def test_rows_of_no_weight_make_no_model(capsys, tmp_path):
     refused(done, "no row of weight above 0")
     assert not (tmp_path / "model").exists()
     refused(kesler(capsys, "compare", rows), "no row of weight above 0")
+
+
+def test_a_line_that_is_too_long_is_refused(capsys, tmp_path):
+    path = tmp_path / "rows.vw"
+    path.write_text("1 | a\n2 | " + "w" * 300_000 + "\n")
+    command = ("learn", path, "--model", tmp_path / "model")
+    refused(kesler(capsys, *command, "--max-line", "262144"), "line 2", "--max-line")
+    assert kesler(capsys, *command).code == 0

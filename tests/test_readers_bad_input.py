@@ -1,9 +1,12 @@
 """Every bad row of a text format is one sentence that names the source and the line."""
 
+import gzip
 import time
+import tracemalloc
 
 import pytest
 
+from kesler.data.readers.lines import CHUNK
 from kesler.data.readers.records import Fields
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
@@ -174,3 +177,36 @@ def test_the_columns_of_a_wide_table_are_checked_in_linear_time():
     with pytest.raises(KeslerError, match="more than one column 'column 999999'"):
         fields.require_columns([*columns, "column 999999"])
     assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("n_before", [0, 3, 5000])
+def test_a_line_that_is_too_long_is_refused_and_one_that_is_not_is_read(tmp_path, n_before, suffix):
+    """Below, at and above the limit, as the first line, among lines, and in a text of lines."""
+    opened = gzip.open if suffix else open
+    for excess in (-1, 0, 1, CHUNK, 3 * CHUNK):
+        path = tmp_path / f"rows{excess}.vw{suffix}"
+        long = "2 | " + "w" * (2 * CHUNK + excess - 4)
+        with opened(path, "wt") as file:
+            file.write("1 | a b\n" * n_before + long + "\n" + "1 | c\n" * 3)
+        stream = open_stream(path, max_line=2 * CHUNK)
+        if excess <= 0:
+            assert sum(len(block) for block in stream) == n_before + 4
+            continue
+        with pytest.raises(KeslerError, match=f"line {n_before + 1} has more than 524,288 bytes"):
+            list(stream)
+    with pytest.raises(KeslerError, match="max_line=100 is too small"):
+        open_stream(path, max_line=100)
+
+
+def test_an_endless_line_takes_bounded_memory(tmp_path):
+    """A compressed file of 1 MB that holds one line of 1 GB."""
+    path = tmp_path / "rows.vw.gz"
+    piece = gzip.compress(b"w" * (1 << 24))
+    path.write_bytes(piece * 64)
+    tracemalloc.start()
+    with pytest.raises(KeslerError, match="line 1 has more than 1,048,576 bytes"):
+        list(open_stream(path, format="vw", max_line=1 << 20))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20

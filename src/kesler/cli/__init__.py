@@ -13,6 +13,8 @@ from kesler.errors import KeslerError
 # Names of arguments in messages of the library, and the options that replace them.
 OPTIONS = {
     "skip_bad=True": "--skip-bad",
+    "max_line=...": "--max-line",
+    "max_line=": "--max-line ",
     "format=...": "--format",
     "label=...": "--label",
     "text=...": "--text",

@@ -191,6 +191,12 @@ def _reading(command: ArgumentParser) -> None:
         action="store_true",
         help="skip and count rows that cannot be read (default: stop at the first such row)",
     )
+    add(
+        "--max-line",
+        type=_positive,
+        metavar="BYTES",
+        help="refuse a longer line of text, before more memory is taken (default: 67108864)",
+    )
 
 
 def _compare(command: Command) -> None:

@@ -31,7 +31,8 @@ def reading(options: Namespace) -> dict[str, Any]:
 
 def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:
     """Open INPUT with options from `reading` and further arguments of `open_stream`."""
-    return open_stream(options.input, skip_bad=options.skip_bad, **how, **more)
+    given = {} if options.max_line is None else {"max_line": options.max_line}
+    return open_stream(options.input, skip_bad=options.skip_bad, **given, **how, **more)
 
 
 @dataclass(frozen=True)

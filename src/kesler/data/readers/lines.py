@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.readers.reader import BadRow, readable
+from kesler.errors import KeslerError
 
 try:
     from isal import igzip, isal_zlib
@@ -34,6 +35,8 @@ else:  # inflates several times faster than zlib
 Text = npt.NDArray[np.uint8]
 
 BEYOND = 64  # bytes that may be read past the end of a text
+LONGEST_LINE = 1 << 26
+"""The default of the most bytes of a line, which are all held in memory."""
 LASTING = 4  # buffers for the texts of a file, used in turn
 SHORT_TOKEN = 64  # bytes; tokens up to this length are extracted together, which is faster
 NEWLINE = ord("\n")
@@ -55,12 +58,17 @@ def text_of(content: bytes) -> Text:
 
 
 def read_texts(
-    read_into: Callable[[memoryview], int], n_bytes: int, number: int
+    read_into: Callable[[memoryview], int], n_bytes: int, number: int, longest: int = LONGEST_LINE
 ) -> Iterator[tuple[int, Text]]:
     r"""Yield texts of whole lines, of about `n_bytes` bytes; a newline is added to the last line.
 
     Each text comes with the number of its first line, counted from `number`. It is valid until
     `LASTING` more texts are requested, which reuse its memory.
+
+    Raises
+    ------
+    KeslerError
+        If a line has more than `longest` bytes, which is at least `n_bytes`.
 
     Examples
     --------
@@ -80,13 +88,24 @@ def read_texts(
             yield number, text
             number += int(np.count_nonzero(text == NEWLINE))
             buffers.rotate(-1)
+        if n_begun > longest:
+            raise too_long(number, longest)
         if n_begun + BEYOND >= len(buffers[0]):
-            buffers[0] = bytearray(2 * n_begun + BEYOND)
+            # No line longer than allowed, with its end, fits into a buffer.
+            buffers[0] = bytearray(min(2 * n_begun, longest + 1) + BEYOND)
         if buffers[0] is not buffer:
             buffers[0][:n_begun] = buffer[end:n_there]
     if n_begun:
         buffers[0][n_begun] = NEWLINE
         yield number, np.frombuffer(buffers[0], dtype=np.uint8, count=n_begun + 1)
+
+
+def too_long(number: int, longest: int) -> KeslerError:
+    """Return the error for a line with too many bytes."""
+    return KeslerError(
+        f"line {number} has more than {longest:,} bytes: check the file, or allow more bytes of "
+        "memory for a line with max_line=..."
+    )
 
 
 def end_of_line(text: Text, start: int) -> int:
@@ -156,6 +175,8 @@ class Lines:
     ----------
     source : str
         A path, whose suffix determines the compression, or ``-`` for standard input.
+    longest : int
+        The largest number of bytes of a line, at least `CHUNK`.
 
     Attributes
     ----------
@@ -167,16 +188,19 @@ class Lines:
     Raises
     ------
     KeslerError
-        On reading, if the file cannot be opened, is cut short or damaged.
+        If `longest` is too small; on reading, if the file cannot be opened, is cut short or
+        damaged, or a line is too long.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, longest: int = LONGEST_LINE) -> None:
+        if longest < CHUNK:
+            raise KeslerError(f"max_line={longest!r} is too small: give {CHUNK:,} bytes or more")
         self.is_piped = source == STANDARD_INPUT
         self.n_bytes = 0
         self._source = source
         self._peeked: list[tuple[int, bytes]] = []
         self._in_chunks: list[bool] = []
-        self._rest: Iterator[tuple[int, Any]] = _numbered(source, self._in_chunks)
+        self._rest: Iterator[tuple[int, Any]] = _numbered(source, longest, self._in_chunks)
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Yield all lines, including empty ones."""
@@ -250,12 +274,14 @@ def source_name(source: str) -> str:
     return "standard input" if source == STANDARD_INPUT else source
 
 
-def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
+def _numbered(source: str, longest: int, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
     """Yield lines, and texts of several lines as soon as `in_chunks` is not empty."""
     errors = (EOFError, OSError, InflateError, lzma.LZMAError)
     with readable(source_name(source), "text", *errors), _opened(source) as file:
         number = 1
-        while line := file.readline():
+        while line := file.readline(longest + 1):
+            if len(line) > longest and not line.endswith(b"\n"):
+                raise too_long(number, longest)
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             number += 1
             if in_chunks:
@@ -264,7 +290,7 @@ def _numbered(source: str, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
             return
         # A pipe may be empty for a while, so only the data that is available is read.
         read_into = file.readinto1 if source == STANDARD_INPUT else file.readinto
-        yield from read_texts(read_into, CHUNK, number)
+        yield from read_texts(read_into, CHUNK, number, longest)
 
 
 def _opened(source: str) -> AbstractContextManager[Any]:

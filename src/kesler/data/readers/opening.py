@@ -15,7 +15,13 @@ from kesler.data.readers.arrays import array_reader, npz_reader
 from kesler.data.readers.csv_table import begins_csv, csv_reader
 from kesler.data.readers.features import Names
 from kesler.data.readers.jsonl import begins_jsonl, jsonl_reader
-from kesler.data.readers.lines import COMPRESSED, STANDARD_INPUT, Lines, source_name
+from kesler.data.readers.lines import (
+    COMPRESSED,
+    LONGEST_LINE,
+    STANDARD_INPUT,
+    Lines,
+    source_name,
+)
 from kesler.data.readers.mail import begins_mbox, mail_reader
 from kesler.data.readers.parquet_table import parquet_reader
 from kesler.data.readers.reader import Example, Reader
@@ -187,6 +193,7 @@ def open_stream(
     skip_bad: bool = False,
     skip_rows: int = 0,
     block_rows: int = 1024,
+    max_line: int = LONGEST_LINE,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -217,6 +224,9 @@ def open_stream(
     block_rows : int
         Maximum number of rows in a block. Larger blocks need more memory and are read a little
         faster.
+    max_line : int, default 64 MiB
+        Maximum number of bytes of a line of text, after decompression, at least 256 KiB. A longer
+        line is an error, before more memory is taken.
 
     Returns
     -------
@@ -248,7 +258,7 @@ def open_stream(
     path = os.fsdecode(source)
     fields = Fields(source_name(path), label, _split(text), require_labels)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
-    lines = Lines(path)
+    lines = Lines(path, max_line)
     return Stream(
         _reader(path, lines, format, fields, names),
         fields.source,
