@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import amit2006
+import amit2006_choices
 import constraints
+import entropic
 import fink2006
 import lecture
+import projections
 from enron import read_mail
 from kesler import OnlineClassifier, progressive_validate
 from kesler.updates import ConProj, PassiveAggressive, SimPerc
@@ -123,3 +128,36 @@ def test_ranks_are_near_the_best_batch_solver(name):
         for solver in ("AT", "IT", "SE")
     )
     assert ours <= ordinal.CLOSE * best
+
+
+@pytest.mark.data
+def test_projections_make_the_mistakes_of_a_reference_written_from_the_paper():
+    mail, choices = read_mail("sanders-r"), projections.Choices(C=amit2006.C)
+    counts, folders = mail.counts[:300], mail.folders[:300]
+    for name, rule in amit2006_choices.KESLER.items():
+        found = amit2006.run(counts, folders, amit2006.SHARED, rule(amit2006.C))[-1]
+        wanted = projections.mistaken_trials(counts, folders, name, choices).sum()
+        assert abs(found - wanted) <= 1, name  # float32 ties
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("rule", entropic.KESLER)
+@pytest.mark.parametrize("total", [10.0, 100.0])
+def test_entropic_projections_make_the_mistakes_of_a_reference(rule, total):
+    X, labels = entropic.read("pendigits", 400)
+    found = entropic.by_kesler(X, labels, rule, total)
+    assert abs(found - entropic.mistakes(X, labels, rule, "bounded", total)) <= 1
+
+
+@given(seed=st.integers(0, 10**6), total=st.sampled_from([1.0, 10.0, 100.0]))
+@settings(max_examples=20, deadline=None)
+def test_a_bounded_step_is_at_most_the_entropic_projection(seed, total):
+    random = np.random.default_rng(seed)
+    sums, instances = random.normal(size=8), random.uniform(-1, 1, (5, 8))
+    counted = np.ones(8, dtype=bool)
+    losses = np.maximum(0, 1 - instances @ entropic.weights_of(sums, counted, total))
+    steps = [f(sums, instances, losses, counted, total) for f in (entropic.bounded, entropic.exact)]
+    assert (steps[0] <= steps[1] + 1e-9).all()
+    inside = (steps[1] > 0) & (steps[1] < entropic.C - 1e-6)
+    moved = entropic.weights_of(sums + steps[1][:, None] * instances, counted, total)
+    assert np.sum(moved * instances, axis=1)[inside] == pytest.approx(1, abs=1e-5)
