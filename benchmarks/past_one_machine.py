@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
 from kesler import OnlineClassifier, ShareBoostClassifier
 from kesler.datasets import load
@@ -104,7 +105,7 @@ def choose(race: Race, client: Client, rows: Partitions, X: pd.DataFrame, y: Lab
     race.run(
         f"ShareBoost, {n_features} products of two features, {N_PARTITIONS} partitions",
         [
-            runs("one process", lambda: ShareBoostClassifier(**learner.get_params()).fit(X, y)),
+            runs("one process", lambda: clone(learner).fit(X, y)),
             runs(f"{N_WORKERS} workers", lambda: fit(learner, rows, client=client)),
             runs(f"{N_WORKERS} workers, one killed", with_failure),
         ],
@@ -182,7 +183,7 @@ def serial(
     learner: OnlineClassifier, X: pd.DataFrame, y: Labels
 ) -> tuple[list[float], OnlineClassifier]:
     """Return the mistakes of one learner in each epoch over all rows."""
-    model, before, shares = OnlineClassifier(**learner.get_params()), 0, []
+    model, before, shares = clone(learner), 0, []
     for _ in range(EPOCHS):
         model.partial_fit(X, y)
         shares.append(100 * (model.n_mistakes_ - before) / len(y))

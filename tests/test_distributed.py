@@ -243,7 +243,7 @@ def test_one_shard_is_one_machine(client, name):
     X, learner = X_WINE.astype(np.float32)[:60], LEARNERS[name]
     y = Y_WINE[:60]
     model = learn(learner, Partitions.of([(X, y)]), epochs=2, client=client)
-    one = learner.__class__(**learner.get_params()).partial_fit(X, y).partial_fit(X, y)
+    one = learner.__class__(**learner.get_params(deep=False)).partial_fit(X, y).partial_fit(X, y)
     found, wanted = model._learner.arrays(), one._learner.arrays()
     assert found.keys() == wanted.keys()
     for key, array in wanted.items():
@@ -270,7 +270,7 @@ def test_sums_over_rows_are_those_of_all_shards(client):
         ("idf", "preprocessing.statistics"),
     ]:
         model = learn(LEARNERS[name], Partitions.of(cut(X, y, 3)), epochs=1, client=client)
-        one = OnlineClassifier(**LEARNERS[name].get_params()).fit(X, y)
+        one = OnlineClassifier(**LEARNERS[name].get_params(deep=False)).fit(X, y)
         found, wanted = model._learner.arrays()[key], one._learner.arrays()[key]
         if key == "statistics.moments":
             labels = model._learner.classes.labels

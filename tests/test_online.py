@@ -585,6 +585,12 @@ def test_parameters_can_be_read_set_and_shown():
         "on_new_class": "default",
         "preprocessing": "default",
         "half_life": None,
+        "C": None,
+        "eta": None,
+        "delta": None,
+        "r": None,
+        "update__C": 0.1,
+        "update__variant": 1,
     }
     assert "PassiveAggressive(C=0.1, variant=1)" in repr(model)
     assert model.set_params(hypotheses="multi").hypotheses == "multi"

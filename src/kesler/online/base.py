@@ -22,9 +22,10 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
-from kesler.online.contract import Estimator, exclusive
+from kesler.online.contract import exclusive
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
+from kesler.online.named_rule import NamedRule
 from kesler.online.saving import save
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
@@ -35,7 +36,6 @@ from kesler.parts.maps import resolve_map
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import resolve_preconditioner
 from kesler.parts.preprocessing import Preprocessing, resolve_preprocessing
-from kesler.parts.updates import resolve_rule
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
@@ -90,7 +90,7 @@ class Trials:
         )
 
 
-class OnlineLearner(EventLearner, Estimator):
+class OnlineLearner(EventLearner, NamedRule):
     """A learner that adds classes as they appear and learns from one row after the other.
 
     A subclass defines how its targets are encoded (`_tell`) and what it predicts.
@@ -473,7 +473,7 @@ class OnlineLearner(EventLearner, Estimator):
 
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
-        costs, rule = chosen.get("costs"), resolve_rule(chosen["update"])
+        costs, rule = chosen.get("costs"), self._rule_of(chosen["update"])
         return {
             "rule": rule,
             "preconditioner": resolve_preconditioner(chosen["preconditioner"], rule.preconditioner),

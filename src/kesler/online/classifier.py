@@ -120,10 +120,10 @@ default "default"
         The update rule, which computes the step sizes. "default" selects the settings described
         in Notes. With a named rule, the other parameters left at "default" follow the source of
         the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the
-        class, and no intercept. A name stands for the rule of :mod:`kesler.updates` with C = 1;
-        smaller C (0.001 to 0.1) is more robust to noise, especially on text. A list of learners,
-        each with its own settings, is combined as in :class:`~kesler.Ensemble`; "ensemble" stands
-        for the default list.
+        class, and no intercept. A name stands for the rule of :mod:`kesler.updates`, with C = 1
+        unless `C` is given; smaller C (0.001 to 0.1) is more robust to noise, especially on text.
+        A list of learners, each with its own settings, is combined as in
+        :class:`~kesler.Ensemble`; "ensemble" stands for the default list.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The link function of the updates: additive updates, multiplicative updates (with weights of
         either sign, or positive weights only), p-norm updates between the two, or any link of
@@ -178,6 +178,9 @@ preprocessing or None, default "default"
         drift. With larger values the model forgets more slowly: use thousands for rare features
         such as words, hundreds for others; an :class:`~kesler.Ensemble` can combine learners with
         different values. None means no decay. Linear link only, without averaging.
+    C, eta, delta, r : float or None, default None
+        The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
+        the default. In searches they may also be written ``update__C``, for rule objects too.
 
     Attributes
     ----------
@@ -271,6 +274,10 @@ preprocessing or None, default "default"
         on_new_class: OnNewClass | str = "default",
         preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -286,6 +293,10 @@ preprocessing or None, default "default"
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, is_dataclass, replace
 from functools import cache, wraps
 from inspect import Parameter, getattr_static, signature
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kesler.learner.locks import call_lock
 
 Self = TypeVar("Self", bound="Estimator")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _CREATION = Lock()  # held while the lock of an estimator is created
 
@@ -40,36 +42,60 @@ class Estimator:
         Parameters
         ----------
         deep : bool, default True
-            Whether to include the parameters of nested estimators, as ``<name>__<parameter>``.
+            Whether to include the parameters of nested estimators and of parts, such as the update
+            rule, as ``<name>__<parameter>``.
         """
         params = {name: getattr(self, name) for name in _arguments_of(self.__class__)}
         if deep:
-            for name, value in list(params.items()):
-                if hasattr(value, "get_params") and not isinstance(value, type):
-                    params |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
+            for name in list(params):
+                found = self._params_within(name)
+                params |= {f"{name}__{inner}": value for inner, value in found.items()}
         return params
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Set parameters by name, those of nested estimators as ``<name>__<parameter>``.
+        """Set parameters by name, those of estimators and parts as ``<name>__<parameter>``.
+
+        The parts themselves are not changed, but replaced.
 
         Raises
         ------
         ValueError
             If there is no parameter of that name.
         """
-        names = self._get_param_names()
-        for path, value in params.items():
+        paths = sorted(params, key=lambda path: "__" in path)  # parameters before their own
+        for path in paths:
             name, within, inner = path.partition("__")
-            if name not in names:
-                raise ValueError(
-                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: "
-                    f"{names!r}."
-                )
+            self._require_param(name, self._get_param_names())
             if within:
-                getattr(self, name).set_params(**{inner: value})
+                self._set_within(name, inner, params[path])
             else:
-                setattr(self, name, value)
+                setattr(self, name, params[path])
         return self
+
+    def _params_within(self, name: str) -> dict[str, Any]:
+        """Return the parameters of the estimator or part that is the value of a parameter."""
+        value = getattr(self, name)
+        if isinstance(value, type):
+            return {}
+        if is_dataclass(value):
+            return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return value.get_params() if hasattr(value, "get_params") else {}
+
+    def _set_within(self, name: str, inner: str, value: Any) -> None:
+        """Set a parameter of the estimator or part that is the value of a parameter."""
+        owner = getattr(self, name)
+        if hasattr(owner, "set_params"):
+            owner.set_params(**{inner: value})
+            return
+        self._require_param(f"{name}__{inner}", [f"{name}__{n}" for n in self._params_within(name)])
+        setattr(self, name, replace(owner, **{inner: value}))
+
+    def _require_param(self, name: str, names: Sequence[str]) -> None:
+        if name not in names:
+            raise ValueError(
+                f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: "
+                f"{list(names)!r}."
+            )
 
     def __repr__(self) -> str:
         arguments = _arguments_of(self.__class__)
@@ -151,7 +177,7 @@ def _inheriting(estimator: Any) -> tuple[type, dict[str, Any]]:
     return inheriting, {name: each for name, each in added.items() if not name.startswith("__")}
 
 
-def unchanged_on_error(method: Any) -> Any:
+def unchanged_on_error(method: Method) -> Method:
     """Restore the estimator's attributes if the method raises an error."""
 
     @wraps(method)
@@ -164,10 +190,10 @@ def unchanged_on_error(method: Any) -> Any:
             self.__dict__.update(before)
             raise
 
-    return guarded
+    return cast(Method, guarded)
 
 
-def exclusive(method: Any) -> Any:
+def exclusive(method: Method) -> Method:
     """Run the method while no other changes or copies the estimator; `unchanged_on_error`."""
     guarded = unchanged_on_error(method)
 
@@ -176,10 +202,10 @@ def exclusive(method: Any) -> Any:
         with self._lock:
             return guarded(self, *arguments, **named)
 
-    return alone
+    return cast(Method, alone)
 
 
-def between_trials(method: Any) -> Any:
+def between_trials(method: Method) -> Method:
     """Run the method while the fitted estimator does not learn."""
 
     @wraps(method)
@@ -187,7 +213,7 @@ def between_trials(method: Any) -> Any:
         with self._fitted().lock:
             return method(self, *arguments, **named)
 
-    return waiting
+    return cast(Method, waiting)
 
 
 def unfitted(estimator: Self) -> Self:

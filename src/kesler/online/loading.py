@@ -44,7 +44,11 @@ _INCONSISTENT = (
 )
 
 
-def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Any:
+Model = OnlineClassifier | OnlineMultilabelClassifier | OnlineLabelRanker
+"""The estimators that are saved; the others derive from :class:`~kesler.OnlineClassifier`."""
+
+
+def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Model:
     """Load a model from a file; it continues to learn bit for bit as before it was saved.
 
     Parameters
@@ -92,7 +96,7 @@ def read(path: str | os.PathLike[str]) -> tuple[model_file.Arrays, dict[str, Any
     return arrays, validated(metadata, n_virtual)
 
 
-def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
+def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Model:
     """Return the estimator that validated metadata and arrays describe."""
     if "members" in metadata:
         model = _ensemble_of(metadata, arrays, custom)

@@ -68,6 +68,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         As in :class:`~kesler.OnlineClassifier`.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+    C, eta, delta, r
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -136,6 +138,10 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         on_new_class: OnNewClass = "register",
         preprocessing: str | Preprocessing | None = None,
         half_life: float | None = None,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -150,6 +156,10 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -64,6 +64,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
     preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`.
+    C, eta, delta, r
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -130,6 +132,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         on_new_class: OnNewClass = "register",
         preprocessing: str | Preprocessing | None = None,
         half_life: float | None = None,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -141,6 +147,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         values = getattr(y, "dtype", None)

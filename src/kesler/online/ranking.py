@@ -61,6 +61,8 @@ class OnlineLabelRanker(OnlineLearner):
         As in :class:`~kesler.OnlineClassifier`.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+    C, eta, delta, r
+        As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
     ----------
@@ -122,6 +124,10 @@ class OnlineLabelRanker(OnlineLearner):
         on_new_class: OnNewClass = "register",
         preprocessing: str | Preprocessing | None = None,
         half_life: float | None = None,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -136,6 +142,10 @@ class OnlineLabelRanker(OnlineLearner):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
 
     @between_trials
     def predict(self, X: Any) -> npt.NDArray[np.int64]:

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.online.contract import Estimator, exclusive
+from kesler.online.contract import exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
+from kesler.online.named_rule import NamedRule
 from kesler.parts.constraints import VS_REST
-from kesler.parts.updates import resolve_rule
 from kesler.parts.updates.rule import UpdateRule
 from kesler.parts.user_part import UserPart
 
@@ -60,7 +60,7 @@ class _Constraints:
         )
 
 
-class StructuredLearner(Estimator):
+class StructuredLearner(NamedRule):
     r"""An online learner for structured outputs: sequences, trees, alignments.
 
     The user defines the joint features phi(x, y) of an instance and an output, and the search for
@@ -89,7 +89,7 @@ class StructuredLearner(Estimator):
         itself. Larger costs lead to larger updates. None means 1 for every other output.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic" or rule, default "perceptron"
-        The update rule; a name stands for the rule of :mod:`kesler.updates` with its defaults.
+        The update rule; a name stands for the rule of :mod:`kesler.updates`.
     n_best : int > 0, default 1
         The number of outputs that a search returns. If it is above 1, both searches are called with
         this number as an additional argument and return a list, best first; "simperc", "conproj",
@@ -97,6 +97,9 @@ class StructuredLearner(Estimator):
     averaged : bool, default False
         Whether to predict with the mean of the weights after each trial, which is more robust to
         noise than the last weights. Learning does not depend on it.
+    C, eta, delta, r : float or None, default None
+        The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
+        the default. In searches they may also be written ``update__C``, for rule objects too.
 
     Attributes
     ----------
@@ -160,6 +163,10 @@ class StructuredLearner(Estimator):
         update: str | UpdateRule = "perceptron",
         n_best: int = 1,
         averaged: bool = False,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
     ) -> None:
         self.features = features
         self.infer = infer
@@ -168,6 +175,10 @@ class StructuredLearner(Estimator):
         self.update = update
         self.n_best = n_best
         self.averaged = averaged
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -377,7 +388,7 @@ class StructuredLearner(Estimator):
     def _rule(self) -> UpdateRule:
         if not (isinstance(self.n_best, int) and self.n_best > 0):
             raise KeslerError(f"n_best={self.n_best!r}: give an integer of 1 or more")
-        rule = resolve_rule(self.update)
+        rule = self._rule_of(self.update)
         if rule.preconditioner is not None or rule.constraints in VS_REST:
             raise KeslerError(
                 f"{rule!r} needs separate weights for each class, which outputs do not have: "

@@ -24,7 +24,7 @@ from kesler.data import inputs
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
-from kesler.online.contract import unchanged_on_error
+from kesler.online.contract import Method, unchanged_on_error
 from kesler.progress import progress
 
 Self = TypeVar("Self", bound="Decomposition")
@@ -197,14 +197,15 @@ def require_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise KeslerError(f"{name}={value!r} is unknown: choose one of {known}")
 
 
-def learner_has(name: str) -> Callable[[Any], bool]:
-    """Return a check for `available_if` that the binary learner has a method."""
+def if_learner_has(name: str) -> Callable[[Method], Method]:
+    """Make a method available only if the binary learner has the method `name`."""
 
     def check(decomposition: Any) -> bool:
         getattr(learner_of(decomposition.estimator), name)  # its error names the missing method
         return True
 
-    return check
+    available: Callable[[Method], Method] = available_if(check)
+    return available
 
 
 # ---- base classes -------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._fit(examples)
         return self
 
-    @available_if(learner_has("partial_fit"))
+    @if_learner_has("partial_fit")
     @unchanged_on_error
     def partial_fit(
         self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None

@@ -14,10 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight
 
-from kesler.batch.decompositions.binary import copy_of, learner_has, require_learner
+from kesler.batch.decompositions.binary import copy_of, if_learner_has, require_learner
 from kesler.data import inputs
 from kesler.data.labels import Label
 from kesler.data.matrices import validate_data
@@ -301,7 +300,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 self._stream(rows, levels, weights)
         return self
 
-    @available_if(learner_has("partial_fit"))
+    @if_learner_has("partial_fit")
     @unchanged_on_error
     def partial_fit(
         self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None

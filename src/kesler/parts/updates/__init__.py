@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.parts.updates.confidence import AROW, SCW
@@ -31,21 +33,32 @@ RULES: dict[str, Callable[..., UpdateRule]] = {
     "ovr-logistic": OneVsRestLogistic,
     "ovr-hinge": OneVsRestHinge,
     "arow": AROW,
-    "scw1": lambda C=1.0: SCW(C, variant=1),
-    "scw2": lambda C=1.0: SCW(C, variant=2),
+    "scw1": lambda C=1.0, eta=0.9: SCW(C, eta, variant=1),
+    "scw2": lambda C=1.0, eta=0.9: SCW(C, eta, variant=2),
 }
 """The rules by their names in `OnlineClassifier` and on the command line."""
 
 
-def resolve_rule(update: str | UpdateRule) -> UpdateRule:
-    """Return the rule of this name, or the rule itself.
+PARAMETERS = ("C", "eta", "delta", "r")
+"""The parameters of rules that estimators accept beside the name of a rule."""
+
+
+def resolve_rule(update: str | UpdateRule, **parameters: Any) -> UpdateRule:
+    """Return the rule of this name with these parameters, or the rule itself.
+
+    Raises
+    ------
+    KeslerError
+        If the name is unknown, the rule has no such parameter, or parameters are given beside a
+        rule object.
 
     Examples
     --------
-    >>> resolve_rule("pa2")
-    PassiveAggressive(C=1.0, variant=2)
+    >>> resolve_rule("pa2"), resolve_rule("scw1", C=0.1, eta=0.8)
+    (PassiveAggressive(C=1.0, variant=2), SCW(C=0.1, eta=0.8, variant=1))
     """
     if isinstance(update, UpdateRule):
+        _require_none(update, parameters)
         if update.update is not None:
             raise KeslerError(
                 f"update={update!r} is a linear-threshold algorithm, which changes weights "
@@ -53,8 +66,36 @@ def resolve_rule(update: str | UpdateRule) -> UpdateRule:
             )
         return update
     if isinstance(update, str) and update in RULES:
-        return RULES[update]()
+        _require_known(update, parameters)
+        return RULES[update](**parameters)
     raise KeslerError(
         f"update={update!r} is not known: choose one of {', '.join(RULES)}, a rule object of "
         "kesler.updates, or a function decorated with kesler.update_rule"
     )
+
+
+def parameters_of(name: str) -> tuple[str, ...]:
+    """Return the names of the parameters of a named rule.
+
+    Examples
+    --------
+    >>> parameters_of("pa1"), parameters_of("hinge"), parameters_of("perceptron")
+    (('C',), ('eta', 'invariant'), ())
+    """
+    return tuple(signature(RULES[name]).parameters)
+
+
+def _require_none(rule: UpdateRule, parameters: Mapping[str, Any]) -> None:
+    for name, value in parameters.items():
+        raise KeslerError(
+            f"{name}={value!r} has no effect on {rule!r}, which has its own parameters: set it "
+            'there, or name a rule, such as update="pa1"'
+        )
+
+
+def _require_known(update: str, parameters: Mapping[str, Any]) -> None:
+    known = parameters_of(update)
+    for name, value in parameters.items():
+        if name not in known:
+            have = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
+            raise KeslerError(f"{name}={value!r} has no effect on update={update!r}: {have}")
