@@ -143,22 +143,48 @@ def test_weights_stay_in_range_at_any_length(link, rule):
         np.testing.assert_allclose(model._scores(X[:20]), X[:20] @ w, rtol=1e-3, atol=1e-4)
 
 
-def test_the_mean_is_that_of_the_weights_after_each_row():
-    stream = make_stream(5, 60)
-    model = OnlineClassifier("hybrid", "product-mean", "pa1", averaged=True)
-    totals = [np.zeros((7, 5)), np.zeros((7, 1))]
-    for x, y in zip(stream.X, stream.y, strict=True):
-        model.learn_one(x, y)
-        for total, part in zip(totals, ("weights.values.0", "weights.values.1"), strict=True):
-            weights = model._learner.arrays()[part]
-            total[:, : weights.shape[1]] += weights
-    model.predict(np.ones((1, 7)))  # reads the means of all features
-    means, (first, shared) = (
-        model._learner._predictor.arrays.weights.values,
-        model._learner._offsets,
+FAR = 30.0
+"""The factor of rows that makes sums so large that weights are often recomputed."""
+
+
+@pytest.mark.parametrize("hypotheses", ["multi", "hybrid"])
+@pytest.mark.parametrize("size", [1.0, FAR])
+@pytest.mark.parametrize("link", LINKED)
+def test_the_mean_is_that_of_the_weights_after_each_row(link, size, hypotheses):
+    """Features, classes and memory grow on the way: nothing depends on when."""
+    stream = make_stream(5, 90, 6, 40)
+    X = size * stream.X
+    X[:30, 10:] = 0
+    rule = with_strength("simperc", 0.5)
+    plain, mean = (
+        OnlineClassifier(hypotheses, "product-mean", rule, LINKED[link][0], averaged)
+        for averaged in (False, True)
     )
-    np.testing.assert_allclose(means[:7, first : first + 5], totals[0] / 60, atol=1e-6)
-    np.testing.assert_allclose(means[:7, [shared]], totals[1] / 60, atol=1e-6)
+    after = []
+    for x, y in zip(X, stream.y, strict=True):
+        event = {f"f{i}": v for i, v in enumerate(x) if v}
+        plain.learn_one(event, y)
+        mean.learn_one(event, y)
+        after.append(present_weights(plain._learner))
+    mean.predict([{f"f{i}": 1.0 for i in range(40)}])  # reads the means of all features
+    shape = after[-1][0].shape
+    for part, columns in enumerate(mean._learner._columns):
+        means = mean._learner._predictor.arrays.weights.values[: shape[0], columns]
+        wanted = np.mean([grown(tables[part], begun, means.shape) for *tables, begun in after], 0)
+        np.testing.assert_allclose(means, wanted, rtol=1e-5, atol=1e-6 * abs(wanted).max())
+
+
+def present_weights(learner: Any) -> list[Any]:
+    """Return the weights of each part as predictions use them, and that of a new feature."""
+    scale = learner.scale
+    return [*(w * scale for w in learner.hypothesis_weights()), learner._ask_link(0) * scale]
+
+
+def grown(table: Any, begun: float, shape: tuple[int, int]) -> Any:
+    """Return a table of weights with the initial one for features and classes yet to come."""
+    larger = np.full(shape, begun)
+    larger[: table.shape[0], : table.shape[1]] = table
+    return larger
 
 
 SETS = {
@@ -168,24 +194,30 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("rule", ["perceptron", "pa1", "simproj", "hinge", "default"])
+CASES = [
+    *((rule, "linear") for rule in ("perceptron", "pa1", "simproj", "hinge", "default")),
+    *(("perceptron", link) for link in LINKED if link != "linear"),
+]
+
+
+@pytest.mark.parametrize(("rule", "link"), CASES)
 @pytest.mark.parametrize("name", SETS)
-def test_what_is_validated_are_the_means(name, rule):
+def test_what_is_validated_are_the_means(name, rule, link):
     """A loop of predict_one, then learn_one, makes the same predictions row by row."""
     data = SETS[name]()
     X, y = data.X[:600], np.asarray(data.y[:600]).tolist()
-    loop = OnlineClassifier("default", update=rule, averaged=True)
+    loop = OnlineClassifier("default", update=rule, link=LINKED[link][0], averaged=True)
     predictions = []
     for x, label in zip(X, y, strict=True):
         predictions.append(loop.predict_one(x) if loop.n_known_ else None)
         loop.learn_one(x, label)
-    model = OnlineClassifier("default", update=rule, averaged=True)
+    model = OnlineClassifier("default", update=rule, link=LINKED[link][0], averaged=True)
     found = progressive_validate(model, X, y)
     assert [None, *found.predictions.tolist()[1:]] == predictions
     known = [label in y[:t] for t, label in enumerate(y)]
     wrong = sum(a != b for a, b, k in zip(predictions, y, known, strict=True) if k)
     assert found.n_mistakes == model.n_mistakes_ == loop.n_mistakes_ == wrong > 0
-    each = OnlineClassifier("default", update=rule, averaged=True)
+    each = OnlineClassifier("default", update=rule, link=LINKED[link][0], averaged=True)
     assert [each.learn_predict_one(x, label) for x, label in zip(X, y, strict=True)] == predictions
 
 
@@ -250,7 +282,6 @@ def test_links_refuse_what_makes_no_sense(make, part):
     [
         ({"update": MIRA(), "link": "exponential"}, "quadratic program"),
         ({"update": "pa1", "link": softplus}, "in which norm the link softplus"),
-        ({"update": "perceptron", "link": "p-norm", "averaged": True}, "averaged weights are"),
     ],
 )
 def test_what_does_not_go_together_is_refused(parameters, part):

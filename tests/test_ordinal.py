@@ -236,6 +236,20 @@ def test_a_rank_inserted_takes_no_row_from_others(averaged, link, late):
     assert model.predict(X).tolist() == before.tolist()
 
 
+@pytest.mark.parametrize("link", links.LINKS)
+@pytest.mark.parametrize("late", [1, 2, 3])
+def test_a_rank_inserted_has_the_mean_threshold_of_its_neighbour(link, late):
+    X, y = stream(5, 300, 5, noise=0.1)
+    model = OnlineOrdinalClassifier("single", link=link, averaged=True)
+    model.fit(X[y != late], y[y != late])
+    before = model.thresholds_
+    model.learn_one(X[y == late][0], late)
+    after = model.thresholds_
+    assert after[late - 1] == after[late]
+    # The others move by one more trial of the last weights.
+    np.testing.assert_allclose(np.delete(after, late), before, rtol=0.05)
+
+
 @pytest.mark.parametrize(("late", "nearest"), [(0, 1), (4, 3)])
 def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
     X, y = stream(6, 300, 5, noise=0.1)
@@ -251,11 +265,12 @@ def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
     assert set(after[changed]) <= {late} and set(before[changed]) <= {nearest}
 
 
+@pytest.mark.parametrize("link", [name for name in links.LINKS if name != "positive"])
 @pytest.mark.parametrize("hypotheses", KINDS)
-def test_an_average_is_the_mean_over_trials(hypotheses):
+def test_an_average_is_the_mean_over_trials(hypotheses, link):
     X, y = stream(12, 80)
-    model = OnlineOrdinalClassifier(hypotheses, update="simproj")
-    mean = OnlineOrdinalClassifier(hypotheses, update="simproj", averaged=True)
+    model = OnlineOrdinalClassifier(hypotheses, update="simproj", link=link)
+    mean = OnlineOrdinalClassifier(hypotheses, update="simproj", link=link, averaged=True)
     X[:5], y[:5] = 0, [2, 0, 4, 1, 3]
     scores = []
     for x, rank in zip(X, y, strict=True):
@@ -263,7 +278,7 @@ def test_an_average_is_the_mean_over_trials(hypotheses):
         if model.n_known_ == 5:
             scores.append(model.decision_function(X))
     mean.fit(X, y)
-    wanted = np.sum(scores, axis=0) / len(X)  # nothing has moved before all are known
+    wanted = np.sum(scores, axis=0) / len(X)  # weights are 0 before all are known
     np.testing.assert_allclose(mean.decision_function(X), wanted, atol=1e-4)
 
 

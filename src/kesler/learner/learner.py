@@ -72,7 +72,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     """
 
     def __post_init__(self) -> None:
-        require_compatible(self.link, self.rule, averaged=self.averaged)
+        require_compatible(self.link, self.rule)
         require_measurable(self.preconditioner, self.rule, self.link, self.parts)
         require_priceable(self.costs, self.rule)
         require_rest(self.rule, self.link, self.answer)
@@ -423,13 +423,21 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             return None
         with self.lock:
             above_first = 1 + self.stored["ranks.order"][1 : self.n_known]
-            weights = self.weights[0]
-            if self.averaged:
-                weights = weights - self.stored["weights.states"][0, 0] / max(1, self.n_trials)
+            weights = self._mean_weights(0) if self.averaged else self.weights[0] * self.scale
             total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
-            factor = np.float32(self.constant * self.scale)
+            factor = np.float32(self.constant)
         thresholds: npt.NDArray[np.float32] = -factor * total
         return thresholds
+
+    def _mean_weights(self, feature: int) -> npt.NDArray[np.float64]:
+        """Return the means of the weights of a feature after each trial."""
+        weights, states = self.weights[feature], self.stored["weights.states"][:, feature]
+        n_trials = max(1, self.n_trials)
+        if isinstance(self.link, Linear):
+            return np.asarray(weights - states[0] / n_trials)
+        scaled = self.has_scaled_means
+        passed = float(self.stored["link.means"]["passed"][0]) if scaled else float(self.n_trials)
+        return np.asarray((states[1] + weights * (passed - states[2])) / n_trials)
 
     def _require_thresholds(self) -> None:
         if not any(isinstance(part, Ordered) for part in self.parts):
@@ -573,8 +581,10 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     @cached_property
     def _predictor(self) -> Any:
         """The learner with a table for mean weights, which are computed for the rows to predict."""
-        means = self._record.weights._replace(values=aligned_zeros(*self.weights.shape))
-        return self._write_arguments(self._record._replace(weights=means))
+        record, means = self._record, aligned_zeros(*self.weights.shape)
+        weights, link = record.weights._replace(values=means), record.link
+        link = link._replace(scale_source=0)  # the means include the scales
+        return self._write_arguments(record._replace(weights=weights, link=link))
 
     def _write_arguments(self, learner: Any) -> Any:
         from kesler.compiled.jit.pointers import KernelArguments

@@ -88,10 +88,11 @@ class LearnerState(Counted):
     Notes
     -----
     Memory: 4 bytes for each feature and hypothesis, or about 12 for each weight that is not 0 where
-    that is much less (:mod:`kesler.learner.weights`); 8 more with a link or an average; 4 more with
-    a preconditioner other than the Euclidean; 4 for each feature, class and statistic that a map
-    requires (28 for moments); up to 16 for each feature with preprocessing. The capacity for
-    classes and features doubles when it is exhausted, so that growth costs O(1) amortised.
+    that is much less (:mod:`kesler.learner.weights`); 8 more with a link or an average, 24 with
+    both; 4 more with a preconditioner other than the Euclidean; 4 for each feature, class and
+    statistic that a map requires (28 for moments); up to 16 for each feature with preprocessing.
+    The capacity for classes and features doubles when it is exhausted, so that growth costs O(1)
+    amortised.
     """
 
     has_weights: ClassVar[bool] = True
@@ -442,12 +443,19 @@ class LearnerState(Counted):
             if isinstance(part, Shared) and part.begins_at:
                 weights[:, offset] = part.begins_at
 
+    def fill_states(self, states: npt.NDArray[np.float64]) -> None:
+        """Write the initial sums of the means, which weights that are yet to be seen have too."""
+        if self.has_scaled_means:
+            states[1] = self.stored["link.means"]["begun"][0]
+
     def fill_margins(self, margins: npt.NDArray[np.float64]) -> None:
         """Write the margin of all pairs of classes."""
         margins[:] = self.rule.margin
 
     def _begins_at_zero(self, field: Field) -> bool:
         """Return whether the initial values of a field with `fill` are zeros."""
+        if field.fill == "fill_states":
+            return not (self.has_scaled_means and self.stored["link.means"]["begun"][0])
         begun = any(isinstance(part, Shared) and part.begins_at for part in self.parts)
         return "hypothesis" in field.axes and not begun and self._ask_link(WEIGHT) == 0
 
@@ -546,7 +554,14 @@ class LearnerState(Counted):
     @property
     def n_states(self) -> int:
         """Number of additional values stored for each weight."""
-        return max(self.rule.n_states, int(self.averaged or not isinstance(self.link, Linear)))
+        if isinstance(self.link, Linear):
+            return max(self.rule.n_states, int(self.averaged))
+        return 3 if self.averaged else 1
+
+    @property
+    def has_scaled_means(self) -> bool:
+        """Whether the means of weights are computed that a link scales in every trial."""
+        return self.averaged and self.is_normalised
 
     def _ask_link(self, task: int) -> float:
         """Return the weight, or the scale, that the link gives to a sum of 0."""
@@ -612,7 +627,8 @@ class LearnerState(Counted):
             If an array is missing, has another dtype or shape, or holds invalid values.
         """
         self.groups, self.memberships = groups, memberships
-        if self._put_record("link.scale", arrays):  # initial weights depend on it
+        self._put_record("link.means", arrays)
+        if self._put_record("link.scale", arrays):  # initial values depend on both
             self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
         if is_sparse(arrays):
             self._keep_sparsely(self.weights, self._feature_capacity, self._class_capacity)

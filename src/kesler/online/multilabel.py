@@ -63,7 +63,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     averaged : bool, default False
         Whether to predict with the mean of the weights after each row, which is more robust to
         noise than the last weights. Learning does not depend on it. A prediction costs up to twice
-        as much, as the means of the weights that it reads are computed first. Linear link only.
+        as much, as the means of the weights that it reads are computed first.
     kernel, sigma, budget, preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`.
     preconditioner, on_new_class

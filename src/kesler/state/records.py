@@ -38,6 +38,9 @@ UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
 # The scale of a link: the mass (a sum over all weights), its peak since the last recomputation, the
 # reference that weights are relative to, the scale itself, and whether it must be recomputed.
 SCALE = record(mass="f8", peak="f8", reference="f8", value="f8", is_stale="f8")
+# Means of weights whose link has a scale: the sum of the scales after each trial since the sums of
+# all weights were brought up to date, and the sum until then of a weight that was never updated.
+MEANS = record(passed="f8", begun="f8")
 # Preconditioners: the measured total, the factor of squared gradients, the gain of the step sizes,
 # and the number of rows and the sum of their scaled squared lengths, which determine the gain.
 RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="f8")
@@ -72,17 +75,19 @@ SOLVER_STATUS = record(n_columns="i8", is_wide="?", has_few="?")
 class TableWeights(NamedTuple):
     """Dense weight table of shape (rows, hypotheses), so that the inner loops run over classes.
 
-    states : for each weight, the sums that a link is applied to, or the running sums of an average;
-    flat, flat_states : flattened views of the weights and states, for algorithms; initial : for
-    each part, the initial weight, towards which weights decay; given_sums : scratch buffer for
-    ratings, zero between trials; lists, listed, is_listed : with a virtual class, the features seen
-    so far.
+    states : for each weight, the sum that a link is applied to, and those from which its mean is
+    computed, or what an algorithm stores; flat, flat_states : flattened views of the
+    weights and states, for algorithms; initial : for each part, the initial weight, towards which
+    weights decay; given_sums : scratch buffer for ratings, zero between trials; lists, listed,
+    is_listed : with a virtual class, the features seen so far.
     """
 
     values: Annotated[
         Any, Field(f4, ("row", "hypothesis"), aligned=True, fill="fill_weights", mixed="mean")
     ]
-    states: Annotated[Any, Field(f8, ("state", "row", "hypothesis"), when="n_states")]
+    states: Annotated[
+        Any, Field(f8, ("state", "row", "hypothesis"), when="n_states", fill="fill_states")
+    ]
     flat: Annotated[Any, Given(f4)]
     flat_states: Annotated[Any, Given(f8, 2)]
     initial: Annotated[Any, Given(f8)]
@@ -297,7 +302,7 @@ class Link(NamedTuple):
     address : address of the link function, 0 for the linear link; scale_source : which part defines
     the scale of the weights; exponent, factor : of the norm that steps are measured in; is_seen :
     the features whose weights are included in the mass; n_features, n_hypotheses : the numbers of
-    features and hypotheses of each part that are included.
+    features and hypotheses of each part that are included; means : for averages of the weights.
     """
 
     address: int
@@ -313,6 +318,7 @@ class Link(NamedTuple):
     n_hypotheses: Annotated[
         Any, Field(i8, ("part",), when="is_normalised", at_least=0, at_most="hypothesis")
     ]
+    means: Annotated[Any, Field(MEANS, when="has_scaled_means")]
 
 
 class Algorithm(NamedTuple):

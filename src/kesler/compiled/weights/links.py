@@ -214,7 +214,7 @@ def change(learner, walk, feature, column, amount, out):
     if learner.weights.states.shape[0] == 0:
         learner.weights.values[feature, column] += amount
     elif learner.link.address == 0:
-        before = np.float64(learner.weights.values[feature, column])
+        before = learner.weights.values[feature, column]
         learner.weights.values[feature, column] += amount
         note_change(learner, feature, column, before)
     else:
@@ -228,8 +228,37 @@ def note_change(learner, feature, column, before):
     Its contribution to the mean depends on when it was made. It is that of the weight as stored:
     rounding errors of float32 would otherwise add up.
     """
-    step = np.float64(learner.weights.values[feature, column]) - before
+    step = np.float64(learner.weights.values[feature, column]) - np.float64(before)
     learner.weights.states[0, feature, column] += np.float64(learner.counts.n_trials) * step
+
+
+@inlined
+def has_linked_means(learner):
+    """Return whether the means of weights are computed that follow from sums."""
+    return learner.link.address != 0 and learner.weights.states.shape[0] > 1
+
+
+@inlined
+def passed(learner):
+    """Return the sum of the scales after each trial; without a scale, the number of trials."""
+    if learner.link.scale_source == LINK_SCALE:
+        return learner.link.means.passed
+    return np.float64(learner.counts.n_trials)
+
+
+@inlined
+def sum_of_weights(learner, feature, column):
+    """Return the sum of a weight after each trial."""
+    states, weight = learner.weights.states, learner.weights.values[feature, column]
+    since = passed(learner) - states[2, feature, column]
+    return states[1, feature, column] + np.float64(weight) * since
+
+
+@inlined
+def bring_up_to_date(learner, feature, column):
+    """Store the sum of a weight after each trial, before the weight changes."""
+    learner.weights.states[1, feature, column] = sum_of_weights(learner, feature, column)
+    learner.weights.states[2, feature, column] = passed(learner)
 
 
 @always_inlined
@@ -273,6 +302,8 @@ def change_sum(learner, feature, column, amount, out):
         scale.mass += ask(learner, MASS, new, out) - ask(learner, MASS, old, out)
         scale.peak = max(scale.peak, scale.mass)
     learner.weights.states[0, feature, column] = new
+    if has_linked_means(learner):
+        bring_up_to_date(learner, feature, column)
     learner.weights.values[feature, column] = np.float32(weight)
 
 
@@ -285,12 +316,19 @@ def dense_settle(learner, out):
     if scale.is_stale != 0 or not scale.mass >= LEAST * scale.peak:
         renew(learner, out)
     scale.value = ask(learner, SCALE, scale.mass, out)
+    if has_linked_means(learner):
+        means = learner.link.means
+        if scale.value < LEAST * means.passed:
+            restart_means(learner, out)
+        means.passed += scale.value
 
 
 @inlined
 def renew(learner, out):
     """Recompute the reference, the weights and their mass from the sums."""
     scale, sums = learner.link.scale, learner.weights.states[0]
+    if has_linked_means(learner):
+        restart_means(learner, out)
     largest, n_seen = 0.0, 0
     for i in range(sums.shape[0]):
         for part in range(learner.parts.kind.shape[0]):
@@ -313,6 +351,21 @@ def renew(learner, out):
                     c = column_of_weight(learner, part, i, j)
                     total += ask(learner, MASS, sums[i, c], out)
     scale.mass, scale.peak, scale.is_stale = total, total, 0.0
+
+
+@inlined
+def restart_means(learner, out):
+    """Bring the sums of all weights up to date, so that the sum of the scales begins anew.
+
+    Scales get another unit with the reference, and would vanish beside a sum that is much larger.
+    """
+    means, states = learner.link.means, learner.weights.states
+    for i in range(states.shape[1]):
+        for c in range(states.shape[2]):
+            states[1, i, c] = sum_of_weights(learner, i, c)
+            states[2, i, c] = 0.0
+    means.begun += means.passed * np.float64(np.float32(ask(learner, WEIGHT, 0.0, out)))
+    means.passed = 0.0
 
 
 @inlined

@@ -1,8 +1,11 @@
 """Scores by the means of the weights after each trial.
 
 The mean of a weight is w - s / n after n trials, where s is the sum of its steps, each times the
-number of trials before it. A table of means has the layout of that of the weights, so that scores
-are computed from it as from the weights; only the rows that a prediction reads are up to date.
+number of trials before it. With a link, whose weights all change with their scale, it is
+(s + w (p - q)) / n, where p is the sum of the scales after each trial, q is what that was when w
+changed, and s is the sum of the scaled weight until then. A table of means has the layout of that
+of the weights, so that scores are computed from it as from the weights; only the rows that a
+prediction reads are up to date.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -14,6 +17,7 @@ from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.pointers import pointer_reader, stay_apart
 from kesler.compiled.jit.record_types import LEARNER_RECORD
 from kesler.compiled.trial.variants import score
+from kesler.compiled.weights.links import has_linked_means, sum_of_weights
 
 learner_at = pointer_reader(LEARNER_RECORD)
 
@@ -45,8 +49,11 @@ def score_apart(learner, indices, values, k, scratch, scores):
 def update_means(learner, predictor, indices, start, stop):
     """Compute the means of the weights of some features or sub-experts."""
     weights, sums, means = learner.weights.values, learner.weights.states, predictor.weights.values
-    n_trials = np.float64(max(1, learner.counts.n_trials))
+    n_trials, linked = np.float64(max(1, learner.counts.n_trials)), has_linked_means(learner)
     for j in range(start, stop):
         i = indices[j]
         for c in range(weights.shape[1]):
-            means[i, c] = np.float32(np.float64(weights[i, c]) - sums[0, i, c] / n_trials)
+            if linked:
+                means[i, c] = np.float32(sum_of_weights(learner, i, c) / n_trials)
+            else:
+                means[i, c] = np.float32(np.float64(weights[i, c]) - sums[0, i, c] / n_trials)

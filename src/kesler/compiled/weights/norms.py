@@ -323,7 +323,7 @@ def rescale_feature(learner, i, size):
     if learner.preconditioner.kind != ADAPTIVE:
         ratio *= ratio
     for c in range(learner.weights.values.shape[1]):
-        before = np.float64(learner.weights.values[i, c])
+        before = learner.weights.values[i, c]
         learner.weights.values[i, c] *= ratio
         if learner.weights.states.shape[0]:
             note_change(learner, i, c, before)

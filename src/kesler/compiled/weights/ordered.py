@@ -14,7 +14,14 @@ import numpy as np
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import with_power
 from kesler.compiled.trial.records import ORDERED
-from kesler.compiled.weights.links import begin_walk, change, change_sum, meet_weights
+from kesler.compiled.weights.links import (
+    begin_walk,
+    bring_up_to_date,
+    change,
+    change_sum,
+    has_linked_means,
+    meet_weights,
+)
 
 
 @inlined
@@ -159,6 +166,16 @@ def begin_linked_threshold(learner, start, y, out):
         new = start + (y if learner.ranks.positions[y] > 0 else learner.ranks.order[1])
         begun, sums[new] = sums[new], 0.0
         change_sum(learner, 0, new, begun, out)
+        if has_linked_means(learner):
+            begin_mean_threshold(learner, start, y)
+
+
+@inlined
+def begin_mean_threshold(learner, start, y):
+    """Compute the initial mean of the threshold that y introduces from those of the others."""
+    for column in range(start, start + y + 1):
+        bring_up_to_date(learner, 0, column)
+    begin_threshold(learner, learner.weights.states[1, 0], start, y)
 
 
 @inlined

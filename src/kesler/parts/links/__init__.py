@@ -37,13 +37,13 @@ def resolve_link(link: str | Link) -> Link:
     )
 
 
-def require_compatible(link: Link, rule: UpdateRule, *, averaged: bool) -> None:
-    """Raise an error if a link does not support a rule or averaged weights.
+def require_compatible(link: Link, rule: UpdateRule) -> None:
+    """Raise an error if a link does not support a rule.
 
     Examples
     --------
     >>> from kesler.updates import MIRA
-    >>> require_compatible(PNorm(), MIRA(), averaged=False)
+    >>> require_compatible(PNorm(), MIRA())
     Traceback (most recent call last):
     ...
     kesler.errors.KeslerError: MIRA(C=1.0) solves a quadratic program in the products of views, \
@@ -52,11 +52,6 @@ steps along as many constraints, or the linear link
     """
     if isinstance(link, Linear):
         return
-    if averaged:
-        raise KeslerError(
-            f"averaged weights are available with the linear link only: with {link!r} every step "
-            "changes all weights; choose averaged=False or the linear link"
-        )
     if rule.requires == "gram":
         raise KeslerError(
             f"{rule!r} solves a quadratic program in the products of views, but the distance "
