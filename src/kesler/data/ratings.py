@@ -80,6 +80,10 @@ class Ratings:
         """The number of rows, which scikit-learn requires of data that it splits."""
         return (len(self),)
 
+    def without_later(self) -> Ratings:
+        """Return the ratings with no more sub-experts than they have ratings of."""
+        return replace(self, n_sub_experts=int(self.vectors.indices.max(initial=-1)) + 1)
+
     def __getitem__(self, rows: Any) -> Ratings:
         """Return a slice of the rows as views, or selected rows as copies; with attributes."""
         if isinstance(rows, tuple):  # scikit-learn writes data[numbers, ...]

@@ -57,6 +57,15 @@ class Rows(SparseRows):
         ratings = None if self.ratings is None else self.ratings[rows]
         return replace(SparseRows.__getitem__(self, rows), ratings=ratings)
 
+    def without_later(self) -> Rows:
+        """Return the rows with no more features and sub-experts than they have entries of.
+
+        Names are numbered in the order of the rows: the other features belong to later rows.
+        """
+        ratings = None if self.ratings is None else self.ratings.without_later()
+        n_features = int(self.indices.max(initial=-1)) + 1
+        return replace(self, n_features=n_features, ratings=ratings)
+
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and of features."""

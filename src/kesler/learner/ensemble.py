@@ -18,6 +18,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.interrupts import Postponed
 from kesler.learner.calibration import probabilities
 from kesler.learner.classes import ClassTable
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event, RowBuffer
@@ -46,6 +47,8 @@ DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98}
 ROWS_AT_ONCE = 1024
 # From this number of rows on, members run in threads.
 WORTH_THREADS = 512
+
+_OF_THIS_PROCESS = ("lock", "event", "trials_run")
 
 
 class EnsembleLearner(Counted):
@@ -157,7 +160,7 @@ class EnsembleLearner(Counted):
 
         If a row or a label is refused, no member learns any row.
         """
-        with self.lock:
+        with self.lock, Postponed():  # otherwise some members would have learnt a row, others not
             prepared = [member._prepare(self._rows_for(member, rows)) for member in self.members]
             self.require_admissible(labels)
             for member in self.members:
@@ -296,10 +299,25 @@ class EnsembleLearner(Counted):
         for member in self.members:
             member.require_admissible(labels)
 
-    def reserve(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
+    def expect(self, labels: Sequence[Label], n_features: int, n_sub_experts: int = 0) -> None:
+        """Provide capacity in every member, and the compiled loops of all."""
+        from kesler.compiled.trial import ensemble  # noqa: F401
+
+        with self.lock:
+            for member in self.members:
+                member.expect(labels, n_features, n_sub_experts)
+
+    def reserve(
+        self, n_classes: int, n_features: int, n_sub_experts: int = 0, *, ahead: bool = False
+    ) -> None:
         """Provide capacity in every member."""
         for member in self.members:
-            member.reserve(n_classes, n_features, n_sub_experts)
+            member.reserve(n_classes, n_features, n_sub_experts, ahead=ahead)
+
+    def uncount(self, n_named_features: int) -> None:
+        """Count no more named features than these in every member."""
+        for member in self.members:
+            member.uncount(n_named_features)
 
     def join_group(self, label: Label, group: Hashable) -> None:
         """Add a class to one more group of every member that has groups."""
@@ -334,7 +352,7 @@ class EnsembleLearner(Counted):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without those that are valid in this process only."""
-        return {name: value for name, value in vars(self).items() if name not in ("lock", "event")}
+        return {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, which may be a read-only memory map."""

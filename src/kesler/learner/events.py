@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import MAX_FEATURES, Vocabulary
+from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
 from kesler.state.records import TARGET_SHAPE
@@ -134,7 +135,8 @@ class Event:
     def _reserve_names(self, names: Vocabulary, n_entries: int) -> None:
         """Provide capacity for a row of named features."""
         if len(names) > self._most_names or not self._is_of(names):
-            self._reserve_for(names)
+            with Postponed():
+                self._reserve_for(names)
         if n_entries > self._capacity:
             self._reserve(n_entries)
 
@@ -149,7 +151,11 @@ class Event:
         self._write_arguments()
 
     def _reserve(self, n_entries: int) -> None:
-        self._capacity = max(n_entries, 2 * self._capacity)
+        with Postponed():
+            self._allocate(max(n_entries, 2 * self._capacity))
+
+    def _allocate(self, capacity: int) -> None:
+        self._capacity = capacity
         self._entries = (
             np.empty(self._capacity, dtype=np.int32),
             np.empty(self._capacity, dtype=np.float32),
@@ -218,9 +224,9 @@ class RowBuffer:
         encoded = self._task.arrays.encoded
         encoded.codes[0] = code
         if class_capacity != self._class_capacity:
-            self._class_capacity = class_capacity
             answers = Answers.of_classes(encoded.codes)
             encoded.shape.most_pairs = answers.most_pairs(class_capacity)
+            self._class_capacity = class_capacity
         return self._task
 
     def scoring(self, scores: npt.NDArray[np.float32]) -> Any:
@@ -230,12 +236,13 @@ class RowBuffer:
     def _reserve(self, n_entries: int) -> None:
         from kesler.compiled.trial.records import Blocks
 
-        self._capacity, self._class_capacity = max(n_entries, 2 * self._capacity), 0
-        indices = np.empty(self._capacity, dtype=np.int32)
-        values = np.empty(self._capacity, dtype=np.float32)
+        capacity = max(n_entries, 2 * self._capacity)
+        indices, values = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.float32)
         rows = Blocks(np.zeros(2, dtype=np.int64), indices, values, no_ratings())
         encoded = encoded_targets_of(Answers.of_classes(np.zeros(1, dtype=np.int32)), None, 1)
-        self._task = task_of(rows, encoded, 1)
+        with Postponed():
+            self._task = task_of(rows, encoded, 1)
+            self._capacity, self._class_capacity = capacity, 0
 
 
 def no_ratings() -> Any:
@@ -309,7 +316,13 @@ class Counted:
     @property
     def n_trials(self) -> int:
         """Number of rows learnt."""
-        return int(self.stored["counts"]["n_trials"][0])
+        return int(self.trials_run[0])
+
+    @cached_property
+    def trials_run(self) -> npt.NDArray[np.int64]:
+        """The number of rows learnt, a view because every event reads it."""
+        found: npt.NDArray[np.int64] = self.stored["counts"]["n_trials"]
+        return found
 
     @property
     def n_mistakes(self) -> int:

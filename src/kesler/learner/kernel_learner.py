@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+from kesler.interrupts import Postponed
 from kesler.learner.events import task_of_rows
 from kesler.learner.learner import Learner
 from kesler.learner.state import LINEAR
@@ -134,8 +135,9 @@ class KernelLearner(Learner):
         n_supports = per_trial * len(lengths)
         n_values = per_trial * int(lengths.sum())
         entries = n_moved * n_groups * len(lengths)
-        if self.supports.reserve(n_supports, entries, n_values, int(lengths.max())):
-            self._bind()
+        with Postponed():
+            if self.supports.reserve(n_supports, entries, n_values, int(lengths.max())):
+                self._bind()
         return len(lengths)
 
     def _most_moved(self) -> int:

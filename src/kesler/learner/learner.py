@@ -13,6 +13,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import MAX_FEATURES, Rows
 from kesler.errors import KeslerError
+from kesler.interrupts import Postponed
 from kesler.learner.calibration import probabilities
 from kesler.learner.classes import OnNewClass
 from kesler.learner.combinations import (
@@ -115,11 +116,24 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         Class numbers of shape (n_rows,), -1 if no class was known, and of shape (n_labels,).
         """
         self._require_weighable(weights)
-        with self.lock:
+        with self.lock, Postponed():
             learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
             found = learn(self._prepare(rows), labels, weights, answers, scores, probabilities)
             self._require_finite_steps()
         return found
+
+    def expect(self, labels: Sequence[Label], n_features: int, n_sub_experts: int = 0) -> None:
+        """Provide capacity for rows, and the compiled loops, without learning or counting any.
+
+        Raises
+        ------
+        KeslerError
+            If a label would be refused.
+        """
+        with self.lock:
+            self.require_admissible(labels)
+            self.reserve(self.classes.count_with(labels), n_features, n_sub_experts, ahead=True)
+            _ = self._trials
 
     def _learn_unseen(
         self,
@@ -195,8 +209,9 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             and not self._has_fault
         ):
             task = task_of_rows(task, slice(self.sparse.n_done, None))
-            self.sparse.reserve_as_asked()
-            self._bind()
+            with Postponed():
+                self.sparse.reserve_as_asked()
+                self._bind()
             self._trials.learn(self._kernel_arguments.address, task.address)
 
     def _encode(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
+from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.events import Counted
 from kesler.learner.locks import learner_lock
@@ -59,7 +60,7 @@ TWO_CLASSES = ("predicted", "worst", "rival")
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
     *("_kernels", "_trials", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
-    *("event", "lock", "_not_finite", "_settings", "_faults"),
+    *("event", "lock", "_not_finite", "trials_run", "_settings", "_faults"),
     "_kernel_parameters",
 )
 
@@ -292,8 +293,13 @@ class LearnerState(Counted):
 
     # ---- capacity ---------------------------------------------------------------------------
 
-    def reserve(self, n_classes: int, n_features: int, n_sub_experts: int = 0) -> None:
+    def reserve(
+        self, n_classes: int, n_features: int, n_sub_experts: int = 0, *, ahead: bool = False
+    ) -> None:
         """Provide capacity for classes, features and sub-experts, and for the present groups.
+
+        If `ahead`, the features and sub-experts are not counted as seen. An interrupt waits until
+        all arrays have been moved.
 
         Features and sub-experts are rows of one table, since each part has its own columns. One row
         of either kind is never used: it represents all that have not been seen, with the initial
@@ -314,19 +320,26 @@ class LearnerState(Counted):
             self._feature_capacity,
             self._group_capacity,
         ):
-            self._count(n_features, n_sub_experts)
+            if not ahead:
+                self._count(n_features, n_sub_experts)
             return
-        self._choose_rows(feature_capacity, class_capacity)
-        before = self._views(whole=True)
-        self._allocate(class_capacity, feature_capacity, group_capacity)
-        self._count(n_features, n_sub_experts)
-        self._put(before)
-        self._bind()
+        with Postponed():
+            self._choose_rows(feature_capacity, class_capacity)
+            before = self._views(whole=True)
+            self._allocate(class_capacity, feature_capacity, group_capacity)
+            if not ahead:
+                self._count(n_features, n_sub_experts)
+            self._put(before)
+            self._bind()
 
     def _has_capacity(self, n_classes: int, n_features: int) -> bool:
         """Return whether the capacity suffices, also for one feature that has not been seen."""
         n_places = n_classes + self.n_virtual + self._n_beside
         return n_places <= self._class_capacity and n_features < self._feature_capacity
+
+    def uncount(self, n_named_features: int) -> None:
+        """Count no more named features than these: a row with others was read, but not learnt."""
+        self.n_features = min(self.n_features, n_named_features + bool(self.constant))
 
     def _count(self, n_features: int, n_sub_experts: int) -> None:
         if n_features > self.n_features:

@@ -15,6 +15,7 @@ from kesler.data import inputs
 from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
+from kesler.interrupts import Postponed, pieces_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.combinations import require_half_life
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
@@ -22,7 +23,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
-from kesler.online.contract import exclusive
+from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
 from kesler.online.named_rule import NamedRule
@@ -184,7 +185,7 @@ class OnlineLearner(EventLearner, NamedRule):
 
     # ---- events -----------------------------------------------------------------------------
 
-    @exclusive
+    @exclusive_trials
     def _first_trial(
         self, x: Any, y: Any, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
@@ -304,7 +305,7 @@ class OnlineLearner(EventLearner, NamedRule):
         with nullcontext() if learner is None else learner.lock:
             yield learner
 
-    @exclusive
+    @exclusive_trials
     def _run_trials(
         self,
         X: Any,
@@ -400,10 +401,28 @@ class OnlineLearner(EventLearner, NamedRule):
             n_classes = learner.classes.count_with(names)
             scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
         probabilities = np.empty((len(rows), 2)) if keep_probabilities else NO_PROBABILITIES
-        learnt = learner.learn(rows, names, weights, targets.answers, scores, probabilities)
-        if rows.dense:
-            self.__dict__.setdefault("n_features_in_", rows.n_features)
-        return Trials(*learnt, scores, probabilities)
+        width = rows.n_features, rows.n_sub_experts
+        learner.expect(targets.distinct, *width)
+        learnt = []
+        for piece in pieces_of(len(rows)):
+            block, some = self._part_of(rows, targets, piece)
+            given = None if weights is None else weights[piece]
+            with Postponed():
+                if rows.dense:
+                    self.__dict__.setdefault("n_features_in_", rows.n_features)
+                found = (some.names, given, some.answers, scores[piece], probabilities[piece])
+                learnt.append(learner.learn(block, *found))
+        with learner.lock:
+            learner.reserve(0, *width)
+        predictions, codes = map(np.concatenate, zip(*learnt, strict=True))
+        return Trials(predictions, codes, scores, probabilities)
+
+    def _part_of(self, rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
+        """Return consecutive rows, which name no feature that only later rows have."""
+        if part == slice(0, len(rows)):
+            return rows, targets
+        some = rows[part]
+        return some if rows.dense else some.without_later(), targets[part]
 
     @exclusive
     def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:

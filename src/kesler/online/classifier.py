@@ -19,7 +19,7 @@ from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, re
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.base import OnlineLearner
-from kesler.online.contract import Classifier, between_trials, exclusive, unfitted
+from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
 from kesler.online.defaults import of_ensemble
 from kesler.parts.hypotheses import Part
 from kesler.parts.kernels.mercer import MercerKernel
@@ -384,7 +384,7 @@ preprocessing or None, default "default"
         trials = self._run_trials(X, y, sample_weight)
         return trials.predictions, trials.codes
 
-    @exclusive
+    @exclusive_trials
     def learn_rows(
         self,
         rows: Rows,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, wraps
 from inspect import Parameter, getattr_static, signature
@@ -182,27 +182,54 @@ def unchanged_on_error(method: Method) -> Method:
 
     @wraps(method)
     def guarded(self: Any, *arguments: Any, **named: Any) -> Any:
-        before = dict(self.__dict__)
-        try:
+        with _restored(self, keeps_trials=False):
             return method(self, *arguments, **named)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     return cast(Method, guarded)
 
 
 def exclusive(method: Method) -> Method:
     """Run the method while no other changes or copies the estimator; `unchanged_on_error`."""
-    guarded = unchanged_on_error(method)
 
     @wraps(method)
     def alone(self: Any, *arguments: Any, **named: Any) -> Any:
-        with self._lock:
-            return guarded(self, *arguments, **named)
+        with self._lock, _restored(self, keeps_trials=False):
+            return method(self, *arguments, **named)
 
     return cast(Method, alone)
+
+
+def exclusive_trials(method: Method) -> Method:
+    """Run the method as `exclusive` does, but keep the rows learnt before an interrupt."""
+
+    @wraps(method)
+    def alone(self: Any, *arguments: Any, **named: Any) -> Any:
+        with self._lock, _restored(self, keeps_trials=True):
+            return method(self, *arguments, **named)
+
+    return cast(Method, alone)
+
+
+@contextmanager
+def _restored(estimator: Any, *, keeps_trials: bool) -> Iterator[None]:
+    """Restore the attributes after an error, if not after an interrupt of trials."""
+    before, n_trials = dict(vars(estimator)), _n_trials(estimator) if keeps_trials else 0
+    try:
+        yield
+    except BaseException as error:
+        is_kept = keeps_trials and isinstance(error, KeyboardInterrupt)
+        if not (is_kept and _n_trials(estimator) > n_trials):
+            vars(estimator).clear()
+            vars(estimator).update(before)
+        raise
+
+
+def _n_trials(estimator: Any) -> int:
+    learner = vars(estimator).get("_learner")
+    if learner is None:
+        return 0
+    with learner.lock:
+        return int(learner.n_trials)
 
 
 def between_trials(method: Method) -> Method:

@@ -276,13 +276,17 @@ or sparse row
             with learner.lock:
                 names = self.__dict__.get("_names")
                 n_names = 0 if names is None else len(names.indices)
+                n_trials = learner.trials_run[0]
                 try:
                     if self._read(x, learner, learn=True):
                         return _trial_of_event(
                             learner, *self._one_target(y), keep_scores=keep_scores
                         )
                 except BaseException:
-                    self._forget_names(max(n_names, learner.n_named_features))
+                    if learner.trials_run[0] == n_trials:  # an interrupt may come after the trial
+                        self._forget_names(n_names)
+                        if names is not None and not hasattr(self, "n_features_in_"):
+                            learner.uncount(n_names)
                     raise
                 self._forget_names(n_names)
         return self._first_trial(x, y, keep_scores=keep_scores)

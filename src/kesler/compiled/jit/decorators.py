@@ -22,6 +22,7 @@ from kesler.compiled.jit.numba_internals import (
     helper_options,
 )
 from kesler.errors import KeslerError
+from kesler.interrupts import Postponed
 
 Function = Callable[..., Any]
 
@@ -55,7 +56,8 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
         if config.DISABLE_JIT:
             return function
         signatures = signature if isinstance(signature, list) else [signature]
-        return compiled_kernel(function, cache_of(function), signatures, nogil=nogil)
+        with Postponed():  # an interrupted compiler may crash the process later
+            return compiled_kernel(function, cache_of(function), signatures, nogil=nogil)
 
     return decorate
 
@@ -147,7 +149,8 @@ def callback_address(function: Function, signature: Any, *, allocates: bool = Tr
 @cache
 def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
     try:
-        return compiled_callback(function, signature, cache_of(function), allocates=allocates)
+        with Postponed():
+            return compiled_callback(function, signature, cache_of(function), allocates=allocates)
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise KeslerError(
