@@ -550,14 +550,8 @@ def test_what_kernels_and_weights_do_not_go_with_is_refused():
         CrammerSingerClassifier(hypotheses="hybrid", kernel="rbf").fit(X, y)
     with pytest.raises(KeslerError, match="kernel='cosine' is not known"):
         CrammerSingerClassifier(kernel="cosine").fit(X, y)
-    with pytest.raises(KeslerError, match="class 2 has no row of weight above 0"):
-        CrammerSingerClassifier(hypotheses="hybrid").fit(X, y, sample_weight=y != 2)
-
-
-TO_TOLERANCE = "a weight is so many rows to the tolerance, not to the last bit"
-EXPECTED = {
-    f"check_sample_weight_equivalence_on_{kind}_data": TO_TOLERANCE for kind in ("dense", "sparse")
-}
+    with pytest.raises(KeslerError, match=r"y has one class only, 2: .* of weight above 0"):
+        CrammerSingerClassifier(hypotheses="hybrid").fit(X, y, sample_weight=y == 2)
 
 
 @pytest.mark.parametrize(
@@ -571,7 +565,7 @@ EXPECTED = {
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_checks_pass(model):
-    results = check_estimator(model, expected_failed_checks=EXPECTED, on_fail=None, on_skip=None)
+    results = check_estimator(model, on_fail=None, on_skip=None)
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert failed == {}
     assert len(results) == len(list(estimator_checks_generator(model))) >= 52

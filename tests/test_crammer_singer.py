@@ -445,8 +445,8 @@ def test_it_is_cloned_and_pickled():
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),
         ({"costs": {(0, 9): 2.0}}, "costs contain the label 9, which no row has"),
         ({"costs": {(0, 1): -2.0}}, "a cost must be a finite number, 0 or more"),
-        ({"class_weight": {0: 0, 1: 0, 2: 0}}, "no row has a weight above 0"),
-        ({"class_weight": {0: -1.0}}, "its class -1: weights must be 0 or more"),
+        ({"class_weight": {0: 0, 1: 0, 2: 0}}, "class_weight is zero for every class"),
+        ({"class_weight": {0: -1.0}}, "class_weight of 0 is -1: it must be 0 or more"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, sentence):
@@ -461,7 +461,7 @@ def test_parameters_out_of_range_are_refused(parameters, sentence):
         ([[1.0], [2.0]], [1, 1], None, "y has one class only, 1:"),
         ([[1.0], [np.nan]], [0, 1], None, "NaN"),
         ([[1.0], [np.inf]], [0, 1], None, "infinity"),
-        ([[1.0], [2.0]], [0, 1], [1, -2], "row 1 has weight -2 .* must be 0 or more"),
+        ([[1.0], [2.0]], [0, 1], [1, -2], "row 1 has weight -2: .* give 0 or more"),
         ([[1.0], [1e200]], [0, 1], None, "squared length of row 1 overflows"),
         ([[1.0], [2.0]], [0.5, 1.25], None, "Unknown label type"),
         ([[1.0], [2.0]], [0, 1, 1], None, "inconsistent numbers of samples"),
@@ -474,21 +474,14 @@ def test_bad_rows_are_refused(X, y, weights, sentence):
 
 # ---- scikit-learn -------------------------------------------------------------------------------
 
-TO_TOLERANCE = "a weight is so many rows to the tolerance, not to the last bit"
-EXPECTED = {
-    f"check_sample_weight_equivalence_on_{kind}_data": TO_TOLERANCE for kind in ("dense", "sparse")
-}
-
 
 def test_scikit_learn_checks_pass():
     estimator = CrammerSingerClassifier()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        results = check_estimator(
-            estimator, expected_failed_checks=EXPECTED, on_fail=None, on_skip=None
-        )
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert failed == {}
     n_checks = len(list(estimator_checks_generator(estimator)))
     assert len(results) == n_checks
-    assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 52
+    assert Counter(r["status"] for r in results)["passed"] >= n_checks - 1 >= 54

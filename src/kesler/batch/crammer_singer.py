@@ -14,11 +14,12 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.dual_ascent import (
     DualSolution,
     Optimum,
@@ -29,17 +30,15 @@ from kesler.batch.dual_ascent import (
     solve_with_free_intercept,
     with_constant,
 )
-from kesler.batch.estimator import ClassScores, scores_of
+from kesler.batch.estimator import ClassScores, row_weights, scores_of
 from kesler.batch.scorers import (
     JointScorer,
     KernelScorer,
     Telling,
     is_per_class,
     parts_of,
-    rows_of,
     solve_svm,
 )
-from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
 from kesler.errors import KeslerError
@@ -89,7 +88,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         times the cost. See :class:`~kesler.costs.Costs`.
     class_weight : mapping {label: weight}, "balanced" or None, default None
         Weights of classes, 0 or more, 1 by default; "balanced" is n_rows / (n_classes * rows of
-        the class).
+        the class), where a row counts with its weight.
     fit_intercept : bool, default True
         Whether each class has an intercept: the weight of a constant feature.
     regularise_intercept : bool, default True
@@ -105,8 +104,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     max_iter : int, 1 or more, default 1000
         Maximum number of visits per row, on average.
     order : "random" or "cyclic", default "random"
-        The order in which a pass visits the rows: a new random order each time, or that of the
-        data.
+        The order in which a pass visits the rows: a new random order each time, or a fixed one,
+        that of the data if all weights are equal.
     random_state : int, RandomState or None, default None
         Controls the random orders; an int gives reproducible models.
     warm_start : bool, default False
@@ -125,7 +124,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     weights_ : list of arrays of shape (n_features, n_hypotheses)
         For other hypotheses: one array per part, with the constant feature first.
     support_ : int64 array of shape (n_supports,)
-        With a kernel, the numbers of the support rows.
+        With a kernel, the numbers of the support rows; of copies, that of the first.
     dual_coef_ : float64 array of shape (n_supports, n_classes)
         With a kernel, the coefficients of the support rows in the score of each class.
     classes_ : array of shape (n_classes,)
@@ -175,7 +174,10 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     maps are computed once, by an online pass over the training rows. With a map, a visit costs
     O(nnz k) evaluations of it; with a kernel, memory is 8 bytes per pair of rows.
 
-    A `sample_weight` of n is equivalent to n copies of the row, up to `tol`.
+    Rows with the same features and label are one row with the sum of their weights, so that a
+    `sample_weight` of n gives the same result as n copies of the row. The solver visits distinct
+    rows in the order of their first copies, or of a hash of their values if their weights differ;
+    medians and quantiles are over distinct rows.
 
     References
     ----------
@@ -238,7 +240,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_rows, n_features)
         y : labels of shape (n_rows,)
         sample_weight : array of shape (n_rows,) or None, default None
-            Weights of rows, 0 or more; they multiply C.
+            Weights of rows, 0 or more, which multiply C; 2 is equivalent to the row twice, and 0 to
+            leaving it out.
         start : fitted classifier or None, default None
             A classifier of the same classes to start from: an :class:`~kesler.OnlineClassifier` or
             any other with a `decision_function`. It has no dual variables, so it only determines
@@ -265,29 +268,26 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
                 f"X has {X.shape[1]} columns: give fewer than {MAX_FEATURES}, Kesler's maximum"
             )
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise KeslerError(
-                f"y has one class only, {plain(classes[0])!r}: give rows of at least two classes"
-            )
-        bounds = self._bounds(X, y, classes, codes, sample_weight)
+        rows = DistinctRows.of(X, y, row_weights(X, sample_weight))
+        classes, codes = rows.classes, rows.codes
+        bounds = self.C * rows.counts(self.class_weight)
         options: dict[str, Any] = {
             "tol": self.tol,
             "max_iter": self.max_iter,
-            "duals": self._first_duals(classes, codes, bounds),
+            "duals": self._first_duals(rows, bounds),
         }
         margins, random = self._margins(classes), check_random_state(self.random_state)
         if self._is_linear_per_class():
-            problem = SlackProblem(X, codes, bounds, margins)
+            problem = SlackProblem(rows.of_rows(X), codes, bounds, margins, rows.numbers)
             if start is not None:
-                scores, constant = scores_of(start, X, classes), self._constant()
+                scores, constant = scores_of(start, problem.X, classes), self._constant()
                 options["duals"] = duals_from_scores(problem, scores, constant)
             optimum = self._solve(
                 problem, classes, order=self.order, random_state=random, **options
             )
-            return self._keep(optimum, optimum.duals, classes, codes)
+            return self._keep(optimum, optimum.duals, rows)
         found, duals, scorer = solve_svm(
-            self._telling(X, classes, codes, sample_weight),
+            self._telling(X, rows),
             parts_of(self.hypotheses, self.feature_map, dense=not sparse.issparse(X)),
             None if self.kernel is None else resolve_kernel(self.kernel, self.sigma),
             bounds,
@@ -295,8 +295,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             shuffle=random.permutation if self.order == "random" else np.sort,
             **options,
         )
-        self._keep_scorer(scorer)
-        return self._keep(found, duals, classes, codes)
+        self._keep_scorer(scorer, rows)
+        return self._keep(found, duals, rows)
 
     def _scores(self, X: Any) -> Doubles:
         check_is_fitted(self)
@@ -325,38 +325,9 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     def _is_linear_per_class(self) -> bool:
         return self.kernel is None and is_per_class(self.hypotheses)
 
-    def _telling(
-        self,
-        X: Any,
-        classes: npt.NDArray[Any],
-        codes: npt.NDArray[np.int64],
-        sample_weight: Any,
-    ) -> Telling:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    def _telling(self, X: Any, rows: DistinctRows) -> Telling:
         constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return Telling(rows_of(X), classes.tolist(), codes, weights, constant)
-
-    def _bounds(
-        self,
-        X: Any,
-        y: npt.NDArray[Any],
-        classes: npt.NDArray[Any],
-        codes: npt.NDArray[np.int64],
-        sample_weight: Any,
-    ) -> Doubles:
-        """Return C_i of each row."""
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        of_classes = compute_class_weight(self.class_weight, classes=classes, y=y)
-        bounds: Doubles = self.C * weights * of_classes[codes]
-        if (bounds < 0).any():
-            row = int(np.flatnonzero(bounds < 0)[0])
-            raise KeslerError(
-                f"row {row} has weight {weights[row]:g} and its class {of_classes[codes[row]]:g}: "
-                "weights must be 0 or more"
-            )
-        if not bounds.any():
-            raise KeslerError("no row has a weight above 0: give positive weights to some rows")
-        return bounds
+        return Telling.of(X, rows, constant)
 
     def _margins(self, classes: npt.NDArray[Any]) -> Doubles:
         """Return delta(y, r) for each pair of classes."""
@@ -401,22 +372,20 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     # ---- the solution -----------------------------------------------------------------------
 
-    def _first_duals(
-        self, classes: npt.NDArray[Any], codes: npt.NDArray[np.int64], bounds: Doubles
-    ) -> Doubles | None:
+    def _first_duals(self, rows: DistinctRows, bounds: Doubles) -> Doubles | None:
         """Return the last dual variables scaled to new bounds, or None without a warm start.
 
-        Each row keeps its last shares if its label is unchanged.
+        A distinct row keeps the last shares of its first copy if its label is unchanged.
         """
         if not (self.warm_start and hasattr(self, "_shares")):
             return None
-        shares = np.zeros((len(codes), len(classes)))
-        shares[np.arange(len(codes)), codes] = 1.0
-        old_classes, old_codes, old = self._shares
-        n = min(len(codes), len(old_codes))
-        if np.array_equal(classes, old_classes):
-            same = np.flatnonzero(codes[:n] == old_codes[:n])
-            shares[same] = old[same]
+        shares = np.eye(len(rows.classes))[rows.codes]
+        old_classes, old_rows, old = self._shares
+        if np.array_equal(rows.classes, old_classes):
+            known = np.flatnonzero(rows.numbers < len(old_rows.members))
+            before = old_rows.members[rows.numbers[known]]
+            same = (before >= 0) & (old_rows.codes[before] == rows.codes[known])
+            shares[known[same]] = old[before[same]]
         return shares * bounds[:, None]
 
     def _forget(self) -> None:
@@ -428,29 +397,23 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         self._forget()
         self.coef_, self.intercept_ = np.ascontiguousarray(weights), intercept
 
-    def _keep_scorer(self, scorer: JointScorer | KernelScorer) -> None:
+    def _keep_scorer(self, scorer: JointScorer | KernelScorer, rows: DistinctRows) -> None:
         self._forget()
         self._scorer = scorer
         if isinstance(scorer, KernelScorer):
-            self.support_, self.dual_coef_ = scorer.numbers, scorer.coefficients
+            self.support_, self.dual_coef_ = rows.numbers[scorer.numbers], scorer.coefficients
         else:
             self.weights_ = scorer.hypotheses.weights_of_parts(scorer.weights)
 
-    def _keep(
-        self: Self,
-        optimum: DualSolution,
-        duals: Doubles,
-        classes: npt.NDArray[Any],
-        codes: npt.NDArray[np.int64],
-    ) -> Self:
-        self.classes_ = classes
+    def _keep(self: Self, optimum: DualSolution, duals: Doubles, rows: DistinctRows) -> Self:
+        self.classes_ = rows.classes
         self.objective_, self.dual_objective_ = optimum.objective, optimum.dual_objective
         self.duality_gap_ = optimum.relative_gap
         self.n_iter_ = math.ceil(optimum.n_passes)
         self.converged_ = optimum.converged
         self.__dict__.pop("_shares", None)
         if self.warm_start:
-            self._shares = classes, codes, _shares_of(duals, codes)
+            self._shares = rows.classes, rows, _shares_of(duals, rows.codes)
         if not self.converged_:
             self._warn()
         return self

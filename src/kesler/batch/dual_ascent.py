@@ -113,12 +113,15 @@ class SlackProblem:
     y : int64 array of shape (n_rows,), numbers of classes
     bounds : float64 array of shape (n_rows,), the C_i, 0 or more
     costs : float64 array of shape (n_classes, n_classes), 0 on its diagonal
+    numbers : int64 array of shape (n_rows,) or None, default None
+        The numbers of the rows in errors; None is their place in X.
     """
 
     X: Any
     y: npt.NDArray[np.int64]
     bounds: Doubles
     costs: Doubles
+    numbers: npt.NDArray[np.int64] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -198,7 +201,7 @@ class _Ascent:
         self._costs[:, :k] = problem.costs
         self._duals = aligned_zeros(self._n, width, dtype=np.float64)
         self._duals[:, :k] = duals
-        self._settle(_without_length(self._facts[:, compiled.NORM]))
+        self._settle(_without_length(self._facts[:, compiled.NORM], problem.numbers))
         self._weights = aligned_zeros(n_features, width, dtype=np.float64)
         moved = problem.idle() - self._duals[:, :k]
         if moved.any():
@@ -335,10 +338,11 @@ class _Ascent:
         self._duals[rows, costliest[self._problem.y[rows]]] = self._problem.bounds[rows]
 
 
-def _without_length(norms: Doubles) -> npt.NDArray[np.int64]:
-    """Return the numbers of zero rows, given the squared lengths of all rows."""
+def _without_length(norms: Doubles, numbers: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
+    """Return the places of zero rows, given the squared lengths and the numbers of all rows."""
     if not np.isfinite(norms).all():
-        row = int(np.flatnonzero(~np.isfinite(norms))[0])
+        odd = np.flatnonzero(~np.isfinite(norms))
+        row = int((odd if numbers is None else numbers[odd]).min())
         raise KeslerError(
             f"the squared length of row {row} overflows float64: scale the features down"
         )

@@ -99,55 +99,45 @@ def linear_weights_of(start: Any, X: Any, classes: npt.NDArray[Any]) -> tuple[Do
     return weights, constants
 
 
-def sample_weights(
-    X: Any,
-    y: Any,
-    classes: npt.NDArray[Any],
-    labels: npt.NDArray[np.int64],
-    sample_weight: Any,
-    class_weight: Any,
-) -> Doubles:
-    """Return the weight of each row, float64 of shape (n_rows,), 0 or more.
-
-    Parameters
-    ----------
-    X, y : validated rows and their labels.
-    classes : array of shape (n_classes,)
-        The labels, sorted.
-    labels : int64 array of shape (n_rows,)
-        The class of each row by number.
-    sample_weight, class_weight : as in scikit-learn.
+def row_weights(X: Any, sample_weight: Any) -> Doubles:
+    """Return the weight of each row, 0 or more, as float64.
 
     Raises
     ------
     KeslerError
-        If there is one class only, or all weights are 0.
-    ValueError
-        If a weight is below 0.
+        If a weight is below 0, or all are 0. scikit-learn's validation raises ValueError.
     """
-    _require_two(classes)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    per_class = compute_class_weight(class_weight, classes=classes, y=y)
-    counts = np.asarray(weights * per_class[labels])
-    if not counts.any():
+    weights: Doubles = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise KeslerError(
+            f"row {row} has weight {weights[row]:g}: negative weights cannot be learnt from, give "
+            "0 or more"
+        )
+    if not weights.any():
         raise KeslerError("every sample_weight is zero, so there is no row to learn from")
-    return counts
+    return weights
 
 
 def class_weights(
-    classes: npt.NDArray[Any], n_rows: npt.NDArray[np.int64], class_weight: Any
+    classes: npt.NDArray[Any], n_rows: npt.NDArray[Any], class_weight: Any
 ) -> Doubles:
-    """Return the weight of the rows of each class, given the number of rows of each.
+    """Return the weight of the rows of each class, given the number or total weight of them.
 
     Raises
     ------
     KeslerError
-        If there is one class only, or all weights are 0.
+        If there is one class only, a weight is below 0, or all are 0.
     """
     _require_two(classes)
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(n_rows.sum() / (len(classes) * n_rows))
     weights = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes))
+    if (weights < 0).any():
+        odd = int(np.argmin(weights))
+        raise KeslerError(
+            f"class_weight of {plain(classes[odd])!r} is {weights[odd]:g}: it must be 0 or more"
+        )
     if not weights.any():
         raise KeslerError("class_weight is zero for every class, so there is no row to learn from")
     return weights
@@ -156,5 +146,6 @@ def class_weights(
 def _require_two(classes: npt.NDArray[Any]) -> None:
     if len(classes) < 2:
         raise KeslerError(
-            f"y has one class only, {plain(classes[0])!r}: give rows of at least two classes"
+            f"y has one class only, {plain(classes[0])!r}: give rows of at least two classes, of "
+            "weight above 0"
         )

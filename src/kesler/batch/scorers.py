@@ -17,6 +17,7 @@ from kesler.batch.coupled import (
     solve_coupled,
     solve_kernel_dual,
 )
+from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.dual_ascent import DualSolution
 from kesler.batch.frozen import Array, Codes, FrozenHypotheses, JointDesign, coupling_of, members_of
 from kesler.data.labels import Label
@@ -41,7 +42,7 @@ class Telling:
     codes : int64 array of shape (n_rows,)
         The class of each row by number.
     row_weights : array of shape (n_rows,)
-        The weights of rows in the statistics of their classes, 0 or more.
+        The weights of rows in the statistics of their classes, above 0.
     constant : float
         The value of a constant first feature added to every row, 0 for none.
     """
@@ -52,26 +53,24 @@ class Telling:
     row_weights: Array
     constant: float
 
-    def design(self, parts: Sequence[Part]) -> JointDesign:
-        """Return the design of all rows, with statistics from the rows of weight above 0.
+    @classmethod
+    def of(cls, X: Any, distinct: DistinctRows, constant: float) -> Telling:
+        """Return the distinct ones of validated rows.
 
         Raises
         ------
         KeslerError
-            If a class has no row of weight above 0.
+            If a value overflows float32.
         """
-        weighted = np.flatnonzero(self.row_weights > 0)
-        left_out = np.setdiff1d(np.arange(len(self.labels)), self.codes[weighted])
-        if len(left_out):
-            raise KeslerError(
-                f"class {self.labels[left_out[0]]!r} has no row of weight above 0: leave its rows "
-                "out"
-            )
-        whole = len(weighted) == len(self.rows)
-        rows = self.rows if whole else self.rows.take(weighted)
-        weights = None if (self.row_weights[weighted] == 1).all() else self.row_weights[weighted]
+        rows = rows_of(X)
+        taken = rows if distinct.are_all else rows.take(distinct.numbers)
+        return cls(taken, distinct.classes.tolist(), distinct.codes, distinct.weights, constant)
+
+    def design(self, parts: Sequence[Part]) -> JointDesign:
+        """Return the design of the rows, with statistics from them."""
+        weights = None if (self.row_weights == 1).all() else self.row_weights
         hypotheses = FrozenHypotheses(
-            parts, self.labels, rows, self.codes[weighted], weights, self.constant
+            parts, self.labels, self.rows, self.codes, weights, self.constant
         )
         return JointDesign(hypotheses, hypotheses.as_seen(self.rows))
 

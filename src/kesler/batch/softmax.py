@@ -12,13 +12,14 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.design import DensePerClass, Design, PerClassDesign, SparsePerClass
-from kesler.batch.estimator import ClassScores, linear_weights_of, sample_weights
+from kesler.batch.distinct_rows import DistinctRows
+from kesler.batch.estimator import ClassScores, linear_weights_of, row_weights
 from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
-from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of, rows_of
+from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.parts.hypotheses import Part
@@ -116,8 +117,12 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     classes are equivalent to binary logistic regression with C twice as large, where w_1 = -w_0 is
     half its weight vector. Intercepts sum to 0, since a common shift has no effect.
 
-    The class statistics of maps are computed once, by an online pass over the training rows; rows
-    are then converted to float32.
+    Rows with the same features and label are one row with the sum of their weights, so that a
+    `sample_weight` of n gives the same result as n copies of the row. Their order is that of their
+    first copies, or of a hash of their values if their weights differ.
+
+    The class statistics of maps are computed once, by an online pass over these rows, which are
+    then converted to float32.
 
     References
     ----------
@@ -169,7 +174,8 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            The weight of each row, 0 or more; 2 is equivalent to the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice, and 0 to leaving
+            it out.
         start : fitted classifier or None, default None
             A classifier of the same classes whose scores are linear in the rows. Newton's method
             starts from its weights, scaled to minimise the objective. With few features this saved
@@ -187,13 +193,13 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
         check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        counts = self.C * sample_weights(X, y, classes, labels, sample_weight, self.class_weight)
+        rows = DistinctRows.of(X, y, row_weights(X, sample_weight))
+        classes, counts = rows.classes, self.C * rows.counts(self.class_weight)
         require_moderate(largest_in(X), float(counts.sum()))
-        design = self._design(X, classes, labels, sample_weight)
+        design = self._design(X, rows)
         objective = SoftmaxObjective(
             design,
-            labels.astype(np.int64),
+            rows.codes,
             counts,
             len(classes),
             self._ridge(design.weights_shape(1)[0], 0 if isinstance(design, JointDesign) else -1),
@@ -202,7 +208,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         if start is None:
             first, n_passes = self._begin(objective, classes)
         else:
-            first, n_passes = self._from(start, X, objective, classes), 0
+            first, n_passes = self._from(start, rows.of_rows(X), objective, classes), 0
         self.classes_ = classes
         return self._solve(objective, first, n_passes)
 
@@ -249,19 +255,14 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             return scorer.scores(X)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
-    def _design(self, X: Any, classes: npt.NDArray[Any], labels: Any, sample_weight: Any) -> Design:
+    def _design(self, X: Any, rows: DistinctRows) -> Design:
         is_dense = not sparse.issparse(X)
-        if not is_dense:
-            X = summed(X)
         if not is_per_class(self.hypotheses):
             parts = parts_of(self.hypotheses, self.feature_map, dense=is_dense)
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-            constant = float(self.fit_intercept)
-            telling = Telling(rows_of(X), classes.tolist(), labels, weights, constant)
-            return telling.design(parts)
+            return Telling.of(X, rows, float(self.fit_intercept)).design(parts)
         if is_dense:
-            return DensePerClass(X, self.fit_intercept)
-        return SparsePerClass(X, self.fit_intercept)
+            return DensePerClass(rows.of_rows(X), self.fit_intercept)
+        return SparsePerClass(summed(rows.of_rows(X)), self.fit_intercept)
 
     def _ridge(self, n_features: int, constant: int) -> Floats:
         """Return the ridge for weights of scores / sigma: sigma^2, but 0 for the intercept."""

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from scipy.special import log_expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from kesler.data.labels import plain
+from kesler.batch.distinct_rows import DistinctRows
+from kesler.batch.estimator import row_weights
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.progress import progress
@@ -253,8 +254,8 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
     and class. Rows must be dense.
 
     Boosting ends before `n_rounds` if no stump has a gain. Constant features have no thresholds.
-    Rows of weight 0 are left out, and a class that has no other rows is never preferred to one that
-    has. Classes with a single row need no special treatment.
+    Rows with the same features and label are one row with the sum of their weights, and rows of
+    weight 0 are left out. Classes with a single row need no special treatment.
 
     ShareBoost has a separate weight for each class. Here, all classes that share a stump get the
     same values, and no value changes in later rounds.
@@ -286,7 +287,8 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            The weight of each row, 0 or more; 2 is equivalent to the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice, and 0 to leaving
+            it out.
 
         Returns
         -------
@@ -295,24 +297,16 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         self._require_parameters()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise KeslerError(
-                f"y has one class only, {plain(self.classes_[0])!r}: give rows of at least two "
-                "classes"
-            )
-        counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        stored = np.flatnonzero(counts)
-        if not len(stored):
-            raise KeslerError("every sample_weight is zero, so there is no row to learn from")
-        thresholds = Thresholds.of(X[stored], counts[stored], self.n_thresholds)
+        rows = DistinctRows.of(X, y, row_weights(X, sample_weight))
+        self.classes_, counts = rows.classes, rows.counts(None)
+        thresholds = Thresholds.of(rows.of_rows(X), counts, self.n_thresholds)
         if not len(thresholds.values):
             raise KeslerError(
                 "every feature is constant over the rows, so there is no threshold: give features "
                 "that vary"
             )
-        signs = np.where(np.arange(len(self.classes_)) == labels[stored, None], 1.0, -1.0)
-        stumps = boost(thresholds, signs, counts[stored], int(self.n_rounds))
+        signs = np.where(np.arange(len(self.classes_)) == rows.codes[:, None], 1.0, -1.0)
+        stumps = boost(thresholds, signs, counts, int(self.n_rounds))
         with progress("JointBoost", "rounds", int(self.n_rounds)) as task:
             self._keep(list(task.count(stumps)))
         return self
@@ -345,8 +339,9 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Doubles:
         """Return the logarithm of `predict_proba`."""
-        is_above = self._above(X)
-        scores = is_above @ (self.above_ - self.below_) + self.below_.sum(axis=0)
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
         probabilities = log_expit(2 * scores)
         return np.asarray(probabilities - logsumexp(probabilities, axis=1, keepdims=True))
 
@@ -354,7 +349,9 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         """Return the probability of each class, in the order of `classes_`.
 
         The exponential loss estimates the probability of class r against all others as
-        :math:`1 / (1 + e^{-2 H_r})`; these estimates are divided by their sum.
+        :math:`1 / (1 + e^{-2 H_r})`; these estimates are divided by their sum. For two classes,
+        :math:`2 H_1` and :math:`-2 H_0` estimate the same log odds, and their mean is used, the
+        result of `decision_function`.
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 

@@ -15,13 +15,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from kesler.batch.estimator import sample_weights
+from kesler.batch.distinct_rows import DistinctRows
+from kesler.batch.estimator import row_weights
 from kesler.batch.softmax import MARGINS, summed
 from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.progress import progress
-from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
+from kesler.sharing.dictionaries.dictionary import Columns, Dictionary, fitted
 from kesler.sharing.dictionaries.registry import resolve_dictionary
 from kesler.sharing.few_features import FewFeatures
 from kesler.sharing.mixed_norm_problem import (
@@ -183,7 +184,8 @@ class MixedNormClassifier(FewFeatures):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            The weight of each row, 0 or more; 2 is equivalent to the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice, and 0 to leaving
+            it out.
 
         Returns
         -------
@@ -255,37 +257,30 @@ class MixedNormClassifier(FewFeatures):
         )
         _require_moderate(X)
         check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        counts = self._counts(X, y, classes, labels, sample_weight)
-        stored = np.flatnonzero(counts)
-        self.classes_ = classes
-        self.dictionary_: Dictionary = resolve_dictionary(self.dictionary)
-        rows = summed(X) if sparse.issparse(X) else X
-        if len(stored) < len(counts):
-            rows = rows[stored]
-        self.dictionary_.fit(rows, y[stored])
+        distinct = DistinctRows.of(X, y, row_weights(X, sample_weight))
+        counts, rows = self._counts(distinct), distinct.of_rows(X)
+        rows = summed(rows) if sparse.issparse(X) else rows
+        self.classes_ = distinct.classes
+        self.dictionary_: Dictionary = fitted(
+            resolve_dictionary(self.dictionary), rows, distinct.y, counts
+        )
         is_plain = isinstance(self.dictionary_, Columns)
         return MixedNormProblem(
             MatrixColumns(rows) if is_plain else SingleColumns(self.dictionary_.pool(rows)),
-            labels[stored].astype(np.int64),
-            counts[stored] / counts.sum(),
-            len(classes),
+            distinct.codes,
+            counts / counts.sum(),
+            len(distinct.classes),
             MixedNorm(self.norm),
             MARGINS[self.loss],
             bool(self.fit_intercept),
         )
 
-    def _counts(
-        self, X: Any, y: Any, classes: npt.NDArray[Any], labels: Any, sample_weight: Any
-    ) -> Doubles:
+    def _counts(self, rows: DistinctRows) -> Doubles:
         """Return the weights of rows."""
-        counts = sample_weights(X, y, classes, labels, sample_weight, self.class_weight)
-        weightless = np.flatnonzero(np.bincount(labels, counts) == 0)
-        if len(weightless):
-            raise KeslerError(
-                f"class {plain(classes[weightless[0]])!r} has no row of weight above 0: leave its "
-                "rows out"
-            )
+        counts = rows.counts(self.class_weight)
+        if not counts.all():
+            label = plain(rows.y[np.flatnonzero(counts == 0)[0]])
+            raise KeslerError(f"class_weight of {label!r} is 0: leave its rows out")
         return counts
 
     def _require_parameters(self) -> None:

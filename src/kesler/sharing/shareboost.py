@@ -17,13 +17,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from kesler.batch.estimator import sample_weights
+from kesler.batch.distinct_rows import DistinctRows
+from kesler.batch.estimator import row_weights
 from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
-from kesler.sharing.dictionaries.dictionary import Dictionary
+from kesler.sharing.dictionaries.dictionary import Dictionary, fitted
 from kesler.sharing.dictionaries.registry import resolve_dictionary
 from kesler.sharing.few_features import FewFeatures
 from kesler.sharing.greedy import RULES, Greedy, Round
@@ -203,7 +204,9 @@ class ShareBoostClassifier(FewFeatures):
     A round costs O(m d k) for m rows, d candidates (of one column) and k classes, and about ten
     steps of O(m n k) after n choices. Memory holds the columns of chosen candidates in the
     precision of X, and the weights after each round, 4 n^2 k bytes. Features given as float32 or as
-    a memory map are not converted; sparse rows stay sparse. A multiple of a chosen column is never
+    a memory map are not converted; sparse rows stay sparse. Rows with the same features and label
+    are one row with the sum of their weights: rows are copied only if some repeat or weights
+    differ. A multiple of a chosen column is never
     chosen, and neither is a constant if there is a bias.
 
     As a scikit-learn selector it orders candidates by their numbers: `transform` returns the chosen
@@ -273,7 +276,8 @@ class ShareBoostClassifier(FewFeatures):
         y : array of shape (n_rows,)
             Labels.
         sample_weight : array of shape (n_rows,) or None, default None
-            The weight of each row, 0 or more; 2 is equivalent to the row twice.
+            The weight of each row, 0 or more; 2 is equivalent to the row twice, and 0 to leaving
+            it out.
         eval_set : (X, y) or None, default None
             Validation rows, on which every round is evaluated. Rows with labels that the training
             rows do not have count as errors.
@@ -288,15 +292,20 @@ class ShareBoostClassifier(FewFeatures):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=not goes_on
         )
         check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        counts = sample_weights(X, y, classes, labels, sample_weight, self.class_weight)
-        X = summed(X) if sparse.issparse(X) else X
-        X, y, labels, counts = _weighted(X, y, labels, counts / counts.sum())
+        distinct = DistinctRows.of(X, y, row_weights(X, sample_weight))
+        X = distinct.of_rows(X)
+        X, labels, counts = _weighted(
+            summed(X) if sparse.issparse(X) else X,
+            distinct.codes,
+            distinct.counts(self.class_weight),
+        )
+        classes = distinct.classes
         if goes_on:
             self._require_same(classes)
         else:
-            self._begin(resolve_dictionary(self.dictionary).fit(X, y), classes)
-        task = Task(labels.astype(np.int64), counts, len(classes), MARGINS[self.loss])
+            dictionary = resolve_dictionary(self.dictionary)
+            self._begin(fitted(dictionary, X, classes[labels], counts), classes)
+        task = Task(labels, counts / counts.sum(), len(classes), MARGINS[self.loss])
         rows = LocalRows(self.dictionary_.pool(X), task)
         return self._choose(rows, eval_set, goes_on=goes_on)
 
@@ -431,15 +440,16 @@ class ShareBoostClassifier(FewFeatures):
             theorems do not cover the fit (they need scale=None, penalty=None, no groups or
             shortlist, and choice="gradient", "column" or "full"), or W has the wrong shape.
         """
-        rows = self._rows(X)
-        labels = self._codes(y, rows, "y")
-        if (labels < 0).any():
-            raise KeslerError("y has labels that the fit has not seen: give the training rows")
-        counts = sample_weights(
-            rows, np.asarray(y), self.classes_, labels, sample_weight, self.class_weight
-        )
-        task = Task(labels, counts / counts.sum(), len(self.classes_), MARGINS[self.loss])
-        return certified(self, task, rows, W, delta)
+        rows, y = self._rows(X), np.asarray(y)
+        self._require_labels(y, rows, "y")
+        distinct = DistinctRows.of(rows, y, row_weights(rows, sample_weight))
+        if not np.array_equal(distinct.classes, self.classes_):
+            raise KeslerError(
+                "y has other labels than the fit, in rows of weight above 0: give the training rows"
+            )
+        counts = distinct.counts(self.class_weight)
+        task = Task(distinct.codes, counts / counts.sum(), len(self.classes_), MARGINS[self.loss])
+        return certified(self, task, distinct.of_rows(rows), W, delta)
 
     # ---- inputs ---------------------------------------------------------------------------------
 
@@ -464,11 +474,14 @@ class ShareBoostClassifier(FewFeatures):
     def _codes(self, y: Any, rows: Any, name: str) -> Ints:
         """Return class numbers of labels, -1 for labels that the training rows do not have."""
         y = np.asarray(y)
+        self._require_labels(y, rows, name)
+        numbers = {label: code for code, label in enumerate(self.classes_.tolist())}
+        return np.array([numbers.get(label, -1) for label in y.tolist()], dtype=np.int64)
+
+    def _require_labels(self, y: npt.NDArray[Any], rows: Any, name: str) -> None:
         if y.ndim != 1:
             raise KeslerError(f"{name} has shape {y.shape}: give one label for each row")
         check_consistent_length(rows, y)
-        numbers = {label: code for code, label in enumerate(self.classes_.tolist())}
-        return np.array([numbers.get(label, -1) for label in y.tolist()], dtype=np.int64)
 
     def _require_same(self, classes: npt.NDArray[Any]) -> None:
         if not np.array_equal(classes, self.classes_):
@@ -531,12 +544,12 @@ class ShareBoostClassifier(FewFeatures):
         return tags
 
 
-def _weighted(X: Any, y: Any, labels: Ints, counts: Floats) -> tuple[Any, Any, Ints, Floats]:
+def _weighted(X: Any, labels: Ints, counts: Floats) -> tuple[Any, Ints, Floats]:
     """Return the rows of weight above 0 with their labels and weights."""
     positive = counts > 0
     if positive.all():
-        return X, y, labels, counts
-    return X[positive], y[positive], labels[positive], counts[positive]
+        return X, labels, counts
+    return X[positive], labels[positive], counts[positive]
 
 
 def _is_whole(value: Any) -> bool:

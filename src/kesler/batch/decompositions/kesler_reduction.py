@@ -224,11 +224,11 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Notes
     -----
     The labels y have one of three forms. One label per row demands K - 1 pairs. Label sets, in the
-    form that :class:`~kesler.OnlineMultilabelClassifier` accepts (an indicator matrix, or one list
-    or set of labels per row), demand each relevant label above each irrelevant one, and between
-    them a threshold, which is a class of its own as in calibrated ranking. A matrix of ranks, in
-    the form that :class:`~kesler.OnlineLabelRanker` accepts, demands each label above all that are
-    ranked below it; ties and labels of rank 0 or NaN are not compared. A matrix that contains only
+    form that :class:`~kesler.OnlineMultilabelClassifier` accepts (an indicator matrix, which may be
+    a list of its rows, or one list or set of labels per row), demand each relevant label above each
+    irrelevant one, and between them a threshold, which is a class of its own as in calibrated
+    ranking. A matrix of ranks, in the form that :class:`~kesler.OnlineLabelRanker` accepts, demands
+    each label above all that are ranked below it; ties and labels of rank 0 or NaN are not compared. A matrix that contains only
     0 and 1 is an indicator matrix.
 
     Without an intercept, an example and its negation impose the same constraint on the weights.
@@ -289,7 +289,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The estimator itself.
         """
         self._require_whole_numbers()
-        rows, levels, weights = self._begin(X, y, sample_weight)
+        rows, levels, weights = self._begin(X, as_given(y), sample_weight)
         self._require_contrast(levels)
         self.estimator_ = clone(self._learner())
         if not hasattr(self.estimator_, "partial_fit"):
@@ -320,6 +320,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         The estimator itself.
         """
+        y = as_given(y)
         if self.__sklearn_is_fitted__():
             rows, levels, weights = self._continue(X, y, classes, sample_weight)
             self.estimator_ = copy_of(self.estimator_)
@@ -462,7 +463,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.answer_ == "class":
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         table = ClassTable(self.classes_.tolist())
-        levels = self._targets(y, table, None).table(self.classes_.tolist())
+        levels = self._targets(as_given(y), table, None).table(self.classes_.tolist())
         if self.answer_ == "ranking":
             return kendall_tau(self._scores(X), levels)
         right = ((levels == RELEVANT) == (self.predict(X) == 1)).all(axis=1)
@@ -598,6 +599,28 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def as_given(y: Any) -> Any:
+    """Return lists of equally many 0 and 1, of which one repeats, as the indicator matrix they are.
+
+    A list of labels contains no label twice.
+
+    Examples
+    --------
+    >>> as_given([[0, 1, 1], [1, 0, 0]]).shape, as_given([[0, 1], [1]])
+    ((2, 3), [[0, 1], [1]])
+    """
+    if not (isinstance(y, (list, tuple)) and all(map(_is_list, y))):
+        return y
+    if len({len(row) for row in y}) != 1 or not all(cell in (0, 1) for row in y for cell in row):
+        return y
+    repeats = any(len(set(row)) < len(row) for row in y)
+    return np.array(y, dtype=np.int64) if repeats else y
+
+
+def _is_list(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) or (isinstance(row, np.ndarray) and row.ndim == 1)
 
 
 def kind_of(y: Any) -> AnswerKind:

@@ -23,6 +23,7 @@ from kesler.batch.decompositions.binary import (
     fit_all,
     teach_all,
 )
+from kesler.batch.distinct_rows import DistinctRows
 from kesler.errors import KeslerError
 
 Grouping = Callable[[list[int]], list[list[int]]]
@@ -141,7 +142,7 @@ def held_out_confusions(
     Array of shape (n_classes, n_classes): the share of rows of class i that are predicted as class
     j. Its rows sum to 1, or to 0 for classes without rows.
     """
-    folds = dealt(examples.codes, n_folds)
+    folds = folds_of(examples, n_folds)
     counts = np.zeros((n_classes, n_classes))
     for fold in range(n_folds):
         held, rest = (
@@ -159,6 +160,13 @@ def held_out_confusions(
     totals = counts.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(counts, totals, out=counts, where=totals > 0)
     return shares
+
+
+def folds_of(examples: Examples, n_folds: int) -> npt.NDArray[np.intp]:
+    """Return the fold of each row, the same for copies, and -1 for rows of weight 0."""
+    weights = np.ones(len(examples.codes)) if examples.weights is None else examples.weights
+    rows = DistinctRows.of(examples.X, examples.codes, weights)
+    return np.where(rows.members < 0, -1, dealt(rows.codes.astype(np.int32), n_folds)[rows.members])
 
 
 def dealt(codes: Codes, n_folds: int) -> npt.NDArray[np.intp]:

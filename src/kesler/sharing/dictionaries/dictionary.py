@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import has_fit_parameter
 
 from kesler.errors import KeslerError
 from kesler.sharing.dictionaries.steps import Column, Step
@@ -32,7 +33,9 @@ class Dictionary(BaseEstimator, ABC):
     Candidates are numbered from 0. A candidate is one column, or a group of columns that are chosen
     together. `fit` determines the candidates (thresholds, centres, patches); `columns` computes
     some of them on any rows. A subclass must define these two methods; it may override `pool` if it
-    can score all candidates without computing their columns.
+    can score all candidates without computing their columns. If its `fit` has a parameter
+    `sample_weight`, it is given the weights of the rows, or None if they are equal; rows are
+    distinct, so a weight may stand for that many copies.
 
     Attributes
     ----------
@@ -197,6 +200,13 @@ class SummablePool(Pool, ABC):
     @abstractmethod
     def moments(self, row_weights: Floats) -> Moments:
         """Return the moments that determine spreads."""
+
+
+def fitted(dictionary: Dictionary, X: Any, y: Any, weights: Floats) -> Dictionary:
+    """Return a dictionary fitted to rows, with their weights if they differ and it accepts them."""
+    if has_fit_parameter(dictionary, "sample_weight") and (weights != weights[0]).any():
+        return dictionary.fit(X, y, sample_weight=weights)  # type: ignore[call-arg]
+    return dictionary.fit(X, y)
 
 
 SelfColumns = TypeVar("SelfColumns", bound="Columns")

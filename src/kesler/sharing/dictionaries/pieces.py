@@ -89,12 +89,13 @@ class Pieces(Dictionary):
         self.n_radii = n_radii
         self.random_state = random_state
 
-    def fit(self: Self, X: Any, y: Any = None) -> Self:
+    def fit(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centres, and the radii of each."""
         check_dense(X, "pieces")
         check_count("n_radii", self.n_radii, most=MOST_RADII)
-        self.centres_ = self._means(X) if np.ndim(self.centres) == 0 else self._given(X)
-        self.radii_ = Thresholds.between(distances(X, self.centres_), self.n_radii)
+        given = np.ndim(self.centres) > 0
+        self.centres_ = self._given(X) if given else self._means(X, sample_weight)
+        self.radii_ = Thresholds.between(distances(X, self.centres_), self.n_radii, sample_weight)
         self.n_candidates_ = len(self.radii_)
         if self.n_candidates_ == 0:
             raise KeslerError(
@@ -103,7 +104,7 @@ class Pieces(Dictionary):
             )
         return self
 
-    def _means(self, X: Floats) -> npt.NDArray[np.float64]:
+    def _means(self, X: Floats, sample_weight: Any) -> npt.NDArray[np.float64]:
         from sklearn.cluster import MiniBatchKMeans
 
         check_count("centres", self.centres)
@@ -112,7 +113,8 @@ class Pieces(Dictionary):
                 f"centres={self.centres} is more than the number of rows, {X.shape[0]}: give a "
                 "smaller number"
             )
-        means = MiniBatchKMeans(self.centres, n_init=1, random_state=self.random_state).fit(X)
+        means = MiniBatchKMeans(self.centres, n_init=1, random_state=self.random_state)
+        means.fit(X, sample_weight=sample_weight)
         return np.asarray(means.cluster_centers_, dtype=np.float64)
 
     def _given(self, X: Floats) -> npt.NDArray[np.float64]:

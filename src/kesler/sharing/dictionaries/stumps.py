@@ -38,12 +38,15 @@ class Thresholds:
     firsts: Ints
 
     @classmethod
-    def between(cls, lines: Iterable[Floats], most: int | None) -> Thresholds:
+    def between(
+        cls, lines: Iterable[Floats], most: int | None, weights: Floats | None = None
+    ) -> Thresholds:
         """Cut each line between its distinct numbers, or at up to `most` quantiles if given.
 
-        Each cut has numbers on both sides.
+        Each cut has numbers on both sides. Quantiles are by the weights of the numbers of a line,
+        all 1 if None.
         """
-        cuts = [_cuts(line, most) for line in lines]
+        cuts = [_cuts(line, most, weights) for line in lines]
         firsts = np.cumsum([0, *map(len, cuts)], dtype=np.int64)
         return cls(np.concatenate([np.empty(0), *cuts]), firsts)
 
@@ -73,12 +76,14 @@ class Thresholds:
         return np.searchsorted(cuts, numbers, side="right")
 
 
-def _cuts(line: Floats, most: int | None) -> npt.NDArray[np.float64]:
-    line = np.sort(line)
+def _cuts(line: Floats, most: int | None, weights: Floats | None) -> npt.NDArray[np.float64]:
+    order = np.argsort(line)
+    line = line[order]
     places = np.flatnonzero(line[1:] > line[:-1]) + 1
     if most is not None and len(places) > most:
-        wanted = len(line) * np.arange(1, most + 1) / (most + 1)
-        nearest = np.searchsorted(places, wanted)
+        totals = np.cumsum(np.ones(len(line)) if weights is None else weights[order])
+        wanted = totals[-1] * np.arange(1, most + 1) / (most + 1)
+        nearest = np.searchsorted(totals[places - 1], wanted)
         places = places[np.unique(np.minimum(nearest, len(places) - 1))]
     return middles(line[places - 1].astype(np.float64), line[places].astype(np.float64))
 
@@ -151,11 +156,11 @@ class Stumps(Dictionary):
     def __init__(self, n_thresholds: int | None = None) -> None:
         self.n_thresholds = n_thresholds
 
-    def fit(self: Self, X: Any, y: Any = None) -> Self:
+    def fit(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the thresholds of each feature."""
         if self.n_thresholds is not None:
             check_count("n_thresholds", self.n_thresholds)
-        self.thresholds_ = Thresholds.between(features(X), self.n_thresholds)
+        self.thresholds_ = Thresholds.between(features(X), self.n_thresholds, sample_weight)
         self.n_candidates_ = len(self.thresholds_)
         if self.n_candidates_ == 0:
             raise KeslerError(

@@ -91,16 +91,28 @@ FLAT = 0.5
 N_MEASURED = 2_000
 
 
-def contrast_of(images: Singles) -> float:
-    """Estimate the standard deviation of the pixels of images."""
+def contrast_of(images: Singles, weights: Any = None) -> float:
+    """Estimate the standard deviation of the pixels of images, which may have weights."""
     step = max(1, len(images) // N_MEASURED)
-    return float(images[::step].std(dtype=np.float64))
+    some = images[::step]
+    if weights is None:
+        return float(some.std(dtype=np.float64))
+    powers = [np.square(some, dtype=np.float64), some.astype(np.float64)]
+    square, mean = (np.average(each.mean(axis=(1, 2)), weights=weights[::step]) for each in powers)
+    return float(np.sqrt(max(square - mean**2, 0.0)))
 
 
 def cluster_patches(
-    images: Singles, n_patches: int, size: int, contrast: float, random: np.random.RandomState
+    images: Singles,
+    n_patches: int,
+    size: int,
+    contrast: float,
+    random: np.random.RandomState,
+    weights: Any = None,
 ) -> Singles:
     """Return the means of clusters of patches, each with mean 0 and length 1, (n, size, size).
+
+    Patches are drawn from images in proportion to their weights.
 
     Raises
     ------
@@ -109,7 +121,7 @@ def cluster_patches(
     """
     from sklearn.cluster import MiniBatchKMeans
 
-    drawn = shaped(_draw(images, size, contrast, random))
+    drawn = shaped(_draw(images, size, contrast, random, weights))
     if len(drawn) < n_patches:
         raise KeslerError(
             f"{n_patches} clusters of patches of {size}x{size} cannot be found among {len(drawn)} "
@@ -128,11 +140,16 @@ def shaped(patches: Singles) -> Singles:
     return np.asarray(apart / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def _draw(images: Any, size: int, contrast: float, random: np.random.RandomState) -> Singles:
+def _draw(
+    images: Any, size: int, contrast: float, random: np.random.RandomState, weights: Any
+) -> Singles:
     """Return patches from random places that are not flat, one per row."""
     places = np.array(images.shape[1:]) - size + 1
     n = int(min(4 * N_DRAWN, 4 * len(images) * places.prod()))
-    which = random.randint(len(images), size=n)
+    if weights is None:
+        which = random.randint(len(images), size=n)
+    else:
+        which = random.choice(len(images), size=n, p=weights / weights.sum())
     tops, lefts = random.randint(places[0], size=n), random.randint(places[1], size=n)
     windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
     patches = windows[which, tops, lefts].reshape(n, -1)
@@ -315,13 +332,13 @@ class Templates(Dictionary):
         self.store = store
         self.random_state = random_state
 
-    def fit(self: Self, X: Any, y: Any = None) -> Self:
+    def fit(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster patches of the images."""
         check_dense(X, "templates")
         self._require_parameters()
         self.image_shape_ = image_shape_of(X.shape[1], self.image_shape)
         random, images = check_random_state(self.random_state), self._images(X)
-        contrast = contrast_of(images)
+        contrast = contrast_of(images, sample_weight)
         fading = np.inf if self.fading is None else self.fading * contrast
         # The response of a window without contrast is 0 instead of NaN.
         fading = max(fading, float(np.finfo(np.float32).tiny))
@@ -331,7 +348,11 @@ class Templates(Dictionary):
             for size in sizes
         ]
         self.families_ = [
-            Family(cluster_patches(images, self.n_patches, size, contrast, random), each, fading)
+            Family(
+                cluster_patches(images, self.n_patches, size, contrast, random, sample_weight),
+                each,
+                fading,
+            )
             for size, each in zip(sizes, masks, strict=True)
         ]
         self.n_candidates_ = sum(family.n_candidates for family in self.families_)
