@@ -107,6 +107,16 @@ def test_a_weight_of_1_and_twice_every_row_change_nothing_else(name):
     assert_array_equal(twice.decision_function(X), plain)
 
 
+@pytest.mark.parametrize("name", SPARSE_TOO)
+def test_equal_weights_within_classes_are_class_weights(name):
+    X, y, _ = make_rows(3)
+    model = clone(SPARSE_TOO[name]).set_params(class_weight={0: 2, 1: 1, 2: 3})
+    by_class = clone(model).fit(X, y).decision_function(X)
+    by_row = clone(model).set_params(class_weight=None)
+    by_row.fit(X, y, sample_weight=np.array([2, 1, 3])[y])
+    assert_array_equal(by_row.decision_function(X), by_class)
+
+
 @pytest.mark.parametrize("name", [*SPARSE_TOO, *DENSE_ONLY])
 def test_a_class_without_weight_is_left_out(name):
     X, y, _ = make_rows(4)
@@ -174,6 +184,15 @@ def test_the_contrast_is_that_of_copies():
     weights = np.arange(1.0, 31.0)
     copies = np.repeat(images, weights.astype(int), axis=0)
     assert contrast_of(images, weights) == pytest.approx(contrast_of(copies), rel=1e-6)
+
+
+def test_the_thresholds_of_a_fit_are_quantiles_of_copies():
+    X, y, weights = make_rows(12)
+    copies = np.repeat(np.arange(len(y)), weights)
+    model = ShareBoostClassifier(2, dictionary=Stumps(3)).fit(X, y, sample_weight=weights)
+    expected = Stumps(3).fit(X[copies]).thresholds_.values
+    assert_array_equal(model.dictionary_.thresholds_.values, expected)
+    assert not np.isin(Stumps(3).fit(X).thresholds_.values, expected).all()
 
 
 class Unweighted(Columns):
@@ -248,9 +267,11 @@ def test_hashes_depend_on_values_only_and_may_collide(monkeypatch):
     for other in (X.astype(np.float64), sparse.csr_array(X), np.asfortranarray(X)):
         assert_array_equal(hash_rows(other), hash_rows(X))
     assert len(set(hash_rows(X).tolist())) == len(X)
-    monkeypatch.setattr(distinct_rows, "hash_rows", lambda X: np.zeros(X.shape[0], np.uint64))
+    monkeypatch.setattr(distinct_rows, "_multipliers", lambda n: np.zeros((2, n), np.uint64))
     found = DistinctRows.of(X, y, weights.astype(float))
     assert len(found.weights) == (weights > 0).sum()
+    one = DistinctRows.of(np.ones((3, 2)), np.array([0, 1, 1]), np.ones(3))
+    assert one.numbers.tolist() == [0, 1] and one.weights.tolist() == [1, 2]
 
 
 # ---- indicator matrices as lists ----------------------------------------------------------------

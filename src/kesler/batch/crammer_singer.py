@@ -105,7 +105,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         Maximum number of visits per row, on average.
     order : "random" or "cyclic", default "random"
         The order in which a pass visits the rows: a new random order each time, or a fixed one,
-        that of the data if all weights are equal.
+        that of the data if the weights of each class are equal.
     random_state : int, RandomState or None, default None
         Controls the random orders; an int gives reproducible models.
     warm_start : bool, default False
@@ -175,9 +175,9 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     O(nnz k) evaluations of it; with a kernel, memory is 8 bytes per pair of rows.
 
     Rows with the same features and label are one row with the sum of their weights, so that a
-    `sample_weight` of n gives the same result as n copies of the row. The solver visits distinct
-    rows in the order of their first copies, or of a hash of their values if their weights differ;
-    medians and quantiles are over distinct rows.
+    `sample_weight` of n gives the same result as n copies of the row. Distinct rows are in the
+    order of their first copies, or of a hash of their values if weights differ within a class;
+    medians are over distinct rows.
 
     References
     ----------

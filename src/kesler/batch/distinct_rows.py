@@ -43,8 +43,9 @@ class DistinctRows:
 
     Notes
     -----
-    If all weights are equal, distinct rows are in the order of their first copies. Otherwise their
-    order depends on their values only, so that it is the same for permuted rows.
+    If the rows of each class have equal weights, distinct rows are in the order of their first
+    copies. Otherwise their order depends on their values only, so that it is the same for permuted
+    rows.
     """
 
     classes: npt.NDArray[Any]
@@ -67,7 +68,8 @@ class DistinctRows:
         classes, codes = np.unique(y[kept], return_inverse=True)
         groups, firsts = _groups(X, kept, codes)
         totals = np.bincount(groups, weights[kept]).astype(np.float64)
-        if (totals == totals[0]).all():
+        of_classes = totals[np.unique(codes[firsts], return_index=True)[1]]
+        if (totals == of_classes[codes[firsts]]).all():
             order = np.argsort(firsts)
             places = np.empty_like(order)
             places[order] = np.arange(len(order))

@@ -119,7 +119,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     Rows with the same features and label are one row with the sum of their weights, so that a
     `sample_weight` of n gives the same result as n copies of the row. Their order is that of their
-    first copies, or of a hash of their values if their weights differ.
+    first copies, or of a hash of their values if weights differ within a class.
 
     The class statistics of maps are computed once, by an online pass over these rows, which are
     then converted to float32.

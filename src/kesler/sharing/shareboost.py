@@ -206,7 +206,7 @@ class ShareBoostClassifier(FewFeatures):
     precision of X, and the weights after each round, 4 n^2 k bytes. Features given as float32 or as
     a memory map are not converted; sparse rows stay sparse. Rows with the same features and label
     are one row with the sum of their weights: rows are copied only if some repeat or weights
-    differ. A multiple of a chosen column is never
+    differ within a class. A multiple of a chosen column is never
     chosen, and neither is a constant if there is a bias.
 
     As a scikit-learn selector it orders candidates by their numbers: `transform` returns the chosen

@@ -228,8 +228,8 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     a list of its rows, or one list or set of labels per row), demand each relevant label above each
     irrelevant one, and between them a threshold, which is a class of its own as in calibrated
     ranking. A matrix of ranks, in the form that :class:`~kesler.OnlineLabelRanker` accepts, demands
-    each label above all that are ranked below it; ties and labels of rank 0 or NaN are not compared. A matrix that contains only
-    0 and 1 is an indicator matrix.
+    each label above all that are ranked below it; ties and labels of rank 0 or NaN are not
+    compared. A matrix that contains only 0 and 1 is an indicator matrix.
 
     Without an intercept, an example and its negation impose the same constraint on the weights.
     Only one of the two is built, with alternating sign, so that the binary problem has as many
