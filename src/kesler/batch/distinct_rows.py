@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kesler.batch.estimator import class_weights
+from kesler.state.capacity import require_memory
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -63,9 +64,16 @@ class DistinctRows:
         X : array or CSR array of shape (n_rows, n_features), with sorted indices
         y : array of shape (n_rows,)
         weights : array of shape (n_rows,), 0 or more, not all 0
+
+        Raises
+        ------
+        KeslerError
+            If the weights of all features and classes would not fit into memory.
         """
         kept = np.flatnonzero(weights)
         classes, codes = np.unique(y[kept], return_inverse=True)
+        n_features = X.shape[1]
+        require_memory(8 * n_features * len(classes), f"the weights of {n_features:,} features")
         groups, firsts = _groups(X, kept, codes)
         totals = np.bincount(groups, weights[kept]).astype(np.float64)
         of_classes = totals[np.unique(codes[firsts], return_index=True)[1]]

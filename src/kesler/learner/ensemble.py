@@ -163,6 +163,7 @@ class EnsembleLearner(Counted):
         with self.lock, Postponed():  # otherwise some members would have learnt a row, others not
             prepared = [member._prepare(self._rows_for(member, rows)) for member in self.members]
             self.require_admissible(labels)
+            self._provide(prepared, labels)
             for member in self.members:
                 member._require_weighable(weights)
             predictions = np.empty(len(rows), dtype=np.int32)
@@ -181,6 +182,13 @@ class EnsembleLearner(Counted):
             self._require_finite_steps()
         codes = np.array([self.classes.code(label) for label in labels], dtype=np.int32)
         return predictions, codes
+
+    def _provide(self, prepared: list[Rows | RowBuffer], labels: Sequence[Label]) -> None:
+        """Provide the capacity for rows in all members, or refuse them before any has learnt."""
+        n_classes = self.classes.count_with(labels)
+        for member, rows in zip(self.members, prepared, strict=True):
+            if not member._has_capacity(n_classes, rows.n_features) or rows.ratings is not None:
+                member.reserve(n_classes, rows.n_features, rows.n_sub_experts, ahead=True)
 
     def _require_finite_steps(self) -> None:
         """Raise the first of the errors of the members, and reset those of all."""

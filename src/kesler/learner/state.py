@@ -16,7 +16,14 @@ from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.events import Counted
 from kesler.learner.locks import learner_lock
 from kesler.learner.targets import Kind
-from kesler.learner.weights import SparseWeights, columns_of, is_sparse, n_beside, n_columns
+from kesler.learner.weights import (
+    BYTES_OF_FEATURE,
+    SparseWeights,
+    columns_of,
+    is_sparse,
+    n_beside,
+    n_columns,
+)
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import (
     Grouped,
@@ -34,7 +41,7 @@ from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner
 from kesler.parts.preprocessing import Preprocessing
 from kesler.parts.updates.rule import UpdateRule
-from kesler.state.capacity import enlarged, whole_lines
+from kesler.state.capacity import enlarged, require_memory, whole_lines
 from kesler.state.fields import (
     Arrays,
     Field,
@@ -44,6 +51,7 @@ from kesler.state.fields import (
     fields_of,
     put,
     require_valid,
+    size_of,
 )
 from kesler.state.records import LearnerRecord
 
@@ -323,8 +331,13 @@ class LearnerState(Counted):
             if not ahead:
                 self._count(n_features, n_sub_experts)
             return
+        turns = self._turns_sparse(feature_capacity, class_capacity)
+        sparse = turns or self.sparse is not None
+        self._require_memory(class_capacity, feature_capacity, group_capacity, sparse=sparse)
         with Postponed():
-            self._choose_rows(feature_capacity, class_capacity)
+            if turns:
+                table = self.weights[:, : self._width(0)]
+                self._keep_sparsely(table, feature_capacity, class_capacity)
             before = self._views(whole=True)
             self._allocate(class_capacity, feature_capacity, group_capacity)
             if not ahead:
@@ -373,13 +386,20 @@ class LearnerState(Counted):
         if self.sparse is not None:
             self.sparse.reserve(feature_capacity, class_capacity)
 
+    def _require_memory(
+        self, class_capacity: int, feature_capacity: int, group_capacity: list[int], *, sparse: bool
+    ) -> None:
+        """Raise if the arrays of this capacity are larger than the memory of the machine."""
+        width = whole_lines(columns_of(self.parts, class_capacity, group_capacity)[1])
+        lengths = self._lengths(class_capacity, feature_capacity, width)
+        fields = fields_with(weights=self.has_weights and not sparse)
+        n_bytes = size_of(fields, self, lengths) + sparse * BYTES_OF_FEATURE * feature_capacity
+        require_memory(n_bytes, f"the state of {feature_capacity:,} features")
+
     @property
     def _fields(self) -> dict[str, Field]:
         """The stored fields by name; without weights if these are not in a table."""
-        fields = fields_of(LearnerRecord)
-        if self.has_table:
-            return dict(fields)
-        return {n: f for n, f in fields.items() if not n.startswith("weights.")}
+        return fields_with(weights=self.has_table)
 
     @property
     def has_table(self) -> bool:
@@ -491,13 +511,13 @@ class LearnerState(Counted):
             and self.on_new_class != "inherit"
         )
 
-    def _choose_rows(self, feature_capacity: int, class_capacity: int) -> None:
-        """Move weights to sparse rows if a dense table would waste memory."""
-        wide = 4 * feature_capacity * class_capacity > LARGEST_TABLE
-        if self.sparse is None and wide and self.may_be_sparse:
-            table = self.weights[:, : self._width(0)]
-            if np.count_nonzero(table) <= FULL_TABLE * feature_capacity * class_capacity:
-                self._keep_sparsely(table, feature_capacity, class_capacity)
+    def _turns_sparse(self, feature_capacity: int, class_capacity: int) -> bool:
+        """Return whether weights are to move to sparse rows: a dense table would waste memory."""
+        size = feature_capacity * class_capacity
+        if self.sparse is not None or 4 * size <= LARGEST_TABLE or not self.may_be_sparse:
+            return False
+        table = self.weights[:, : self._width(0)]
+        return bool(np.count_nonzero(table) <= FULL_TABLE * size)
 
     def _keep_sparsely(
         self, table: npt.NDArray[np.float32], n_features: int, n_classes: int
@@ -689,6 +709,12 @@ class LearnerState(Counted):
             self.stored["weights.lists"]["n_listed"] = n
             self.stored["weights.listed"][:n] = np.arange(n)
             self.stored["weights.is_listed"][:n] = True
+
+
+def fields_with(*, weights: bool) -> dict[str, Field]:
+    """Return the stored fields by name, with those of a table of weights or without."""
+    fields = fields_of(LearnerRecord)
+    return {n: f for n, f in fields.items() if weights or not n.startswith("weights.")}
 
 
 def copy(source: npt.NDArray[Any], target: npt.NDArray[Any], *, starts_at_zero: bool) -> None:

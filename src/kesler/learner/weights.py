@@ -69,6 +69,7 @@ SIMD_WIDTH = 16
 SHARE = 8
 IN_TABLE = -1
 
+BYTES_OF_FEATURE = 8  # where its entries begin, and their number
 ROWS_AT_ONCE = 16  # rows of the table that are converted together
 GROWTH = 4  # capacity grows by a quarter
 # The initial size in bytes of arrays that grow; it takes no memory before it is written. Smaller

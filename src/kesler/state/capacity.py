@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kesler.errors import KeslerError
+
 CACHE_LINE, LARGE_PAGE = 64, 1 << 21  # bytes
 SIMD_WIDTH = CACHE_LINE // 4  # float32 numbers in one
+ANY_MACHINE = 1 << 36  # bytes
 
 
 def enlarged(capacity: int, needed: int, times: float = 2.0) -> int:
@@ -26,6 +31,41 @@ def enlarged(capacity: int, needed: int, times: float = 2.0) -> int:
 def whole_lines(n: int) -> int:
     """Return n rounded up to full cache lines of float32 numbers."""
     return -(-n // SIMD_WIDTH) * SIMD_WIDTH
+
+
+@cache
+def machine_memory() -> int:
+    """Return the bytes of memory of the machine, or `ANY_MACHINE` if the system does not say.
+
+    Examples
+    --------
+    >>> machine_memory() > 1 << 27
+    True
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return ANY_MACHINE
+
+
+def require_memory(n_bytes: int, what: str) -> None:
+    """Raise unless arrays of this size fit into the memory of the machine.
+
+    The system would grant more, and end the process when it is written.
+
+    Examples
+    --------
+    >>> require_memory(1 << 60, "a table")
+    Traceback (most recent call last):
+    ...
+    kesler.errors.KeslerError: a table would take 1,073,741,824 GiB, more than the memory of this \
+machine: number the features from 0 without large gaps, or name them
+    """
+    if n_bytes > machine_memory():
+        raise KeslerError(
+            f"{what} would take {n_bytes / (1 << 30):,.0f} GiB, more than the memory of this "
+            "machine: number the features from 0 without large gaps, or name them"
+        )
 
 
 def aligned_zeros(*shape: int, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:

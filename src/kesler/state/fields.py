@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -201,6 +202,12 @@ def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def allocated(fields: Mapping[str, Field], owner: Any, lengths: Mapping[str, int]) -> Arrays:
     """Return new arrays for the fields; zeros take no memory before they are written."""
     return {name: field.zeros(shape_of(field, owner, lengths)) for name, field in fields.items()}
+
+
+def size_of(fields: Mapping[str, Field], owner: Any, lengths: Mapping[str, int]) -> int:
+    """Return the bytes of the arrays that `allocated` returns."""
+    shapes = ((field, shape_of(field, owner, lengths)) for field in fields.values())
+    return sum(math.prod(shape) * np.dtype(field.dtype).itemsize for field, shape in shapes)
 
 
 def shape_of(field: Field, owner: Any, lengths: Mapping[str, int]) -> tuple[int, ...]:
