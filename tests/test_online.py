@@ -357,9 +357,10 @@ def test_values_that_are_no_float32_are_refused_wherever_they_stand(form, value,
 @pytest.mark.parametrize("form", ["named", "frame", "array"])
 def test_one_row_of_values_that_are_no_numbers_is_refused(value, form):
     stream = make_stream(64)
-    model = OnlineClassifier("multi", update="pa1").fit(FORMS[form](stream.X), stream.y)
+    of_numbers = OnlineClassifier("multi", update="pa1", columns=None)
+    model = copy.deepcopy(of_numbers).fit(FORMS[form](stream.X), stream.y)
     bad = [*stream.X[0][:-1], value] if form == "array" else {"x0": 1.0, "x1": value}
-    fresh, before = OnlineClassifier("multi", update="pa1"), everything(model)
+    fresh, before = copy.deepcopy(of_numbers), everything(model)
     refused(lambda: model.learn_one(bad, 0))
     refused(lambda: model.predict_one(bad))
     refused(lambda: fresh.learn_one(bad, 0))

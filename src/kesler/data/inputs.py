@@ -161,7 +161,8 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
         vocabulary.forget_from(n_before)
         raise KeslerError(
             f"a row of named features must map names to finite numbers ({error}): turn text and "
-            "categories into indicator features such as {'colour=red': 1}"
+            "categories into indicator features such as {'colour=red': 1}, or give columns={} from "
+            "the first row on if these are rows of a table"
         ) from None
     return rows
 

@@ -23,6 +23,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
+from kesler.online.columns import OF_ROWS, events_of
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
@@ -48,6 +49,7 @@ _LEARNT = (
     "n_features_in_",
     "feature_names_in_",
     "notes_",
+    "_table",
 )
 
 
@@ -117,8 +119,11 @@ class OnlineLearner(EventLearner, NamedRule):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_rows, n_features), or list of mappings
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or list of mappings \
+or texts
             Rows; mappings are from feature names to values, and may contain new names at any time.
+            If cells are not all numbers, rows are those of a table, whose columns may be of
+            different kinds (parameter `columns`). A text is split into words, as in `learn_one`.
             Learners with sub-experts take :class:`~kesler.Ratings`, or mappings {label: ratings}.
         y : sequence of targets, one for each row
             See the class. Labels are numbers, text, tuples or any type that is hashable and can be
@@ -138,6 +143,7 @@ class OnlineLearner(EventLearner, NamedRule):
         for name in _LEARNT:
             self.__dict__.pop(name, None)
         self._run_trials(X, y, sample_weight)
+        self._require_given_columns()
         if not self.n_known_:
             weightless = not self._learner.n_trials
             why = "every sample_weight is zero" if weightless else "no target names a label"
@@ -189,11 +195,15 @@ class OnlineLearner(EventLearner, NamedRule):
     def _first_trial(
         self, x: Any, y: Any, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
-        targets = self._tell([y])
+        targets, table = self._tell([y]), self._table_of_row(x)
         self._known_classes().require_admissible(targets.names)
         with self._between_trials(), self._names_forgotten_on_error():
             n_known = self._n_seen()
-            trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
+            if table is None:
+                trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
+            else:
+                blocks = self._table_blocks(table, targets)
+                (trials,) = [self._learn(*block, keep_scores=keep_scores) for block in blocks]
         scores = trials.scores[0, :n_known] if keep_scores else trials.scores
         return int(trials.predictions[0]), scores
 
@@ -254,7 +264,8 @@ class OnlineLearner(EventLearner, NamedRule):
         learner = self._fitted()
         if isinstance(learner, EnsembleLearner):
             return type(self)(**self.get_params(deep=False))
-        return self._of_learner(learner)
+        rows = {name: vars(self)[name] for name in OF_ROWS if name in vars(self)}
+        return self._of_learner(learner).set_params(**rows)
 
     @property
     def n_support_vectors_(self) -> list[int]:
@@ -331,29 +342,40 @@ class OnlineLearner(EventLearner, NamedRule):
 
         All checks come before any change of state; new feature names are added last.
         """
-        if classes is not None and not isinstance(classes, Sized):
-            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
-        X, ratings = inputs.apart(X, rated=self._takes_ratings())
+        table = self._table_of(X)
+        if table is not None:
+            told = self._told(table.n_rows, y, sample_weight, classes)
+            yield from self._table_blocks(table, *told)
+            return
+        X, ratings = inputs.apart(events_of(X), rated=self._takes_ratings())
         named = inputs.holds_names(X)
         data = X if named else self._array_rows(X, learn=True)
-        targets = self._tell(y, classes)
         n_rows = inputs.count_rows(data)
-        inputs.require_lengths(n_rows, targets)
+        targets, weights = self._told(n_rows, y, sample_weight, classes)
         inputs.require_rated(n_rows, ratings)
-        weights = inputs.row_weights(sample_weight, n_rows)
-        distinct = targets.distinct
-        self._known_classes().require_admissible(distinct)
         with self._between_trials():  # others may add the names of events
             if named:
                 data = self._named_rows(X, learn=True)
             ratings = self._numbered(ratings, learn=True)
         learner = self._prepared(dense=inputs.is_dense(data))
-        learner.require_admissible(distinct)
+        learner.require_admissible(targets.distinct)
         learner.reserve(0 if classes is None else len(classes), 0)
         start = 0
         for rows in inputs.blocks(data, ratings):
             part = slice(start, start := start + len(rows))
             yield rows, targets[part], None if weights is None else weights[part]
+
+    def _told(
+        self, n_rows: int, y: Any, sample_weight: Any, classes: Any
+    ) -> tuple[Targets, npt.NDArray[np.float64] | None]:
+        """Return the encoded targets and the sample weights of this many rows, validated."""
+        if classes is not None and not isinstance(classes, Sized):
+            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
+        targets = self._tell(y, classes)
+        inputs.require_lengths(n_rows, targets)
+        weights = inputs.row_weights(sample_weight, n_rows)
+        self._known_classes().require_admissible(targets.distinct)
+        return targets, weights
 
     @contextmanager
     def _names_forgotten_on_error(self) -> Iterator[None]:

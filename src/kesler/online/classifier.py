@@ -19,6 +19,7 @@ from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, re
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.base import OnlineLearner
+from kesler.online.columns import OF_ROWS
 from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
 from kesler.online.defaults import of_ensemble
 from kesler.parts.hypotheses import Part
@@ -78,7 +79,7 @@ def require_only(learner: OnlineLearner, name: str) -> None:
     """Raise if parameters are set that an ensemble does not use."""
     given = learner.get_params(deep=False)
     for other, parameter in signature(type(learner)).parameters.items():
-        if other != name and given[other] != parameter.default:
+        if other not in (name, *OF_ROWS) and given[other] != parameter.default:
             raise KeslerError(
                 f"{other}={given[other]!r} has no effect on an ensemble, whose learners have their "
                 f"own settings: omit it, or set it for the learners in {name}=[...]"
@@ -182,6 +183,15 @@ preprocessing or None, default "default"
     C, eta, delta, r : float or None, default None
         The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
         the default. In searches they may also be written ``update__C``, for rule objects too.
+    columns : "auto", mapping of names to kinds, or None, default "auto"
+        The kinds of the columns of a table: "text", "category", "number", "date", "vector",
+        "tags", "identifier" or "ignore"; with options, a mapping such as ``{"kind": "text",
+        "ngrams": 2, "chars": (3, 5)}``. Kinds that are not given are inferred from the first 50
+        rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
+        but numbers; otherwise, and with None, rows are numbers. With a mapping, which may be
+        empty, rows of numbers are a table, too, in which NaN is a missing cell.
+    on_mismatch : "raise" or "missing", default "raise"
+        The effect of a cell that its column cannot hold: an error, or a missing cell.
 
     Attributes
     ----------
@@ -201,6 +211,9 @@ preprocessing or None, default "default"
         The preprocessing in use.
     resolved_ : OnlineClassifier
         An unfitted estimator in which every default has been replaced by the value in use.
+    schema_ : Schema or None
+        The columns of the table that the model learns from, printed as a table; None if its rows
+        are numbers.
     n_features_in_, feature_names_in_
         As in scikit-learn; not set when learning from named features, whose number grows.
 
@@ -279,6 +292,8 @@ preprocessing or None, default "default"
         eta: float | None = None,
         delta: float | None = None,
         r: float | None = None,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -298,6 +313,8 @@ preprocessing or None, default "default"
         self.eta = eta
         self.delta = delta
         self.r = r
+        self.columns = columns
+        self.on_mismatch = on_mismatch
 
     # ---- predictions ------------------------------------------------------------------------
 

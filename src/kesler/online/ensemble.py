@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kesler.learner.ensemble import Combination, EnsembleLearner
@@ -38,6 +39,8 @@ class Ensemble(OnlineClassifier):
     demotion : float between 0 and 1, default 0.9
         b. With smaller values the votes of learners with mistakes decay faster; the bound is
         smallest near 0. Used by "majority" only.
+    columns, on_mismatch
+        As in :class:`~kesler.OnlineClassifier`; those of the members have no effect.
 
     Attributes
     ----------
@@ -90,11 +93,15 @@ class Ensemble(OnlineClassifier):
         combine: Combination = "mixture",
         discount: float | None = None,
         demotion: float = 0.9,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
     ) -> None:
         self.learners = learners
         self.combine = combine
         self.discount = discount
         self.demotion = demotion
+        self.columns = columns
+        self.on_mismatch = on_mismatch
 
     @property
     def mistakes_of_learners_(self) -> list[int]:

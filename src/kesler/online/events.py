@@ -17,6 +17,7 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.learner.events import DICTIONARIES, NO_SCORES
 from kesler.learner.targets import Answers
+from kesler.online.columns import ColumnLearner, events_of
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import EnsembleLearner
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kesler.learner.targets import Targets
 
 
-class FeatureReader:
+class FeatureReader(ColumnLearner):
     """The part of an estimator that converts its input to rows."""
 
     @property
@@ -58,6 +59,8 @@ class FeatureReader:
         """Return whether a part of the hypotheses uses ratings of sub-experts."""
 
     def _rows_to_score(self, X: Any) -> Iterator[Rows]:
+        table = self._table_of(X)
+        X = events_of(X) if table is None else self._entries_to_score(table)
         X, ratings = inputs.apart(X, rated=self._takes_ratings())
         named = inputs.holds_names(X)
         data = self._named_rows(X, learn=False) if named else self._array_rows(X, learn=False)
@@ -139,6 +142,9 @@ class FeatureReader:
 
     def _row(self, x: Any, *, learn: bool) -> Rows:
         """Return one row, by names or by position."""
+        table = self._table_of_row(x)
+        if table is not None:
+            return self._named_rows(self._entries_to_score(table), learn=learn)
         x, ratings = inputs.apart(x, rated=self._takes_ratings())
         if ratings is None:
             return self._features_of(x, learn=learn)
@@ -165,9 +171,9 @@ class FeatureReader:
 
         New feature names are added if `learn`, even if the row could not be read.
         """
-        if learner.takes_ratings:
-            return False
         own, event = self.__dict__, learner.event
+        if "_table" in own or learner.takes_ratings:
+            return False
         if type(x) is str or type(x) in DICTIONARIES:
             names = None if "n_features_in_" in own else own.get("_names")
             read = event.read_text if type(x) is str else event.read_mapping

@@ -188,6 +188,19 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
     model.notes_ = metadata["notes"]
+    if metadata["columns"] is not None:
+        _restore_columns(model, metadata["columns"])
+
+
+def _restore_columns(model: Any, stored: dict[str, Any]) -> None:
+    """Restore what an estimator knows of its table."""
+    model.columns, model.on_mismatch = stored["given"], stored["on_mismatch"]
+    if stored["table"] is not None:
+        from kesler.online.kept_rows import restored
+
+        model._given_columns()
+        model._on_mismatch()
+        model._table_state = restored(stored["table"], model.answer, model.n_virtual)
 
 
 def _estimators() -> dict[str, Any]:

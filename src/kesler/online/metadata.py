@@ -101,6 +101,10 @@ def _are_costs(value: Any) -> bool:
     return isinstance(value, str) or _are(lambda c: isinstance(c, list) and len(c) == 3)(value)
 
 
+def _are_columns(value: Any) -> bool:
+    return isinstance(value, dict) and {"given", "on_mismatch", "table"} <= set(value)
+
+
 def _or_none(holds: Check) -> Check:
     return lambda value: value is None or holds(value)
 
@@ -117,6 +121,7 @@ OF_FILE = {
     "sub_experts": Entry(_NAMES, _are_names, None),
     "width": Entry(f"{_COUNT}, or null", _or_none(_is_count)),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
+    "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
 }
 """The entries of every file."""
 

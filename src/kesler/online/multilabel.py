@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -69,6 +70,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
     C, eta, delta, r
+        As in :class:`~kesler.OnlineClassifier`.
+    columns, on_mismatch
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -142,6 +145,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         eta: float | None = None,
         delta: float | None = None,
         r: float | None = None,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -160,6 +165,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         self.eta = eta
         self.delta = delta
         self.r = r
+        self.columns = columns
+        self.on_mismatch = on_mismatch
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

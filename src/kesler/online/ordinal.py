@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,6 +65,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`.
     C, eta, delta, r
+        As in :class:`~kesler.OnlineClassifier`.
+    columns, on_mismatch
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -136,6 +138,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         eta: float | None = None,
         delta: float | None = None,
         r: float | None = None,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -151,6 +155,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.eta = eta
         self.delta = delta
         self.r = r
+        self.columns = columns
+        self.on_mismatch = on_mismatch
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         values = getattr(y, "dtype", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -62,6 +63,8 @@ class OnlineLabelRanker(OnlineLearner):
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
     C, eta, delta, r
+        As in :class:`~kesler.OnlineClassifier`.
+    columns, on_mismatch
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -128,6 +131,8 @@ class OnlineLabelRanker(OnlineLearner):
         eta: float | None = None,
         delta: float | None = None,
         r: float | None = None,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -146,6 +151,8 @@ class OnlineLabelRanker(OnlineLearner):
         self.eta = eta
         self.delta = delta
         self.r = r
+        self.columns = columns
+        self.on_mismatch = on_mismatch
 
     @between_trials
     def predict(self, X: Any) -> npt.NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ def save(
         # A copy, since lists of labels and groups grow.
         metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
     _require_loadable(path, arrays)
-    metadata |= {"estimator": type(model).__name__, "notes": notes}
+    metadata |= {"estimator": type(model).__name__, "notes": notes, "columns": _columns(model)}
     model_file.save(path, arrays, metadata)
 
 
@@ -59,6 +59,21 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
         "names": None if vocabulary is None else vocabulary.names[:n_names],
         "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
         "width": width,
+    }
+
+
+def _columns(model: Any) -> dict[str, Any] | None:
+    """Return the metadata on the columns of a table; None if all is as by default."""
+    state, given = model._table_state, vars(model).get("columns", "auto")
+    on_mismatch = vars(model).get("on_mismatch", "raise")
+    if state is None and given == "auto" and on_mismatch == "raise":
+        return None
+    return {
+        "given": {name: dict(v) if isinstance(v, Mapping) else v for name, v in given.items()}
+        if isinstance(given, Mapping)
+        else given,
+        "on_mismatch": on_mismatch,
+        "table": None if state is None else state.to_json(),
     }
 
 

@@ -1,0 +1,1 @@
+"""The schema of a table: the kind of each column, and how its cells become features."""

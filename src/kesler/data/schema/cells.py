@@ -1,0 +1,116 @@
+"""Cells of tables as plain Python values: what is missing, and what no column can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+MISSING_WORDS = frozenset(("", "NA", "NULL", "null", "N/A"))
+"""Texts that stand for a missing cell, without the spaces around them."""
+
+Cell = None | bool | int | float | str | datetime | list[Any]
+"""A plain cell; None is missing, and lists hold texts, numbers and truth values only."""
+
+
+EPOCH = datetime(1970, 1, 1)
+LARGEST = 3.4028234663852886e38  # of float32
+
+
+class UnfitError(ValueError):
+    """A cell that its column cannot hold; the message says what it is."""
+
+
+def plain(cell: Any) -> Cell:
+    """Return a cell as a plain Python value, None if it is missing.
+
+    Raises
+    ------
+    UnfitError
+        If no column can hold such a cell: bytes, a mapping, a list of lists or another object.
+
+    Examples
+    --------
+    >>> plain(np.float64("nan")), plain(" NULL "), plain(np.int64(3)), plain(("a", "b"))
+    (None, None, 3, ['a', 'b'])
+    """
+    kind = type(cell)
+    if kind is str:
+        text: str = cell
+        return None if text.strip() in MISSING_WORDS else text
+    if kind is bool or cell is None:
+        return bool(cell) if kind is bool else None
+    if kind is int or kind is float:
+        return _number(cell)
+    return _converted(cell)
+
+
+def _number(number: int | float) -> Cell:
+    """Return a number that float32 can hold, None if it is NaN."""
+    if -LARGEST <= number <= LARGEST:
+        return number
+    if number != number:
+        return None
+    raise UnfitError(f"{short(number)}, which float32 cannot hold")
+
+
+def _converted(cell: Any) -> Cell:
+    """Return a cell that is not of one of Python's usual types."""
+    if isinstance(cell, (np.datetime64, date, time)) or _is_not_a_time(cell):
+        return _moment(cell)
+    if isinstance(cell, (np.generic, Decimal)):
+        return plain(float(cell) if isinstance(cell, Decimal) else cell.item())
+    if isinstance(cell, (set, frozenset)):
+        return _items(sorted(cell, key=repr))
+    if isinstance(cell, (list, tuple, np.ndarray)):
+        return _items(cell)
+    if isinstance(cell, (str, int, float)):  # of a subclass
+        return plain(next(k for k in (str, bool, int, float) if isinstance(cell, k))(cell))
+    if type(cell).__name__ == "NAType":  # pandas.NA
+        return None
+    raise UnfitError(f"{short(cell)} ({type(cell).__name__})")
+
+
+def _is_not_a_time(cell: Any) -> bool:
+    return type(cell).__name__ == "NaTType"
+
+
+def _moment(cell: Any) -> Cell:
+    """Return a date as a datetime without time zone, in its own local time."""
+    if cell != cell:  # NaT
+        return None
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("datetime64[us]").item()
+    if isinstance(cell, datetime):
+        return datetime(*cell.timetuple()[:6], cell.microsecond)
+    if isinstance(cell, date):
+        return datetime(cell.year, cell.month, cell.day)
+    raise UnfitError(f"{short(cell)} ({type(cell).__name__})")
+
+
+def _items(cells: Sequence[Any] | Any) -> Cell:
+    """Return a list whose items are plain; items that are missing are omitted."""
+    if isinstance(cells, np.ndarray) and cells.ndim != 1:
+        raise UnfitError(f"an array of shape {cells.shape}")
+    items = [plain(item) for item in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
+    odd = next((item for item in items if isinstance(item, (list, datetime))), None)
+    if odd is not None:
+        raise UnfitError(f"{short(cells)} (a list with a {type(odd).__name__} in it)")
+    return [item for item in items if item is not None] or None
+
+
+def short(value: Any) -> str:
+    """Return the beginning of what a value is written as."""
+    try:
+        text = repr(value)
+    except ValueError:  # integers of thousands of digits are not written
+        text = "an integer of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def seconds_of(moment: datetime) -> float:
+    """Return the seconds from 1970 to a date."""
+    return (moment - EPOCH) / timedelta(seconds=1)

@@ -1,0 +1,184 @@
+"""The kinds of columns, and how each parses its cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from kesler.data.schema.cells import EPOCH, LARGEST, Cell, UnfitError, short
+
+AMOUNT = re.compile(
+    r"([-+]?)\s*[$€£]?\s*([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*([%KMB]?)"
+)
+UNITS = {"": 1.0, "%": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}
+SEPARATORS = re.compile(r"[,;|]")
+
+ISO = "iso"
+DATE_FORMATS = (
+    ISO,
+    *(
+        day + time
+        for day in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%b-%y", "%d-%b-%Y", "%Y/%m/%d")
+        for time in (" %H:%M:%S", " %H:%M", "")
+    ),
+)
+"""The forms in which dates are read, the first that fits all known cells of a column wins."""
+
+Options = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of column.
+
+    Parameters
+    ----------
+    name : the name, as in ``columns={"body": "text"}``.
+    what : what its cells are, as messages say it.
+    parse : function of a plain cell that is not missing and of the column's options, which returns
+        the value that features are made of; it raises `UnfitError`.
+    options : the names of its options.
+    """
+
+    name: str
+    what: str
+    parse: Callable[[Any, Options], Any]
+    options: tuple[str, ...] = ()
+
+
+def number_of(cell: Cell, options: Options) -> float:
+    """Return the number in a cell: 7.85M is 7850000, 1,000 and $1000 are 1000.
+
+    Examples
+    --------
+    >>> [number_of(cell, {}) for cell in (True, "7.5K", "-1,234.5", "$3", "12 %", "1e3")]
+    [1.0, 7500.0, -1234.5, 3.0, 12.0, 1000.0]
+    """
+    if isinstance(cell, str):
+        value = _amount(cell)
+    elif isinstance(cell, (bool, int, float)):
+        value = float(cell)
+    else:
+        raise UnfitError(short(cell))
+    if not abs(value) <= LARGEST:
+        raise UnfitError(f"{short(cell)}, which float32 cannot hold")
+    return value
+
+
+def _amount(text: str) -> float:
+    match = AMOUNT.fullmatch(text.strip())
+    try:
+        sign, digits, unit = match.groups() if match else ("", "", "")
+        return float(sign + digits.replace(",", "")) * UNITS[unit]
+    except ValueError:
+        raise UnfitError(short(text)) from None
+
+
+def category_of(cell: Cell, options: Options) -> str:
+    """Return the category in a cell as text; 3, 3.0 and "3" are one category.
+
+    Examples
+    --------
+    >>> [category_of(cell, {}) for cell in (" red", 3, 3.0, "3", 2.5, True)]
+    ['red', '3', '3', '3', '2.5', 'true']
+    """
+    if isinstance(cell, str):
+        return cell.strip()
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, (int, float)):
+        return _digits(cell)
+    if isinstance(cell, datetime):
+        return cell.isoformat(sep=" ")
+    raise UnfitError(short(cell))
+
+
+def _digits(number: float) -> str:
+    """Return a number as text, without a fraction of zero."""
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+def text_of(cell: Cell, options: Options) -> str:
+    """Return the text in a cell; the texts of a list are joined."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, list) and all(isinstance(item, str) for item in cell):
+        return " ".join(cell)
+    return category_of(cell, options)
+
+
+def tags_of(cell: Cell, options: Options) -> list[str]:
+    """Return the distinct tags in a list, or in a text that separates them by ``,``, ``;``, ``|``.
+
+    Examples
+    --------
+    >>> tags_of(["a", 3, "a"], {}), tags_of("red; green", {})
+    (['a', '3'], ['red', 'green'])
+    """
+    items = cell if isinstance(cell, list) else SEPARATORS.split(category_of(cell, options))
+    tags = dict.fromkeys(category_of(item, options) for item in items)
+    return [tag for tag in tags if tag]
+
+
+def vector_of(cell: Cell, options: Options) -> list[float]:
+    """Return the numbers in a list, of the length in the options."""
+    if not isinstance(cell, list):
+        raise UnfitError(short(cell))
+    vector = [number_of(item, options) for item in cell]
+    if len(vector) != options.get("length", len(vector)):
+        raise UnfitError(f"a list of {len(vector)} numbers")
+    return vector
+
+
+def date_of(cell: Cell, options: Options) -> datetime:
+    """Return the date in a cell: a date, a text in the format of the options, or seconds from 1970.
+
+    Examples
+    --------
+    >>> str(date_of("31/12/2020 23:59", {"format": "%d/%m/%Y %H:%M"}))
+    '2020-12-31 23:59:00'
+    >>> str(date_of("2020-12-31", {}))
+    '2020-12-31 00:00:00'
+    """
+    if isinstance(cell, datetime):
+        return cell
+    if isinstance(cell, str):
+        return parse_date(cell.strip(), options.get("format", ISO))
+    try:
+        return EPOCH + timedelta(seconds=number_of(cell, options))
+    except OverflowError:
+        raise UnfitError(short(cell)) from None
+
+
+def parse_date(text: str, form: str) -> datetime:
+    """Return the date that a text states in one of `DATE_FORMATS`, without its time zone."""
+    try:
+        if form == ISO:
+            return datetime.fromisoformat(text).replace(tzinfo=None)
+        return datetime.strptime(text, form)
+    except ValueError:
+        raise UnfitError(short(text)) from None
+
+
+def nothing_of(cell: Cell, options: Options) -> None:
+    """Return nothing: columns without features hold anything."""
+    return None
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("text", "a text", text_of, ("ngrams", "chars")),
+        Kind("category", "a category", category_of),
+        Kind("number", "a number", number_of),
+        Kind("date", "a date", date_of, ("format",)),
+        Kind("vector", "a list of numbers", vector_of, ("length",)),
+        Kind("tags", "a list of tags", tags_of),
+        Kind("identifier", "anything", nothing_of),
+        Kind("ignore", "anything", nothing_of),
+    )
+}
+"""The kinds by name."""

@@ -1,0 +1,257 @@
+"""Tables: columns of plain cells, from all the forms in which users have rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from kesler.data.schema.cells import Cell, UnfitError, plain, short
+from kesler.data.schema.schema import OF_ARRAY, OF_TEXTS
+from kesler.data.sparse_rows import is_sparse
+from kesler.errors import KeslerError
+
+NUMBERS = frozenset((int, float, bool))
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A cell that no column can hold; it is refused, or counts as missing, once this is known."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of plain cells, all of one length.
+
+    Parameters
+    ----------
+    n_rows : int
+        The number of rows.
+    columns : dict of str to list
+        The cells of each column; None is missing.
+    named : bool
+        Whether the names of columns are the user's, not those of the positions in an array.
+    """
+
+    n_rows: int
+    columns: dict[str, list[Any]]
+    named: bool = True
+
+    def __getitem__(self, rows: slice) -> Table:
+        """Return a slice of the rows."""
+        taken = range(*rows.indices(self.n_rows))
+        return Table(len(taken), {n: c[rows] for n, c in self.columns.items()}, self.named)
+
+    def take(self, numbers: Iterable[int]) -> Table:
+        """Return the rows of these numbers."""
+        rows = list(numbers)
+        columns = {name: [cells[i] for i in rows] for name, cells in self.columns.items()}
+        return Table(len(rows), columns, self.named)
+
+
+def concatenated(tables: Sequence[Table]) -> dict[str, list[Cell]]:
+    """Return the cells of each column of all tables; columns that one lacks are missing there."""
+    columns: dict[str, list[Cell]] = {}
+    n_before = 0
+    for table in tables:
+        for name, cells in table.columns.items():
+            columns.setdefault(name, [None] * n_before).extend(cells)
+        n_before += table.n_rows
+        for cells in columns.values():
+            cells.extend([None] * (n_before - len(cells)))
+    return columns
+
+
+def is_table(X: Any) -> bool:
+    """Return whether rows hold anything but numbers: text, dates, missing cells or lists.
+
+    Arrays and frames of numbers, sparse matrices and mappings of names to numbers are no tables.
+    """
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "OSUM" and _has_text(X.ravel().tolist())
+    if isinstance(X, Mapping):
+        return not is_sparse(X) and _holds_more(X.values())
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        return any(isinstance(row, Mapping) and _holds_more(row.values()) for row in X)
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)):
+        return _has_text(chain.from_iterable(r for r in X if isinstance(r, (list, tuple))))
+    return is_frame(X) and not _is_numeric(X)
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame or an Arrow table."""
+    kind = type(X)  # a lazy frame computes its attributes
+    return hasattr(kind, "columns") and (hasattr(kind, "dtypes") or hasattr(kind, "schema"))
+
+
+def _holds_more(cells: Iterable[Any]) -> bool:
+    return any(kind not in NUMBERS and not issubclass(kind, np.number) for kind in map(type, cells))
+
+
+def _has_text(cells: Iterable[Any]) -> bool:
+    """Return whether cells include a text, a date or None, and no mapping."""
+    kinds = set(map(type, cells))
+    return not any(issubclass(kind, Mapping) for kind in kinds) and any(
+        issubclass(kind, (str, bytes, type(None))) or hasattr(kind, "isoformat") for kind in kinds
+    )
+
+
+def _is_numeric(frame: Any) -> bool:
+    """Return whether all columns of a frame hold numbers or truth values."""
+    import narwhals as nw
+
+    dtypes = _eager(frame).schema.dtypes()
+    return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in dtypes)
+
+
+def _eager(frame: Any) -> Any:
+    import narwhals as nw
+
+    try:
+        eager = nw.from_native(frame, eager_only=True)
+        eager.schema  # narwhals raises an error for a name of two columns
+        return eager
+    except nw.exceptions.DuplicateError as error:
+        raise KeslerError(f"X names a column twice ({error}): rename its columns") from None
+    except TypeError:
+        raise KeslerError(
+            f"X is a {type(frame).__name__}, whose rows are not at hand: give a data frame of "
+            "pandas or polars or an Arrow table (a lazy frame after .collect())"
+        ) from None
+
+
+def texts_in(X: Any) -> list[str] | None:
+    """Return the texts in a list, an array or a series of texts, or in one text; None if not so.
+
+    Raises
+    ------
+    KeslerError
+        If a list of texts holds something else.
+    """
+    if isinstance(X, str):
+        return [X]
+    if isinstance(X, np.ndarray):
+        texts: list[Any] | None = X.tolist() if X.ndim == 1 and X.dtype.kind in "OU" else None
+    else:
+        texts = list(X) if isinstance(X, (list, tuple)) else _of_series(X)
+    if not texts or not isinstance(texts[0], str):
+        return None
+    odd = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
+    if odd is not None:
+        raise KeslerError(
+            f"row {odd} is {short(texts[odd])} ({type(texts[odd]).__name__}), but row 0 is a text: "
+            'give a text in each row, "" where there is none'
+        )
+    return texts
+
+
+def _of_series(X: Any) -> list[Any] | None:
+    """Return the items of a series of pandas, polars or Arrow."""
+    for method in ("to_pylist", "to_list"):
+        if hasattr(X, method) and not is_frame(X):
+            return list(getattr(X, method)())
+    return None
+
+
+def table_of(X: Any, text: str = OF_TEXTS) -> Table:
+    """Return the table in any form of rows: texts, mappings, lists, arrays, frames.
+
+    Parameters
+    ----------
+    X : the rows, or one row as a mapping or a text.
+    text : the name of the column of texts that have none.
+
+    Raises
+    ------
+    KeslerError
+        If it is no such form, or rows are not of one length.
+
+    Examples
+    --------
+    >>> table_of([{"a": 1}, {"b": "NA"}]).columns
+    {'a': [1, None], 'b': [None, None]}
+    """
+    texts = texts_in(X)
+    if texts is not None:
+        return Table(len(texts), {text: [plain(cell) for cell in texts]})
+    if isinstance(X, Mapping) and not is_sparse(X):
+        return _of_mappings([X])
+    if isinstance(X, (list, tuple)):
+        return _of_mappings(X) if X and isinstance(X[0], Mapping) else _of_lists(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        return _of_lists(X.astype(object).tolist() if X.dtype.kind == "M" else X.tolist())
+    if not is_frame(X):
+        raise KeslerError(
+            f"X is a {type(X).__name__}, which is no table of columns: give mappings of names of "
+            "columns to cells, texts, a data frame, an Arrow table or a 2-D array"
+        )
+    return _of_frame(X)
+
+
+def _of_frame(X: Any) -> Table:
+    frame = _eager(X)
+    names = [name for name in frame.columns if isinstance(name, str)]
+    if names and len(names) < len(frame.columns):
+        odd = next(name for name in frame.columns if not isinstance(name, str))
+        raise KeslerError(f"the column name {odd!r} is not text: rename the columns of X")
+    named = names or [f"{OF_ARRAY}{i}" for i in range(len(frame.columns))]
+    series = frame.iter_columns()
+    cells = {n: list(map(_cell, s.to_list())) for n, s in zip(named, series, strict=True)}
+    return Table(len(frame), cells, named=bool(names))
+
+
+def _of_lists(rows: Sequence[Any]) -> Table:
+    width = len(rows[0]) if rows and isinstance(rows[0], (list, tuple)) else 0
+    for number, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)) or len(row) != width:
+            has = f"{len(row)} cells" if isinstance(row, (list, tuple)) else f"{short(row)}"
+            raise KeslerError(
+                f"row {number} of X is {has}, but row 0 has {width} cells: give as many cells in "
+                "each row, None where one is missing, or mappings of names to cells"
+            )
+    columns = {f"{OF_ARRAY}{i}": [_cell(row[i]) for row in rows] for i in range(width)}
+    return Table(len(rows), columns, named=False)
+
+
+def _of_mappings(rows: Sequence[Any]) -> Table:
+    columns: dict[str, list[Any]] = {}
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise KeslerError(
+                f"row {number} of X is {short(row)} ({type(row).__name__}), but row 0 is a "
+                "mapping: give a mapping of names of columns to cells for each row"
+            )
+        for name, cell in _flat(row, number):
+            cells = columns.get(name)
+            if cells is None:
+                cells = columns[name] = [None] * len(rows)
+            cells[number] = cell
+    return Table(len(rows), columns)
+
+
+def _flat(row: Mapping[Any, Any], number: int, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield the cells of a mapping; those of a mapping within it as ``outer.inner``."""
+    for name, cell in row.items():
+        if not isinstance(name, str):
+            raise KeslerError(
+                f"row {number} of X names a column {short(name)} ({type(name).__name__}): names of "
+                "columns are texts"
+            )
+        if isinstance(cell, Mapping) and prefix.count(".") < 8:
+            yield from _flat(cell, number, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", _cell(cell)
+
+
+def _cell(cell: Any) -> Any:
+    try:
+        return plain(cell)
+    except UnfitError as error:
+        return Unfit(str(error))
+    except RecursionError:
+        return Unfit("a list in itself")

@@ -1,0 +1,319 @@
+"""Features of tables: the cells of each column, parsed, and the entries of each row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from kesler.data.inputs import tokenize
+from kesler.data.schema.cells import UnfitError, seconds_of
+from kesler.data.schema.inference import column_of
+from kesler.data.schema.records import Table, Unfit
+from kesler.data.schema.schema import Column, Schema
+from kesler.errors import KeslerError
+
+LENGTHS = {
+    "text": 0.75,
+    "tags": 0.35,
+    "vector": 0.75,
+    "category": 0.625,
+    "number": 0.175,
+    "date": 0.125,
+}
+"""The lengths of the blocks of a row: of all its columns of one kind together, each of which has
+the same share, except that every text has a length of its own. They are chosen on the tables of
+`benchmarks/mixed_tables.py`; the default learner scales whole rows to length 1, so that only the
+ratios of these numbers matter to it."""
+
+FURTHEST = 30.0  # a value further from the mean, in deviations, counts as this far
+CLIP = 4.0  # the largest z-score
+KNOTS = tuple(k / 2 for k in range(-4, 5))
+LEAST_VARIANCE = 1e-200
+MANY_WORDS, LEAST_OF_TEXT = 14, 0.13  # different words of a text of full length; the least length
+LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
+
+Moments = Mapping[str, tuple[float, float, float]]
+"""The sum of weights, the mean and the sum of squared deviations of each column of numbers."""
+
+Entry = dict[str, float]
+Values = dict[str, list[Any]]
+
+
+def parse(
+    table: Table, schema: Schema, given: Mapping[str, Column], on_mismatch: str, *, learn: bool
+) -> tuple[Values, Schema]:
+    """Return the parsed cells of each column of the schema, and the schema with new columns.
+
+    Parameters
+    ----------
+    table : the rows.
+    schema : the columns known so far.
+    given : the columns that the user named.
+    on_mismatch : "raise", or "missing": a cell that its column cannot hold is then missing.
+    learn : whether new columns are added, each inferred from its first cell.
+
+    Raises
+    ------
+    KeslerError
+        If a cell does not fit its column, unless such cells count as missing.
+    """
+    if learn:
+        schema = with_new_columns(table, schema, given)
+    values = {
+        column.name: [
+            _parsed(column, cell, row, on_mismatch)
+            for row, cell in enumerate(table.columns[column.name])
+        ]
+        for column in schema
+        if column.name in table.columns
+    }
+    return values, schema
+
+
+def with_new_columns(table: Table, schema: Schema, given: Mapping[str, Column]) -> Schema:
+    """Return the schema with the new columns of a table, in the order of their first cells."""
+    known = {column.name for column in schema}
+    found = []
+    for place, (name, cells) in enumerate(table.columns.items()):
+        row = next((row for row, cell in enumerate(cells) if cell is not None), None)
+        if name not in known and row is not None:
+            found.append((row, place, column_of(name, [cells[row]], given)))
+    new = [column for _, _, column in sorted(found, key=lambda each: each[:2]) if column]
+    return Schema((*schema.columns, *new)) if new else schema
+
+
+def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table:
+    """Return the table without cells that no column can hold, which are missing.
+
+    Raises
+    ------
+    KeslerError
+        If there is such a cell in a column that is not ignored, and `on_mismatch` is "raise".
+    """
+    columns = {}
+    for name, cells in table.columns.items():
+        row = next((row for row, cell in enumerate(cells) if isinstance(cell, Unfit)), None)
+        ignored = name in given and given[name].kind in ("identifier", "ignore")
+        if row is not None and on_mismatch == "raise" and not ignored:
+            what = "a text, a number, a date or a list of texts or numbers"
+            raise _mismatch(name, row, what, cells[row].what)
+        fit = cells if row is None else [None if isinstance(c, Unfit) else c for c in cells]
+        columns[name] = fit
+    return replace(table, columns=columns)
+
+
+def _parsed(column: Column, cell: Any, row: int, on_mismatch: str) -> Any:
+    if cell is None:
+        return None
+    kind = column.parser
+    try:
+        return kind.parse(cell, column.options)
+    except UnfitError as error:
+        if on_mismatch == "missing":
+            return None
+        what = kind.what
+        if column.options.get("format"):
+            what += f" in the form {column.options['format']}"
+        if column.options.get("length"):
+            what += f" of the length {column.options['length']}"
+        raise _mismatch(column.name, row, what, str(error)) from None
+
+
+def _mismatch(name: str, row: int, what: str, found: str) -> KeslerError:
+    return KeslerError(
+        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
+        'correct the cell, set on_mismatch="missing" so that such cells count as missing, or name '
+        f'another kind with columns={{{name!r}: "category"}} or "ignore"'
+    )
+
+
+def entries_of(
+    values: Values, n_rows: int, schema: Schema, moments: Moments, weights: Any, *, learn: bool
+) -> tuple[list[Entry], Moments]:
+    """Return the features of each row, and the moments of numbers after the rows.
+
+    Parameters
+    ----------
+    values : the parsed cells of each column.
+    n_rows : the number of rows.
+    schema : the columns.
+    moments : those of the rows before.
+    weights : the sample weights of the rows, None if all are 1.
+    learn : whether each row adds to the moments.
+    """
+    after = dict(moments)
+    entries: list[Entry] = [{} for _ in range(n_rows)]
+    for kind, length in LENGTHS.items():
+        blocks: list[list[Entry]] = [[] for _ in range(n_rows)]
+        for column in schema.of_kind(kind):
+            cells = values.get(column.name, ())
+            features = _features(column, moments, weights, after if learn else None)
+            for row, found in enumerate(features(cells)):
+                if found is not None:
+                    blocks[row].append(found)
+        for entry, block in zip(entries, blocks, strict=True):
+            share = length if kind == "text" else length / math.sqrt(max(1, len(block)))
+            for part in block:
+                entry.update((name, share * value) for name, value in part.items() if value)
+    return entries, after
+
+
+def _features(
+    column: Column, moments: Moments, weights: Any, update: dict[str, Any] | None
+) -> Callable[[Sequence[Any]], Iterable[Entry | None]]:
+    """Return the function from the cells of a column to the features of each row."""
+    name = escaped(column.name)
+    if column.kind in ("number", "date"):
+        scores = partial(z_scores, column.name, moments, weights, update)
+        return partial(_number_entries if column.kind == "number" else _date_entries, name, scores)
+    make: Callable[[Any], Entry] = {
+        "text": lambda cell: _scaled_by_size(text_entry(name, cell, column.options)),
+        "category": lambda cell: category_entry(name, cell),
+        "tags": lambda cell: _of_length_1({f"{name}={tag}": 1.0 for tag in cell}),
+        "vector": lambda cell: _of_length_1({f"{name}[{i}]": v for i, v in enumerate(cell)}),
+    }[column.kind]
+    return lambda cells: (None if cell is None else make(cell) for cell in cells)
+
+
+def escaped(name: str) -> str:
+    """Return the name of a column without the characters that end names in features.
+
+    Examples
+    --------
+    >>> escaped("size [m]"), escaped("a=b")
+    ('size %5Bm]', 'a%3Db')
+    """
+    return re.sub(r"[%:=@~\[]", lambda match: f"%{ord(match[0]):02X}", name)
+
+
+def text_entry(name: str, text: str, options: Mapping[str, Any]) -> Entry:
+    """Return the damped counts of the words of a text, scaled to length 1.
+
+    Examples
+    --------
+    >>> text_entry("body", "To be", {"ngrams": 2}).keys()
+    dict_keys(['body:to', 'body:be', 'body:to be'])
+    """
+    words = tokenize(text)
+    names = [f"{name}:{word}" for word in words]
+    for n in range(2, options.get("ngrams", 1) + 1):
+        names += [f"{name}:{' '.join(words[i : i + n])}" for i in range(len(words) - n + 1)]
+    if "chars" in options:
+        shortest, longest = options["chars"]
+        letters = f" {' '.join(words)} "
+        names += [
+            f"{name}~{letters[i : i + n]}"
+            for n in range(shortest, longest + 1)
+            for i in range(len(letters) - n + 1)
+        ]
+    return _of_length_1({word: 1 + math.log(n) for word, n in Counter(names).items()})
+
+
+def _scaled_by_size(entry: Entry) -> Entry:
+    """Return the entry of a text, shorter if it has few words: a name is no narrative."""
+    share = min(1.0, max(LEAST_OF_TEXT, (len(entry) / MANY_WORDS) ** 0.7))
+    return {name: share * value for name, value in entry.items()}
+
+
+def category_entry(name: str, category: str) -> Entry:
+    """Return the feature of a category, and the words of one of several words.
+
+    Words are shared by similar categories, and by texts that were taken for categories; a long
+    text has no feature of its own.
+
+    Examples
+    --------
+    >>> category_entry("kind", "House").keys(), category_entry("kind", "House, flat").keys()
+    (dict_keys(['kind=House']), dict_keys(['kind=House, flat', 'kind:house', 'kind:flat']))
+    """
+    entry = {} if len(category) > LONGEST_CATEGORY else {f"{name}={category}": 1.0}
+    words = text_entry(name, category, {}) if any(map(str.isspace, category)) else {}
+    share = WORDS_OF_CATEGORY if entry else 1.0
+    entry.update((word, share * value) for word, value in words.items())
+    return entry
+
+
+def _of_length_1(entry: Entry) -> Entry:
+    largest = max(map(abs, entry.values()), default=0.0)
+    if not largest:
+        return {}
+    length = largest * math.sqrt(sum((value / largest) ** 2 for value in entry.values()))
+    return {name: value / length for name, value in entry.items()}
+
+
+def z_scores(
+    name: str,
+    moments: Moments,
+    weights: Any,
+    update: dict[str, Any] | None,
+    numbers: Sequence[float | None],
+) -> list[float | None]:
+    """Return z-scores over the numbers so far with the number itself, clipped; None if missing."""
+    state, scores = moments.get(name, (0.0, 0.0, 0.0)), list[float | None]()
+    for row, number in enumerate(numbers):
+        if number is None:
+            scores.append(None)
+            continue
+        n, mean, squares = with_number(*state, number, 1.0)
+        z = (number - mean) / math.sqrt(squares / n) if squares > LEAST_VARIANCE * n else 0.0
+        scores.append(min(CLIP, max(-CLIP, z)))
+        if update is not None:
+            weight = 1.0 if weights is None else float(weights[row])
+            state = with_number(*state, number, weight)
+    if update is not None:
+        update[name] = state
+    return scores
+
+
+def with_number(
+    n: float, mean: float, squares: float, number: float, weight: float
+) -> tuple[float, float, float]:
+    """Return the moments with one more number (West 1979), clipped where it is very far away."""
+    gap = number - mean
+    if squares > LEAST_VARIANCE * n:
+        most = FURTHEST * math.sqrt(squares / n)
+        gap = min(most, max(-most, gap))
+    share = weight / (n + weight)
+    return n + weight, mean + share * gap, squares + n * share * gap * gap
+
+
+def _number_entries(
+    name: str, scores: Callable[[Any], list[float | None]], cells: Sequence[float | None]
+) -> Iterable[Entry | None]:
+    return (None if z is None else number_entry(name, z) for z in scores(cells))
+
+
+def number_entry(name: str, z: float) -> Entry:
+    """Return the z-score, and how near it is to each of the two knots around it."""
+    place = (min(KNOTS[-1], max(KNOTS[0], z)) - KNOTS[0]) / (KNOTS[1] - KNOTS[0])
+    knot = min(int(place), len(KNOTS) - 2)
+    part = place - knot
+    return {name: z / CLIP, f"{name}@{knot}": 1 - part, f"{name}@{knot + 1}": part}
+
+
+def _date_entries(
+    name: str, scores: Callable[[Any], list[float | None]], cells: Sequence[datetime | None]
+) -> Iterable[Entry | None]:
+    seconds = [None if cell is None else seconds_of(cell) for cell in cells]
+    return (
+        None if cell is None or z is None else date_entry(name, cell, z)
+        for cell, z in zip(cells, scores(seconds), strict=True)
+    )
+
+
+def date_entry(name: str, moment: datetime, z: float) -> Entry:
+    """Return the trend, and the places of a date in the day, the week and the year."""
+    hour = (moment.hour + moment.minute / 60) / 24
+    week = (moment.weekday() + hour) / 7
+    year = (moment.timetuple().tm_yday - 1) / 366
+    entry = {f"{name}@trend": z / CLIP}
+    for cycle, place in (("day", hour), ("week", week), ("year", year)):
+        entry[f"{name}@{cycle}.sin"] = math.sin(2 * math.pi * place)
+        entry[f"{name}@{cycle}.cos"] = math.cos(2 * math.pi * place)
+    return entry

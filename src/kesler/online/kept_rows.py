@@ -1,0 +1,207 @@
+"""What an estimator knows of its table: the schema, moments of numbers, and the first rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.inputs import row_weights
+from kesler.data.schema.cells import plain
+from kesler.data.schema.inference import N_ROWS, infer
+from kesler.data.schema.records import Table, concatenated
+from kesler.data.schema.schema import Column, Schema
+from kesler.data.schema.values import Moments
+from kesler.errors import KeslerError
+from kesler.learner.targets import NOTHING_SAID, Kind, Targets
+from kesler.state.fields import damaged
+
+MOST_LEVELS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of a table with their targets, and sample weights or None."""
+
+    table: Table
+    targets: Targets
+    weights: npt.NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return self.table.n_rows
+
+    def counted(self) -> Batch:
+        """Return the rows whose weight is not 0, without weights if all are 1."""
+        if self.weights is None or (self.weights == 1).all():
+            return replace(self, weights=None)
+        if self.weights.all():
+            return self
+        rows = np.flatnonzero(self.weights)
+        taken = self.table.take(rows.tolist()), self.targets.take(rows), self.weights[rows]
+        return Batch(*taken).counted()
+
+    def followed_by(self, other: Batch) -> Batch:
+        """Return the rows of both, whose targets are of the same labels."""
+        n_rows = len(self) + len(other)
+        cells = concatenated([self.table, other.table])
+        one, two = self.targets, other.targets
+        targets = replace(
+            one,
+            indptr=np.concatenate([one.indptr, one.indptr[-1] + two.indptr[1:]]),
+            labels=[*one.labels, *two.labels],
+            levels=np.concatenate([one.levels, two.levels]),
+        )
+        weights = [np.ones(len(b)) if b.weights is None else b.weights for b in (self, other)]
+        both = Batch(replace(self.table, n_rows=n_rows, columns=cells), targets, None)
+        return replace(both, weights=np.concatenate(weights)).counted()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rows as JSON can hold them."""
+        targets = self.targets
+        return {
+            "n_rows": self.table.n_rows,
+            "cells": {name: list(map(_stored, c)) for name, c in self.table.columns.items()},
+            "indptr": targets.indptr.tolist(),
+            "labels": targets.labels,
+            "levels": targets.levels.tolist(),
+            "columns": list(targets.columns),
+            "weights": None if self.weights is None else self.weights.tolist(),
+        }
+
+
+def _stored(cell: Any) -> Any:
+    return {"date": cell.isoformat()} if isinstance(cell, datetime) else cell
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What an estimator knows of its table; it never changes, but is replaced.
+
+    Parameters
+    ----------
+    schema : the columns so far.
+    moments : mean and squared deviations of each column of numbers.
+    kept : the first rows, while there are fewer than `N_ROWS`; None afterwards.
+    named : whether columns have names, not only positions.
+    """
+
+    schema: Schema = field(default_factory=Schema)
+    moments: Moments = field(default_factory=dict)
+    kept: tuple[Batch, ...] | None = ()
+    named: bool = True
+
+    def __deepcopy__(self, memo: Any) -> TableState:
+        return self  # nothing in it changes
+
+    def inferred(self, batch: Batch, given: Mapping[str, Column]) -> Schema:
+        """Return the schema of the first rows, the last of which are those of a batch."""
+        cells = concatenated([each.table for each in (*(self.kept or ()), batch)])
+        return infer({name: column[:N_ROWS] for name, column in cells.items()}, given)
+
+    def begun(self, schema: Schema, *, again: bool) -> TableState:
+        """Return the state with this schema, before any row if `again`."""
+        return replace(self, schema=schema, moments={} if again else self.moments)
+
+    def with_kept(self, kept: tuple[Batch, ...]) -> TableState:
+        """Return the state with these rows, none of them if there are enough.
+
+        Batches of the same labels become one, so that a file does not depend on the split.
+        """
+        if sum(map(len, kept)) >= N_ROWS:
+            return replace(self, kept=None)
+        merged = list[Batch]()
+        for batch in filter(len, kept):
+            joins = merged and merged[-1].targets.columns == batch.targets.columns
+            merged[-1:] = [merged[-1].followed_by(batch)] if joins else [*merged[-1:], batch]
+        return replace(self, kept=tuple(merged))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the state as JSON can hold it."""
+        return {
+            "schema": self.schema.to_json(),
+            "moments": {name: list(each) for name, each in sorted(self.moments.items())},
+            "kept": None if self.kept is None else [batch.to_json() for batch in self.kept],
+            "named": self.named,
+        }
+
+
+def restored(stored: Any, answer: Kind, n_virtual: int) -> TableState:
+    """Return the state that a file describes.
+
+    Parameters
+    ----------
+    stored : what `TableState.to_json` returned, or anything.
+    answer, n_virtual : the kind of targets of the estimator, and its number of virtual classes.
+
+    Raises
+    ------
+    KeslerError
+        If it describes no state.
+    """
+    try:
+        kept = stored["kept"]
+        batches = None if kept is None else tuple(_batch(b, answer, n_virtual) for b in kept)
+        moments = {name: _moment(each) for name, each in stored["moments"].items()}
+        schema = Schema.from_json(stored["schema"])
+        if not isinstance(stored["named"], bool) or sum(map(len, batches or ())) >= N_ROWS:
+            raise ValueError("its first rows are too many")
+        return TableState(schema, moments, batches, stored["named"])
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, KeslerError):
+            raise
+        raise damaged(f"columns are not described as they should be ({error})") from None
+
+
+def _moment(stored: Any) -> tuple[float, float, float]:
+    n, mean, squares = (float(number) for number in stored)
+    if not (all(map(math.isfinite, (n, mean, squares))) and n >= 0 and squares >= 0):
+        raise ValueError(f"moments {stored}")
+    return n, mean, squares
+
+
+def _batch(stored: Any, answer: Kind, n_virtual: int) -> Batch:
+    n_rows = stored["n_rows"]
+    columns = {str(name): [plain(_cell(c)) for c in cells] for name, cells in _items(stored)}
+    if type(n_rows) is not int or any(len(cells) != n_rows for cells in columns.values()):
+        raise ValueError("columns of different lengths")
+    targets = _targets(stored, answer, n_virtual)
+    if len(targets) != n_rows:
+        raise ValueError(f"{len(targets)} targets of {n_rows} rows")
+    return Batch(Table(n_rows, columns), targets, row_weights(stored["weights"], n_rows))
+
+
+def _items(stored: Any) -> Iterable[tuple[Any, Any]]:
+    items: Iterable[tuple[Any, Any]] = stored["cells"].items()
+    return items
+
+
+def _cell(stored: Any) -> Any:
+    return datetime.fromisoformat(stored["date"]) if isinstance(stored, dict) else stored
+
+
+def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
+    """Return the targets of kept rows, whose levels are those that the estimator gives."""
+    indptr = np.array(stored["indptr"], dtype=np.int64)
+    levels = np.array(stored["levels"], dtype=np.int32)
+    labels, columns = list(stored["labels"]), tuple(stored["columns"])
+    highest = MOST_LEVELS if answer == "levels" and not n_virtual else 1
+    if not (
+        indptr.ndim == levels.ndim == 1
+        and len(levels) == len(labels)
+        and indptr[:1].tolist() == [0]
+        and indptr[-1] == len(labels)
+        and (np.diff(indptr) >= (answer != "levels")).all()
+        and (answer == "levels" or (len(labels) == len(indptr) - 1 and not columns))
+        and ((levels >= 0) & (levels < highest)).all()
+    ):
+        raise ValueError("targets that do not fit each other")
+    if answer != "levels":
+        return Targets(indptr, labels, levels, rest=1)
+    if n_virtual:
+        return Targets(indptr, labels, levels, 2, columns, threshold=1)
+    return Targets(indptr, labels, levels, NOTHING_SAID, columns)
