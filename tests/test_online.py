@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from typing import Any
@@ -590,6 +591,8 @@ def test_parameters_can_be_read_set_and_shown():
         "eta": None,
         "delta": None,
         "r": None,
+        "columns": "auto",
+        "on_mismatch": "raise",
         "update__C": 0.1,
         "update__variant": 1,
     }

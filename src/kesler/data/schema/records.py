@@ -110,12 +110,12 @@ def _is_numeric(frame: Any) -> bool:
 
 
 def _eager(frame: Any) -> Any:
+    """Return a frame as narwhals reads it, whose columns have different names."""
     import narwhals as nw
 
     try:
         eager = nw.from_native(frame, eager_only=True)
-        eager.schema  # narwhals raises an error for a name of two columns
-        return eager
+        len(eager.schema)  # raises an error for a name of two columns
     except nw.exceptions.DuplicateError as error:
         raise KeslerError(f"X names a column twice ({error}): rename its columns") from None
     except TypeError:
@@ -123,6 +123,7 @@ def _eager(frame: Any) -> Any:
             f"X is a {type(frame).__name__}, whose rows are not at hand: give a data frame of "
             "pandas or polars or an Arrow table (a lazy frame after .collect())"
         ) from None
+    return eager
 
 
 def texts_in(X: Any) -> list[str] | None:
