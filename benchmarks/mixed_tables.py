@@ -1,0 +1,303 @@
+"""Tables of text, numbers, categories and dates: progressive errors of the default and others.
+
+    KESLER_DATA=... python benchmarks/mixed_tables.py            # all; about ten minutes
+    KESLER_DATA=... python benchmarks/mixed_tables.py --quick    # without the refitted model
+
+Each table is read as text, in the order of time, without the columns that state the label in other
+words. Every method predicts a row before it learns from it; the first row of a class is no mistake.
+Vowpal Wabbit is told the number of classes beforehand. scikit-learn's pipeline is fitted again on
+all rows so far whenever their number has doubled. Both are given the kinds of the columns that
+Kesler inferred, and dates as seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kesler import OnlineClassifier, progressive_validate
+from kesler.data.inputs import tokenize
+from kesler.data.schema.cells import seconds_of
+from kesler.data.schema.records import table_of
+from kesler.data.schema.schema import Schema
+from kesler.data.schema.values import Values, parse
+
+RESULTS = Path(__file__).parent / "results" / "mixed_tables"
+FIRST_FIT = 100  # rows before the first fit of a model that is refitted
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table: its file, its label, and what is known of its columns.
+
+    Parameters
+    ----------
+    file, encoding : the file.
+    label : the column of the labels.
+    leaks : columns that state the label in other words, or are filled for some labels only.
+    texts : the columns of text.
+    order : function of a row whose values increase with time; None if rows are in order.
+    """
+
+    file: str
+    encoding: str
+    label: str
+    leaks: tuple[str, ...]
+    texts: tuple[str, ...]
+    order: Callable[[Row], Any] | None = None
+
+    def rows(self) -> tuple[list[Row], list[str]]:
+        """Return the rows and the labels, in the order of time."""
+        path = Path(os.environ["KESLER_DATA"]) / "mixed_tables" / f"{self.file}.csv.gz"
+        with gzip.open(path, "rt", encoding=self.encoding, newline="") as file:
+            rows = list(csv.DictReader(file))
+        if self.order is not None:
+            rows.sort(key=self.order)
+        labels = [row.pop(self.label) for row in rows]
+        for row in rows:
+            for leak in self.leaks:
+                del row[leak]
+        return rows, labels
+
+
+TORNADO = ("F_SCALE", "LENGTH", "WIDTH", "OTHER_WFO", "OTHER_CZ_STATE", "OTHER_CZ_FIPS")
+SOURCES = {
+    "storm events": Source(
+        "storm_events_2017q1",
+        "latin-1",
+        "EVENT_TYPE",
+        (
+            *(f"TOR_{name}" for name in (*TORNADO, "OTHER_CZ_NAME")),
+            *("FLOOD_CAUSE", "MAGNITUDE", "MAGNITUDE_TYPE"),
+        ),
+        ("EPISODE_NARRATIVE", "EVENT_NARRATIVE"),
+        lambda row: datetime.strptime(row["BEGIN_DATE_TIME"], "%d-%b-%y %H:%M:%S"),
+    ),
+    "animal rescues": Source(
+        "london_animal_rescues",
+        "utf-8",
+        "special service type",
+        ("special service type category",),
+        ("final description", "street", "property type"),
+    ),
+    "vulnerabilities": Source(
+        "nvd_cve_2019",
+        "utf-8",
+        "cwe_code",
+        ("cwe_name",),
+        ("summary",),
+        lambda row: row["pub_date"],
+    ),
+}
+
+
+def error(predictions: list[Any], y: list[str]) -> float:
+    """Return the share of mistakes in %; the first row of a class is none."""
+    seen, n_mistakes = set[str](), 0
+    for predicted, label in zip(predictions, y, strict=True):
+        n_mistakes += predicted != label and label in seen
+        seen.add(label)
+    return 100 * n_mistakes / len(y)
+
+
+def of_kesler(rows: list[Row], y: list[str], **settings: Any) -> list[Any]:
+    """Return the predictions of the default learner."""
+    result = progressive_validate(OnlineClassifier(**settings), rows, y)
+    return list(result.predictions)
+
+
+# ---- peers ----------------------------------------------------------------------------------
+
+
+def parsed(rows: list[Row]) -> tuple[Values, Schema]:
+    """Return the parsed cells and the kinds of the columns that Kesler infers."""
+    model = OnlineClassifier().fit(rows[:50], ["a"] * 50)
+    assert model.schema_ is not None
+    return parse(table_of(rows), model.schema_, {}, "missing", learn=True)
+
+
+def of_vw(rows: list[Row], y: list[str]) -> list[Any]:
+    """Return the predictions of Vowpal Wabbit, with a namespace for each column."""
+    from vowpalwabbit import Workspace
+
+    codes = {label: code for code, label in enumerate(dict.fromkeys(y), start=1)}
+    labels = ["", *codes]
+    workspace = Workspace(f"--oaa {len(codes)} -b 22 --quiet")
+    predictions = []
+    for line, label in zip(vw_lines(rows), y, strict=True):
+        example = workspace.example(f"{codes[label]} {line}")
+        workspace.learn(example)
+        predictions.append(labels[int(example.get_prediction())])
+        workspace.finish_example(example)
+    return predictions
+
+
+def vw_lines(rows: list[Row]) -> Iterator[str]:
+    """Yield the lines of rows: counts of words, categories, and numbers as z-scores."""
+    values, schema = parsed(rows)
+    scale = {
+        column.name: moments(values[column.name])
+        for column in schema
+        if column.kind in ("number", "date")
+    }
+    for i in range(len(rows)):
+        spaces = []
+        for place, column in enumerate(schema):
+            cell = values[column.name][i] if column.name in values else None
+            if cell is None:
+                continue
+            if column.kind == "text":
+                words = " ".join(tokenize(cell))
+            elif column.kind == "category":
+                words = "".join(c if c.isalnum() else "_" for c in cell)
+            else:
+                mean, deviation = scale[column.name]
+                words = f"z:{(number_in(cell) - mean) / deviation:.5g}"
+            spaces.append(f"|n{place} {words}")
+        yield " ".join(spaces)
+
+
+def number_in(cell: Any) -> float:
+    """Return a number, or the seconds of a date."""
+    return seconds_of(cell) if isinstance(cell, datetime) else cell
+
+
+def moments(cells: list[Any]) -> tuple[float, float]:
+    """Return the mean and the deviation of all rows, which favours the peer."""
+    numbers = np.array([number_in(cell) for cell in cells if cell is not None])
+    return float(numbers.mean()), float(numbers.std()) or 1.0
+
+
+def of_sklearn(rows: list[Row], y: list[str]) -> list[Any]:
+    """Return the predictions of a pipeline that is fitted again whenever rows have doubled."""
+    values, schema = parsed(rows)
+    frame = frame_of(values, schema, len(rows))
+    predictions: list[Any] = [None] * FIRST_FIT
+    start = FIRST_FIT
+    while start < len(rows):
+        stop = min(len(rows), 2 * start)
+        model = pipeline(schema, frame[:start])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(frame[:start], y[:start])
+            predictions += model.predict(frame[start:stop]).tolist()
+        start = stop
+    return predictions
+
+
+def frame_of(values: Values, schema: Schema, n_rows: int) -> Any:
+    """Return a data frame of texts, categories and numbers; missing texts are empty."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for column in schema:
+        cells = values.get(column.name, [None] * n_rows)
+        if column.kind in ("number", "date"):
+            numbers = [np.nan if cell is None else number_in(cell) for cell in cells]
+            columns[column.name] = np.array(numbers)
+        elif column.kind in ("text", "category"):
+            columns[column.name] = ["" if cell is None else cell for cell in cells]
+    return pd.DataFrame(columns)
+
+
+def pipeline(schema: Schema, known: Any) -> Any:
+    """Return words by TF-IDF, categories as indicators, numbers as z-scores, and softmax."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    def named(*kinds: str) -> list[str]:
+        return [c.name for c in schema if c.kind in kinds and known[c.name].astype(bool).any()]
+
+    def filled(name: str) -> bool:
+        return bool(known[name].notna().any())
+
+    words = [
+        (name, TfidfVectorizer(sublinear_tf=True), name)
+        for name in named("text")
+        if any(map(tokenize, known[name]))
+    ]
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = ColumnTransformer(
+        [
+            *words,
+            ("categories", OneHotEncoder(handle_unknown="ignore"), named("category")),
+            ("numbers", numbers, list(filter(filled, named("number", "date")))),
+        ]
+    )
+    return make_pipeline(columns, LogisticRegression(C=10.0, max_iter=100))
+
+
+# ---- the table ------------------------------------------------------------------------------
+
+
+def methods(source: Source, rows: list[Row], *, quick: bool) -> dict[str, Callable[..., list[Any]]]:
+    """Return the methods by name."""
+    texts = dict.fromkeys(source.texts, "text")
+    others = dict.fromkeys(source.texts, "ignore")
+    alone = {name: texts.get(name, "ignore") for name in rows[0]}
+    found: dict[str, Callable[..., list[Any]]] = {
+        "default": of_kesler,
+        "default, texts named": lambda X, y: of_kesler(X, y, columns=texts),
+        "texts alone": lambda X, y: of_kesler(X, y, columns=alone),
+        "all but the texts": lambda X, y: of_kesler(X, y, columns=others),
+        "ensemble": lambda X, y: of_kesler(X, y, update="ensemble"),
+        "Vowpal Wabbit": of_vw,
+    }
+    return found if quick else {**found, "scikit-learn, refitted": of_sklearn}
+
+
+def main() -> None:
+    """Run all methods on all tables; write the errors and the seconds."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="leave the refitted model out")
+    quick = parser.parse_args().quick
+    figures: dict[str, dict[str, tuple[float, float]]] = {}
+    for name, source in SOURCES.items():
+        rows, y = source.rows()
+        for method, run in methods(source, rows, quick=quick).items():
+            start = time.perf_counter()
+            wrong = error(run(rows, y), y)
+            seconds = time.perf_counter() - start
+            figures.setdefault(method, {})[name] = (round(wrong, 2), round(seconds, 1))
+            print(f"{name:16} {method:24} {wrong:6.2f} % {seconds:8.1f} s", flush=True)
+    print(page := table(figures))
+    if not quick:
+        RESULTS.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
+        RESULTS.with_suffix(".md").write_text(page)
+
+
+def table(figures: dict[str, dict[str, tuple[float, float]]]) -> str:
+    """Return the page of results."""
+    lines = [
+        "# Mixed tables",
+        "",
+        "Progressive error in %, and seconds with all preparation; `benchmarks/mixed_tables.py`.",
+        "",
+        "| method | " + " | ".join(SOURCES) + " |",
+        "| :-- |" + " --: |" * len(SOURCES),
+    ]
+    for method, of_tables in figures.items():
+        cells = (f"{wrong:.2f} ({seconds:.0f} s)" for wrong, seconds in of_tables.values())
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
