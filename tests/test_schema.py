@@ -29,6 +29,7 @@ from kesler import (
     load,
     progressive_validate,
 )
+from kesler.cli import main
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Column, Schema
@@ -445,3 +446,43 @@ def test_schemas_are_restored_from_json() -> None:
     for odd in (None, {}, [1], [{"name": "a"}], schema.to_json() * 2):
         with pytest.raises(KeslerError):
             Schema.from_json(odd)
+
+
+# ---- command line ---------------------------------------------------------------------------
+
+
+def test_a_model_of_the_command_line_scores_raw_rows_and_the_reverse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, y = make_rows(150)
+    plain = [{name: str(row.get(name) or "") for name in rows[0]} for row in rows]
+    table = pd.DataFrame(plain).assign(kind=y)
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    table.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    table.to_parquet(tmp_path / "rows.parquet")
+    whole = OnlineClassifier(columns={"colour": "category", "labels": "ignore"}).fit(plain, y)
+    for form in ("csv", "jsonl", "parquet"):
+        path, model = str(tmp_path / f"rows.{form}"), str(tmp_path / f"{form}.kesler")
+        kinds = ["--category", "colour", "--ignore", "labels"]
+        assert main(["learn", path, "--model", model, "--label", "kind", *kinds]) == 0
+        learnt = load(model)
+        assert learnt.predict(plain).tolist() == whole.predict(plain).tolist()
+        assert str(learnt.schema_) == str(whole.schema_)
+    whole.save(tmp_path / "python.kesler")
+    capsys.readouterr()
+    path = str(tmp_path / "rows.csv")
+    assert main(["predict", path, "--model", str(tmp_path / "python.kesler")]) == 0
+    assert capsys.readouterr().out.split() == whole.predict(plain).tolist()
+
+
+def test_the_command_line_names_the_row_and_the_kind_that_do_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["size,kind", *(f"{i},{'ab'[i % 2]}" for i in range(70)), "big,a"]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    learn = ["learn", str(tmp_path / "rows.csv"), "--label", "kind", "--model"]
+    assert main([*learn, str(tmp_path / "a.kesler"), "--number", "size"]) == 2
+    assert "row 70, column 'size' holds 'big'" in capsys.readouterr().err
+    twice = ["--number", "size", "--date", "size"]
+    assert main([*learn, str(tmp_path / "b.kesler"), *twice]) == 2
+    assert "column 'size' is given as --number and as --date" in capsys.readouterr().err

@@ -184,8 +184,27 @@ def _reading(command: ArgumentParser) -> None:
     add(
         "--text",
         metavar="NAMES",
-        help="columns or fields of text, separated by commas; all others are ignored (jsonl: text)",
+        help="columns or fields of text, separated by commas; all others are ignored (jsonl: "
+        "text), unless --table or another kind is given",
     )
+    add(
+        "--table",
+        action="store_true",
+        help="learn from all columns of csv, jsonl or parquet, each by its kind: text, category, "
+        "number, date, list of tags or of numbers; kinds that are not given are inferred from the "
+        "first 50 rows, and nearly unique identifiers are ignored",
+    )
+    for kind, what in (
+        ("number", "numbers, such as 3.5, 1,200 or 7.85M"),
+        ("category", "categories"),
+        ("date", "dates"),
+        ("ignore", "nothing to learn from"),
+    ):
+        add(
+            f"--{kind}",
+            metavar="NAMES",
+            help=f"columns of {what}, separated by commas; implies --table",
+        )
     add(
         "--skip-bad",
         action="store_true",

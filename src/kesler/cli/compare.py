@@ -30,6 +30,9 @@ def run(options: Namespace) -> None:
         plots.require_drawable(options.plot)
 
     stream = files.open_input(options, files.reading(options))
+    kinds = files.columns(options)
+    if kinds is not None:
+        learners = {name: each.set_params(columns=kinds) for name, each in learners.items()}
     seed = options.shuffle
     blocks = stream if seed is None else [files.shuffled(stream, seed)]
     stored = list(blocks) if options.bounds else []

@@ -26,7 +26,24 @@ if TYPE_CHECKING:
 def reading(options: Namespace) -> dict[str, Any]:
     """Return the reading options that are given on the command line."""
     given = {name: getattr(options, name) for name in ("format", "label", "text")}
-    return {name: value for name, value in given.items() if value is not None}
+    found = {name: value for name, value in given.items() if value is not None}
+    kinds = columns(options)
+    return found if kinds is None else {**found, "as_table": True}
+
+
+def columns(options: Namespace) -> dict[str, str] | None:
+    """Return the kinds of the columns that are given on the command line; None if none are."""
+    if not options.table and not any(getattr(options, kind) for kind in OPTIONS_OF_KINDS):
+        return None
+    kinds: dict[str, str] = {}
+    for kind in ("text", *OPTIONS_OF_KINDS):
+        for name in filter(None, map(str.strip, (getattr(options, kind) or "").split(","))):
+            if kinds.setdefault(name, kind) != kind:
+                raise KeslerError(f"column {name!r} is given as --{kinds[name]} and as --{kind}")
+    return kinds
+
+
+OPTIONS_OF_KINDS = ("number", "category", "date", "ignore")
 
 
 def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:
@@ -89,11 +106,12 @@ def _matrix(rows: Rows) -> Any:
 def shuffled(blocks: Iterable[Block], seed: int) -> Block:
     """Read all blocks and return their rows as one block, shuffled with a seed."""
     pieces = list(blocks)
+    kind: Any = type(pieces[0].rows)
     labels = [label for piece in pieces for label in piece.labels]
     weights = [np.ones(len(p)) if p.weights is None else p.weights for p in pieces]
     order = np.random.default_rng(seed).permutation(len(labels))
     return Block(
-        Rows.concatenate([piece.rows for piece in pieces]).take(order),
+        kind.concatenate([piece.rows for piece in pieces]).take(order),
         [labels[i] for i in order],
         np.concatenate(weights)[order],
     )

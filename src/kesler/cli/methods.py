@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kesler.cli.files import reading
+from kesler.cli.files import columns, reading
 from kesler.data.readers.lines import STANDARD_INPUT
 from kesler.errors import KeslerError
 from kesler.learner.combinations import require_half_life
@@ -210,7 +210,9 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
         options.shuffle,
         start=_start(options.input),
     )
-    return method.learner(), progress
+    model = method.learner()
+    kinds = columns(options)
+    return (model if kinds is None else model.set_params(columns=kinds)), progress
 
 
 def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
@@ -218,6 +220,12 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     model = loaded(options.model)
     progress = progress_of(model)
     _require_same_method(options, progress)
+    kinds = columns(options)
+    if kinds is not None and kinds != model.columns:
+        raise KeslerError(
+            f"{options.model} was learnt with the kinds of columns {model.columns!r}, which cannot "
+            "change when resuming: omit the options of kinds"
+        )
     if progress.finished and not progress.is_in(options):
         progress = replace(
             progress,

@@ -26,7 +26,11 @@ def run(options: Namespace) -> None:
     model = loaded(options.model)
     stream = files.open_input(
         options,
-        {**progress_of(model).reading, **files.reading(options)},
+        {
+            **progress_of(model).reading,
+            **files.reading(options),
+            **({"as_table": True} if model.schema_ is not None else {}),
+        },
         vocabulary=model.vocabulary_,
         grow=False,
         require_labels=False,

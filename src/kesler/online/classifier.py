@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from kesler.data import inputs
 from kesler.data.labels import Label
-from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.classes import OnNewClass
 from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, require_combination
@@ -404,11 +403,17 @@ preprocessing or None, default "default"
     @exclusive_trials
     def learn_rows(
         self,
-        rows: Rows,
+        rows: Any,
         labels: list[Label],
         weights: npt.NDArray[np.float64] | None = None,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Learn from finite rows, as readers yield them; return the same as `run_trials`.
+
+        Parameters
+        ----------
+        rows : Rows, or Table
+            Rows of numbers, or the raw cells of a table.
+        labels, weights : the label and the weight of each row; None if all weights are 1.
 
         Raises
         ------
@@ -416,17 +421,21 @@ preprocessing or None, default "default"
             If the rows do not have the model's number of features, which its first dense rows, or
             the array or data frame that it learnt from, have determined.
         """
+        if self._read_table(rows) is not None:
+            return self.run_trials(rows, labels, weights)
         with self._names_forgotten_on_error():
             rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
             trials = self._learn(rated, Targets.of_classes(labels), weights)
         return trials.predictions, trials.codes
 
-    def score_rows(self, rows: Rows) -> npt.NDArray[np.float32]:
+    def score_rows(self, rows: Any) -> npt.NDArray[np.float32]:
         """Return the score of each class for each row, classes in the order of `classes_by_code_`.
 
         `predict` returns the first class of highest score.
         """
-        learner = self._fitted()
+        learner, table = self._fitted(), self._read_table(rows)
+        if table is not None:
+            rows = self._named_rows(self._entries_to_score(table), learn=False)
         inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
         return learner.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
 

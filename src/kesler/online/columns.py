@@ -84,6 +84,16 @@ class ColumnLearner:
             )
         return table
 
+    def _read_table(self, rows: Any) -> Table | None:
+        """Return rows of a reader if they are a table; None if they are rows of numbers."""
+        table = self._table_of(rows)
+        if table is None and not isinstance(rows, Rows):
+            raise KeslerError(
+                "this model learnt from rows of numbers, not from a table: read the rows as those "
+                "that it learnt from, without kinds of columns"
+            )
+        return table
+
     def _begins_table(self, X: Any, columns: Any) -> bool:
         """Return whether a model without a schema learns X as a table."""
         if columns is None or isinstance(X, (Rows, Ratings)):

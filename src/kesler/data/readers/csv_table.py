@@ -132,7 +132,7 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     def value(column: str, cell: str) -> Any:
         if column == fields.label:
             return csv_label(cell)
-        return cell if fields.text else _value(cell)
+        return cell if fields.text or fields.as_table else _value(cell)
 
     def parse(row: Row) -> Example:
         cells = _cells(row)
@@ -144,7 +144,7 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
         return CsvScanner(Columns(names, records, header, fields.label), delimiter)
 
     # With text fields, most of the time is spent on tokens.
-    scanning = None if fields.text else Scanning(lines, scanner)
+    scanning = None if fields.text or fields.as_table else Scanning(lines, scanner)
     return Reader("line", rows, parse, records.gather, names.vocabulary, scanning)
 
 

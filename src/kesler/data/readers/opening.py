@@ -187,6 +187,7 @@ def open_stream(
     format: str | None = None,
     label: str | None = None,
     text: str | Sequence[str] | None = None,
+    as_table: bool = False,
     vocabulary: Vocabulary | None = None,
     grow: bool = True,
     require_labels: bool = True,
@@ -210,6 +211,9 @@ def open_stream(
     text : str or sequence of str, optional
         The columns or fields whose tokens are the features, separated by commas in a string. By
         default this is the field ``text`` of JSON lines if there is one; other sources are tables.
+    as_table : bool, default False
+        If True, the rows of a block are a table of raw cells, for learners of tables (parameter
+        `columns`), which may be of CSV, JSON lines and Parquet; `text` is then ignored.
     vocabulary : Vocabulary, optional
         The names of the known features; it grows in place.
     grow : bool
@@ -256,7 +260,8 @@ def open_stream(
     if block_rows < 1 or skip_rows < 0:
         raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
     path = os.fsdecode(source)
-    fields = Fields(source_name(path), label, _split(text), require_labels)
+    texts = () if as_table else _split(text)
+    fields = Fields(source_name(path), label, texts, require_labels, as_table)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
     lines = Lines(path, max_line)
     return Stream(
@@ -278,8 +283,10 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
 
 def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
     if path.startswith(PREFIX):
-        if format or fields.label is not None or fields.text:
-            raise KeslerError(f"{path} needs no format, label or text: leave them out")
+        if format or fields.label is not None or fields.text or fields.as_table:
+            raise KeslerError(
+                f"{path} needs no format, label, text or kinds of columns: leave them out"
+            )
         return dataset_reader(path, names)
     if path != STANDARD_INPUT and not os.path.exists(path):
         raise KeslerError(f"{path} does not exist: check the path")
@@ -307,9 +314,10 @@ def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
         raise KeslerError(
             f"{source} is a directory, which only {of_directories} can be: give a {name} file"
         )
-    if (fields.label is not None or fields.text) and not format.has_fields:
+    has_options = fields.label is not None or fields.text or fields.as_table
+    if has_options and not format.has_fields:
         raise KeslerError(
-            f"{source} is read as {name}, which has no fields for label=... and text=...: "
+            f"{source} is read as {name}, which has no fields for label=..., text=... and kinds: "
             f"leave them out (they are for {_listed(lambda each: each.has_fields)})"
         )
     if len(names.vocabulary) and not format.has_names:

@@ -264,7 +264,7 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
         return BatchScanner(Columns(names, records, header, fields.label), batches.records)
 
     # With text fields, most of the time is spent on tokens.
-    scanning = None if fields.text else Scanning(batches, scanner)
+    scanning = None if fields.text or fields.as_table else Scanning(batches, scanner)
     return Reader("row", batches, records.example, records.gather, names.vocabulary, scanning)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -34,12 +34,16 @@ class Fields:
         The text fields; if there are any, all other fields are ignored.
     require_labels : bool
         If True, a table must have a column of labels.
+    as_table : bool
+        If True, rows are those of a :class:`~kesler.data.schema.records.Table`, whose columns are
+        given their kinds by the learner.
     """
 
     source: str
     label: str | None
     text: Sequence[str]
     require_labels: bool
+    as_table: bool = False
 
     def require_columns(self, columns: Sequence[str]) -> None:
         """Raise KeslerError if columns are not distinct, or a required one is missing."""
@@ -111,17 +115,25 @@ class Records:
         self._same_fields = same_fields
         self._entry: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
         self.columns: dict[str, None] | None = None
+        self._n_gathered = 0
 
     def example(self, record: dict[str, Any]) -> Example:
         """Remove the label from a record and convert the rest; the first record determines how."""
         label = record.pop(self._fields.label, None) if self._fields.label is not None else None
+        if self._fields.as_table:
+            return Example(label, record)
         if self._entry is None:
             self._entry = self._settled(record)
         return Example(label, finite(self._entry(record)))
 
-    def gather(self, entries: Sequence[Mapping[str, float]]) -> Rows:
-        """Return the rows of consecutive entries."""
-        return self._names.gather(entries, dense=self.columns is not None)
+    def gather(self, entries: Sequence[Mapping[str, Any]]) -> Any:
+        """Return the rows of consecutive entries, or the table of consecutive records."""
+        if not self._fields.as_table:
+            return self._names.gather(entries, dense=self.columns is not None)
+        from kesler.data.schema.records import table_of
+
+        first_row, self._n_gathered = self._n_gathered, self._n_gathered + len(entries)
+        return replace(table_of(entries), first_row=first_row)
 
     def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
         text = self._fields.text or [name for name in first if name == self._default_text]

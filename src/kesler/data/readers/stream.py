@@ -265,8 +265,8 @@ class Block:
 
     Parameters
     ----------
-    rows : Rows
-        The rows.
+    rows : Rows or Table
+        The rows; a table of raw cells if the stream was opened with ``as_table=True``.
     labels : list
         The label of each row; None where it has none.
     weights : float64 array of shape (n_rows,) or None

@@ -36,22 +36,40 @@ class Table:
         The cells of each column; None is missing.
     named : bool
         Whether the names of columns are the user's, not those of the positions in an array.
+    first_row : int
+        The number of the first row in its source, for messages.
     """
 
     n_rows: int
     columns: dict[str, list[Any]]
     named: bool = True
+    first_row: int = 0
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
 
     def __getitem__(self, rows: slice) -> Table:
         """Return a slice of the rows."""
         taken = range(*rows.indices(self.n_rows))
-        return Table(len(taken), {n: c[rows] for n, c in self.columns.items()}, self.named)
+        columns = {name: cells[rows] for name, cells in self.columns.items()}
+        return Table(len(taken), columns, self.named, self.first_row + taken.start)
 
     def take(self, numbers: Iterable[int]) -> Table:
         """Return the rows of these numbers."""
-        rows = list(numbers)
+        rows = [int(number) for number in numbers]
         columns = {name: [cells[i] for i in rows] for name, cells in self.columns.items()}
         return Table(len(rows), columns, self.named)
+
+    @staticmethod
+    def concatenate(tables: Sequence[Table]) -> Table:
+        """Return the rows of all tables, at least one."""
+        first, n_rows = tables[0], sum(map(len, tables))
+        return Table(n_rows, concatenated(tables), first.named, first.first_row)
 
 
 def concatenated(tables: Sequence[Table]) -> dict[str, list[Cell]]:
@@ -80,7 +98,7 @@ def is_table(X: Any) -> bool:
         return any(isinstance(row, Mapping) and _holds_more(row.values()) for row in X)
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)):
         return _has_text(chain.from_iterable(r for r in X if isinstance(r, (list, tuple))))
-    return is_frame(X) and not _is_numeric(X)
+    return isinstance(X, Table) or (is_frame(X) and not _is_numeric(X))
 
 
 def is_frame(X: Any) -> bool:
@@ -177,6 +195,8 @@ def table_of(X: Any, text: str = OF_TEXTS) -> Table:
     >>> table_of([{"a": 1}, {"b": "NA"}]).columns
     {'a': [1, None], 'b': [None, None]}
     """
+    if isinstance(X, Table):
+        return X
     texts = texts_in(X)
     if texts is not None:
         return Table(len(texts), {text: [plain(cell) for cell in texts]})

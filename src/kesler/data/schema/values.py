@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from kesler.data.inputs import tokenize
@@ -68,7 +68,7 @@ def parse(
     values = {
         column.name: [
             _parsed(column, cell, row, on_mismatch)
-            for row, cell in enumerate(table.columns[column.name])
+            for row, cell in enumerate(table.columns[column.name], start=table.first_row)
         ]
         for column in schema
         if column.name in table.columns
@@ -102,7 +102,7 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
         ignored = name in given and given[name].kind in ("identifier", "ignore")
         if row is not None and on_mismatch == "raise" and not ignored:
             what = "a text, a number, a date or a list of texts or numbers"
-            raise _mismatch(name, row, what, cells[row].what)
+            raise _mismatch(name, table.first_row + row, what, cells[row].what)
         fit = cells if row is None else [None if isinstance(c, Unfit) else c for c in cells]
         columns[name] = fit
     return replace(table, columns=columns)
@@ -158,9 +158,12 @@ def entries_of(
                 if found is not None:
                     blocks[row].append(found)
         for entry, block in zip(entries, blocks, strict=True):
-            share = length if kind == "text" else length / math.sqrt(max(1, len(block)))
+            share = length / math.sqrt(max(1, len(block)))
             for part in block:
-                entry.update((name, share * value) for name, value in part.items() if value)
+                if kind == "text":  # has its length already
+                    entry.update(part)
+                else:
+                    entry.update((name, share * value) for name, value in part.items() if value)
     return entries, after
 
 
@@ -172,12 +175,13 @@ def _features(
     if column.kind in ("number", "date"):
         scores = partial(z_scores, column.name, moments, weights, update)
         return partial(_number_entries if column.kind == "number" else _date_entries, name, scores)
-    make: Callable[[Any], Entry] = {
-        "text": lambda cell: _scaled_by_size(text_entry(name, cell, column.options)),
-        "category": lambda cell: category_entry(name, cell),
-        "tags": lambda cell: _of_length_1({f"{name}={tag}": 1.0 for tag in cell}),
-        "vector": lambda cell: _of_length_1({f"{name}[{i}]": v for i, v in enumerate(cell)}),
-    }[column.kind]
+    makers: dict[str, Callable[[Any], Entry]] = {
+        "text": cache(lambda cell: text_entry(name, cell, column.options)),
+        "category": cache(lambda cell: category_entry(name, cell)),
+        "tags": lambda cell: scaled({f"{name}={tag}": 1.0 for tag in cell}, 1.0),
+        "vector": lambda cell: scaled({f"{name}[{i}]": v for i, v in enumerate(cell)}, 1.0),
+    }
+    make = makers[column.kind]
     return lambda cells: (None if cell is None else make(cell) for cell in cells)
 
 
@@ -193,7 +197,7 @@ def escaped(name: str) -> str:
 
 
 def text_entry(name: str, text: str, options: Mapping[str, Any]) -> Entry:
-    """Return the damped counts of the words of a text, scaled to length 1.
+    """Return the damped counts of the words of a text, of less length if it has few words.
 
     Examples
     --------
@@ -212,13 +216,9 @@ def text_entry(name: str, text: str, options: Mapping[str, Any]) -> Entry:
             for n in range(shortest, longest + 1)
             for i in range(len(letters) - n + 1)
         ]
-    return _of_length_1({word: 1 + math.log(n) for word, n in Counter(names).items()})
-
-
-def _scaled_by_size(entry: Entry) -> Entry:
-    """Return the entry of a text, shorter if it has few words: a name is no narrative."""
-    share = min(1.0, max(LEAST_OF_TEXT, (len(entry) / MANY_WORDS) ** 0.7))
-    return {name: share * value for name, value in entry.items()}
+    counts = {word: 1 + math.log(n) for word, n in Counter(names).items()}
+    share = min(1.0, max(LEAST_OF_TEXT, (len(counts) / MANY_WORDS) ** 0.7))
+    return scaled(counts, share * LENGTHS["text"])
 
 
 def category_entry(name: str, category: str) -> Entry:
@@ -233,18 +233,22 @@ def category_entry(name: str, category: str) -> Entry:
     (dict_keys(['kind=House']), dict_keys(['kind=House, flat', 'kind:house', 'kind:flat']))
     """
     entry = {} if len(category) > LONGEST_CATEGORY else {f"{name}={category}": 1.0}
-    words = text_entry(name, category, {}) if any(map(str.isspace, category)) else {}
-    share = WORDS_OF_CATEGORY if entry else 1.0
-    entry.update((word, share * value) for word, value in words.items())
+    if " " in category:
+        words = Counter(f"{name}:{word}" for word in tokenize(category))
+        entry.update(scaled(words, WORDS_OF_CATEGORY if entry else 1.0))
     return entry
 
 
-def _of_length_1(entry: Entry) -> Entry:
-    largest = max(map(abs, entry.values()), default=0.0)
-    if not largest:
-        return {}
-    length = largest * math.sqrt(sum((value / largest) ** 2 for value in entry.values()))
-    return {name: value / length for name, value in entry.items()}
+def scaled(entry: Mapping[str, float], length: float) -> Entry:
+    """Return an entry of this length.
+
+    Examples
+    --------
+    >>> scaled({"a": 3.0, "b": 4.0}, 10.0)
+    {'a': 6.0, 'b': 8.0}
+    """
+    share = math.hypot(*entry.values())
+    return {name: length / share * value for name, value in entry.items()} if share else {}
 
 
 def z_scores(
