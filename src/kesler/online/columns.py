@@ -200,8 +200,9 @@ class ColumnLearner:
         for earlier in state.kept if again else ():
             for block in self._blocks_of(earlier):
                 self._learn(*block)
-        yield from self._blocks_of(batch)
+        # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
         self._table_state = self._known_table().with_kept(kept)
+        yield from self._blocks_of(batch)
 
     def _known_table(self) -> TableState:
         """Return what is known of the table, once there is one."""
@@ -230,10 +231,10 @@ class ColumnLearner:
             entries, moments = values.entries_of(
                 block, part.stop - part.start, schema, moments, weights, learn=True
             )
+            self._table_state = replace(state, schema=schema, moments=moments)
             with self._between_trials():  # others may add the names of events
                 rows = self._named_rows(entries, learn=True)
             yield rows, batch.targets[part], weights
-        self._table_state = replace(state, schema=schema, moments=moments)
 
 
 def _parts(n_rows: int) -> Iterator[slice]:
