@@ -33,6 +33,19 @@ LABELS = [f"c{i % N_CLASSES}" for i in range(N_ROWS)]
 DENSE = np.random.default_rng(0).normal(size=(N_ROWS, N_FEATURES)).round(2)
 NAMED = [{f"w{i}": float(v) for i, v in enumerate(row) if v > 0} for row in DENSE]
 
+TABLE = [
+    {
+        "text": f"word{i % 7} and word{i % 4}",
+        "hours": None if i % 5 == 0 else i / 2,
+        "team": "abc"[i % 3],
+        "day": f"2026-03-{1 + i:02}",
+        "tags": [f"t{i % 4}", "all"],
+        "place": [0.5 * i, 1.0],
+        "id": f"row-{i}",
+    }
+    for i in range(N_ROWS)
+]
+
 Rows = tuple[Any, list[Any]]
 """The rows and the targets that a model learnt from, and that it is asked about again."""
 
@@ -83,6 +96,14 @@ MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "frequency": (
         with_classes(hypotheses="single", feature_map="frequency", update="conproj"),
         (NAMED, LABELS),
+    ),
+    "texts": (OnlineClassifier, ([row["text"] for row in TABLE], LABELS)),
+    "table": (OnlineClassifier, (TABLE, LABELS)),
+    "longer table": (OnlineClassifier, (4 * TABLE, 4 * LABELS)),
+    "table of sets": (OnlineMultilabelClassifier, (TABLE, sets())),
+    "averaged link": (
+        with_classes(hypotheses="hybrid", update="perceptron", link="positive", averaged=True),
+        (DENSE, LABELS),
     ),
     "kernel": (with_classes(update="pa1", kernel="rbf", sigma=1.0), (DENSE, LABELS)),
     "kernel of names": (with_classes(update="pa1", kernel="rbf"), (NAMED, LABELS)),
