@@ -30,7 +30,9 @@ from kesler import (
     progressive_validate,
 )
 from kesler.cli import main
+from kesler.data import model_file
 from kesler.data.schema.inference import N_ROWS, infer
+from kesler.data.schema.kinds import KINDS
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.schema.values import entries_of, parse, text_entry
@@ -311,6 +313,7 @@ def settled() -> OnlineClassifier:
         ({"hours": "soon"}, "hours", "'soon'"),
         ({"hours": [1, 2]}, "hours", r"\[1, 2\]"),
         ({"hours": 10**400}, "hours", "float32"),
+        ({"hours": 10**5000}, "hours", "float32"),
         ({"hours": math.inf}, "hours", "float32"),
         ({"hours": b"3"}, "hours", "bytes"),
         ({"when": "tomorrow"}, "when", "'tomorrow'"),
@@ -486,3 +489,100 @@ def test_the_command_line_names_the_row_and_the_kind_that_do_not_fit(
     twice = ["--number", "size", "--date", "size"]
     assert main([*learn, str(tmp_path / "b.kesler"), *twice]) == 2
     assert "column 'size' is given as --number and as --date" in capsys.readouterr().err
+
+
+# ---- whatever is given ------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "id", "a=b", "", "é"])
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=12),
+    st.binary(max_size=3),
+    st.datetimes(),
+    st.dates(),
+    st.times(),
+    st.timedeltas(),
+    st.decimals(),
+    st.complex_numbers(),
+    st.sampled_from([10**400, "2020-01-02", "31/12/2020", "7.5K", "NA", pd.NA, pd.NaT]),
+    st.sampled_from(
+        [np.float32(2), np.int8(3), np.datetime64("2020-01-01"), np.str_("x"), object()]
+    ),
+    st.sampled_from([np.arange(3.0), np.ones((2, 2)), {"a"}, range(3), lambda: 0, "\udce9", "\0"]),
+)
+CELLS = st.recursive(
+    SCALARS,
+    lambda cells: st.lists(cells, max_size=3) | st.dictionaries(NAMES, cells, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(st.dictionaries(NAMES, CELLS, max_size=4), min_size=1, max_size=6),
+    kinds=st.dictionaries(NAMES, st.sampled_from(list(KINDS)), max_size=2),
+    on_mismatch=st.sampled_from(["raise", "missing"]),
+    at=st.integers(0, 6),
+)
+def test_any_rows_are_learnt_or_refused_in_a_sentence(
+    tmp_path_factory: Any, rows: list[Row], kinds: dict[str, str], on_mismatch: str, at: int
+) -> None:
+    folder = tmp_path_factory.mktemp("fuzz")
+    model = OnlineClassifier(columns=kinds, on_mismatch=on_mismatch)
+    y = [i % 2 for i in range(len(rows))]
+    try:
+        model.partial_fit(rows[:at], y[:at])
+    except (
+        ValueError
+    ) as error:  # of which KeslerError is a kind; an empty list is refused by others
+        assert isinstance(error, KeslerError) or not at
+        return
+    before = contents(model, folder)
+    loaded = load(folder / "model.kesler")
+    try:
+        model.predict(rows)
+        model.partial_fit(rows[at:] or rows, y[at:] or y)
+    except KeslerError:
+        assert contents(model, folder) == before
+        return
+    loaded.partial_fit(rows[at:] or rows, y[at:] or y)
+    assert contents(loaded, folder) == contents(model, folder)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(spoilt=JSON, at=st.integers(0, 200))
+def test_whatever_a_file_says_of_columns_is_used_or_refused(
+    tmp_path_factory: Any, spoilt: Any, at: int
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    rows, y = make_rows(6)
+    OnlineClassifier(columns={"body": "text"}).fit(rows, y).save(folder / "a.kesler")
+    arrays, metadata = model_file.load(folder / "a.kesler")
+    places = list(places_in(metadata["columns"]))
+    holder, key = places[at % len(places)]
+    holder[key] = spoilt
+    model_file.save(folder / "b.kesler", arrays, metadata)
+    try:
+        load(folder / "b.kesler").partial_fit(rows, y).predict(rows)
+    except KeslerError:
+        pass
+
+
+def places_in(value: Any) -> Any:
+    """Yield each container and key within a JSON value."""
+    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    for key in list(keys):
+        yield value, key
+        yield from places_in(value[key])

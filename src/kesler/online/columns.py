@@ -76,6 +76,8 @@ class ColumnLearner:
         from kesler.data.schema.records import table_of
 
         table = table_of(X, self._text_column())
+        if not len(table):
+            raise KeslerError("X has 0 rows, while a minimum of 1 is required: give rows")
         state = self._table_state
         if state is not None and len(state.schema) and table.named != state.named:
             raise KeslerError(

@@ -19,6 +19,7 @@ from kesler.data.schema.schema import Column, Schema
 from kesler.data.schema.values import Moments
 from kesler.errors import KeslerError
 from kesler.learner.targets import NOTHING_SAID, Kind, Targets
+from kesler.online.metadata import is_label
 from kesler.state.fields import damaged
 
 MOST_LEVELS = 1 << 20
@@ -198,6 +199,7 @@ def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
         and (np.diff(indptr) >= (answer != "levels")).all()
         and (answer == "levels" or (len(labels) == len(indptr) - 1 and not columns))
         and ((levels >= 0) & (levels < highest)).all()
+        and all(map(is_label, [*labels, *columns]))
     ):
         raise ValueError("targets that do not fit each other")
     if answer != "levels":

@@ -317,7 +317,7 @@ def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
     has_options = fields.label is not None or fields.text or fields.as_table
     if has_options and not format.has_fields:
         raise KeslerError(
-            f"{source} is read as {name}, which has no fields for label=..., text=... and kinds: "
+            f"{source} is read as {name}, which has no fields for label=... and text=...: "
             f"leave them out (they are for {_listed(lambda each: each.has_fields)})"
         )
     if len(names.vocabulary) and not format.has_names:

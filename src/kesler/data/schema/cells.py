@@ -61,10 +61,14 @@ def _converted(cell: Any) -> Cell:
     """Return a cell that is not of one of Python's usual types."""
     if isinstance(cell, (np.datetime64, date, time)) or _is_not_a_time(cell):
         return _moment(cell)
-    if isinstance(cell, (np.generic, Decimal)):
-        return plain(float(cell) if isinstance(cell, Decimal) else cell.item())
+    if isinstance(cell, Decimal) and cell.is_nan():
+        return None
+    if isinstance(cell, (np.floating, Decimal)):
+        return _number(float(cell))
+    if isinstance(cell, np.generic):
+        return plain(cell.item())
     if isinstance(cell, (set, frozenset)):
-        return _items(sorted(cell, key=repr))
+        return _items(sorted(cell, key=short))
     if isinstance(cell, (list, tuple, np.ndarray)):
         return _items(cell)
     if isinstance(cell, (str, int, float)):  # of a subclass
@@ -106,8 +110,8 @@ def short(value: Any) -> str:
     """Return the beginning of what a value is written as."""
     try:
         text = repr(value)
-    except ValueError:  # integers of thousands of digits are not written
-        text = "an integer of thousands of digits"
+    except Exception:  # of integers of thousands of digits, and of objects of users
+        text = f"a value of the type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
