@@ -7,7 +7,8 @@ Each table is read as text, in the order of time, without the columns that state
 words. Every method predicts a row before it learns from it; the first row of a class is no mistake.
 Vowpal Wabbit is told the number of classes beforehand. scikit-learn's pipeline is fitted again on
 all rows so far whenever their number has doubled. Both are given the kinds of the columns that
-Kesler inferred, and dates as seconds.
+Kesler inferred: Vowpal Wabbit dates as seconds, the pipeline their places in the day, the week and
+the year, since later dates are out of the range that it was fitted on; numbers are clipped.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from kesler.data.inputs import tokenize
 from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Schema
-from kesler.data.schema.values import Values, parse
+from kesler.data.schema.values import CLIP, Values, date_entry, parse
 
 RESULTS = Path(__file__).parent / "results" / "mixed_tables"
 FIRST_FIT = 100  # rows before the first fit of a model that is refitted
@@ -205,9 +206,12 @@ def frame_of(values: Values, schema: Schema, n_rows: int) -> Any:
     columns: dict[str, Any] = {}
     for column in schema:
         cells = values.get(column.name, [None] * n_rows)
-        if column.kind in ("number", "date"):
-            numbers = [np.nan if cell is None else number_in(cell) for cell in cells]
-            columns[column.name] = np.array(numbers)
+        if column.kind == "number":
+            columns[column.name] = np.array([np.nan if c is None else c for c in cells])
+        elif column.kind == "date":
+            parts = [{} if c is None else date_entry(column.name, c, 0.0) for c in cells]
+            for part in max(parts, key=len):
+                columns[part] = np.array([entry.get(part, np.nan) for entry in parts])
         elif column.kind in ("text", "category"):
             columns[column.name] = ["" if cell is None else cell for cell in cells]
     return pd.DataFrame(columns)
@@ -220,25 +224,24 @@ def pipeline(schema: Schema, known: Any) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
     def named(*kinds: str) -> list[str]:
         return [c.name for c in schema if c.kind in kinds and known[c.name].astype(bool).any()]
-
-    def filled(name: str) -> bool:
-        return bool(known[name].notna().any())
 
     words = [
         (name, TfidfVectorizer(sublinear_tf=True), name)
         for name in named("text")
         if any(map(tokenize, known[name]))
     ]
-    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    clip = FunctionTransformer(np.clip, kw_args={"a_min": -CLIP, "a_max": CLIP})
+    numbers = make_pipeline(SimpleImputer(), StandardScaler(), clip)
+    measured = known.select_dtypes("number").dropna(axis=1, how="all").columns
     columns = ColumnTransformer(
         [
             *words,
             ("categories", OneHotEncoder(handle_unknown="ignore"), named("category")),
-            ("numbers", numbers, list(filter(filled, named("number", "date")))),
+            ("numbers", numbers, list(measured)),
         ]
     )
     return make_pipeline(columns, LogisticRegression(C=10.0, max_iter=100))

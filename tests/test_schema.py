@@ -157,6 +157,17 @@ def test_numbers_are_z_scores_of_the_rows_so_far_with_the_row() -> None:
         assert row.get("x", 0.0) == pytest.approx(expected * z)  # of 0 and 1, 1 has a z-score of 1
 
 
+def test_scales_of_numbers_are_forgotten_with_the_half_life(tmp_path: Path) -> None:
+    numbers = [*[0.0, 2.0] * 100, *[10.0, 30.0] * 100]
+    rows, y = [{"x": number} for number in numbers], [0, 1] * 200
+    for half_life, mean in ((None, 10.5), (10.0, 20.0)):
+        model = OnlineClassifier(columns={}, half_life=half_life).fit(rows, y)
+        model.save(tmp_path / "a.kesler")
+        _, metadata = model_file.load(tmp_path / "a.kesler")
+        _, found, _ = metadata["columns"]["table"]["moments"]["x"]
+        assert found == pytest.approx(mean, abs=1)
+
+
 def test_a_missing_cell_has_no_feature() -> None:
     for missing in (None, math.nan, "", " ", "NA", "NULL", "null", "N/A", pd.NA, pd.NaT):
         _, without = features([{"a": "red", "b": 1}, {"b": 2}])

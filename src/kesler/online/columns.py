@@ -13,6 +13,7 @@ from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
+from kesler.learner.combinations import require_half_life
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -101,11 +102,11 @@ class ColumnLearner:
         if columns is None or isinstance(X, (Rows, Ratings)):
             return False
         if isinstance(columns, str) and columns == AUTO:
-            if (type(X) is np.ndarray and X.dtype.kind in "biufc") or is_sparse(X):
+            if (type(X) is np.ndarray and X.dtype.kind in "biufc") or self._knows_features():
                 return False
             from kesler.data.schema.records import is_table
 
-            return not self._knows_features() and is_table(X) and not self._takes_ratings()
+            return not is_sparse(X) and is_table(X) and not self._takes_ratings()
         self._given_columns()
         return not self._knows_features()
 
@@ -181,6 +182,11 @@ class ColumnLearner:
             )
         return str(choice)
 
+    def _decay(self) -> float:
+        """Return the share of the influence of a row on moments that remains after another."""
+        half_life = require_half_life(vars(self).get("half_life"))
+        return 1.0 if half_life is None else 0.5 ** (1 / half_life)
+
     # ---- learning ---------------------------------------------------------------------------
 
     def _table_blocks(self, table: Table, targets: Targets, weights: Any = None) -> Iterator[Block]:
@@ -231,7 +237,13 @@ class ColumnLearner:
             weights = None if batch.weights is None else batch.weights[part]
             block = {name: column[part] for name, column in cells.items()}
             entries, moments = values.entries_of(
-                block, part.stop - part.start, schema, moments, weights, learn=True
+                block,
+                part.stop - part.start,
+                schema,
+                moments,
+                weights,
+                learn=True,
+                decay=self._decay(),
             )
             self._table_state = replace(state, schema=schema, moments=moments)
             with self._between_trials():  # others may add the names of events

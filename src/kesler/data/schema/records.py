@@ -121,6 +121,9 @@ def _has_text(cells: Iterable[Any]) -> bool:
 
 def _is_numeric(frame: Any) -> bool:
     """Return whether all columns of a frame hold numbers or truth values."""
+    if type(frame).__module__.startswith("pandas."):  # needs no further library
+        if all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes):
+            return True
     import narwhals as nw
 
     dtypes = _eager(frame).schema.dtypes()

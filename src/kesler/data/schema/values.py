@@ -134,7 +134,14 @@ def _mismatch(name: str, row: int, what: str, found: str) -> KeslerError:
 
 
 def entries_of(
-    values: Values, n_rows: int, schema: Schema, moments: Moments, weights: Any, *, learn: bool
+    values: Values,
+    n_rows: int,
+    schema: Schema,
+    moments: Moments,
+    weights: Any,
+    *,
+    learn: bool,
+    decay: float = 1.0,
 ) -> tuple[list[Entry], Moments]:
     """Return the features of each row, and the moments of numbers after the rows.
 
@@ -146,6 +153,7 @@ def entries_of(
     moments : those of the rows before.
     weights : the sample weights of the rows, None if all are 1.
     learn : whether each row adds to the moments.
+    decay : what remains of the influence of a number on the moments after another one.
     """
     after = dict(moments)
     entries: list[Entry] = [{} for _ in range(n_rows)]
@@ -153,7 +161,7 @@ def entries_of(
         blocks: list[list[Entry]] = [[] for _ in range(n_rows)]
         for column in schema.of_kind(kind):
             cells = values.get(column.name, ())
-            features = _features(column, moments, weights, after if learn else None)
+            features = _features(column, moments, weights, after if learn else None, decay)
             for row, found in enumerate(features(cells)):
                 if found is not None:
                     blocks[row].append(found)
@@ -168,12 +176,12 @@ def entries_of(
 
 
 def _features(
-    column: Column, moments: Moments, weights: Any, update: dict[str, Any] | None
+    column: Column, moments: Moments, weights: Any, update: dict[str, Any] | None, decay: float
 ) -> Callable[[Sequence[Any]], Iterable[Entry | None]]:
     """Return the function from the cells of a column to the features of each row."""
     name = escaped(column.name)
     if column.kind in ("number", "date"):
-        scores = partial(z_scores, column.name, moments, weights, update)
+        scores = partial(z_scores, column.name, moments, weights, update, decay)
         return partial(_number_entries if column.kind == "number" else _date_entries, name, scores)
     makers: dict[str, Callable[[Any], Entry]] = {
         "text": cache(lambda cell: text_entry(name, cell, column.options)),
@@ -256,6 +264,7 @@ def z_scores(
     moments: Moments,
     weights: Any,
     update: dict[str, Any] | None,
+    decay: float,
     numbers: Sequence[float | None],
 ) -> list[float | None]:
     """Return z-scores over the numbers so far with the number itself, clipped; None if missing."""
@@ -269,7 +278,8 @@ def z_scores(
         scores.append(min(CLIP, max(-CLIP, z)))
         if update is not None:
             weight = 1.0 if weights is None else float(weights[row])
-            state = with_number(*state, number, weight)
+            n, mean, squares = with_number(*state, number, weight)
+            state = decay * n, mean, decay * squares
     if update is not None:
         update[name] = state
     return scores
