@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kesler.data.ratings import Ratings as Ratings
     from kesler.errors import KeslerError as KeslerError
     from kesler.evaluation.bounds import mistake_bound as mistake_bound
+    from kesler.evaluation.comparing import compare as compare
     from kesler.evaluation.validation import progressive_validate as progressive_validate
     from kesler.online.classifier import OnlineClassifier as OnlineClassifier
     from kesler.online.ensemble import Ensemble as Ensemble
@@ -80,6 +81,7 @@ _DEFINED_IN = {
     "ShareBoostClassifier": "kesler.sharing.shareboost",
     "export": "kesler.sharing.exports.export",
     # evaluation
+    "compare": "kesler.evaluation.comparing",
     "mistake_bound": "kesler.evaluation.bounds",
     "progressive_validate": "kesler.evaluation.validation",
     # data and files

@@ -20,20 +20,30 @@ exit codes: 0 success; 2 error, with a message on standard error;
 130 interrupted"""
 
 COMPARE = f"""\
-Compare several methods on one stream. Each method predicts every row before it
-learns from it; the first row of a class is not counted as a mistake. A line is
-printed when the number of trials reaches a power of two: the trials so far, the
-classes seen and, for each method, its mistakes in % of the trials so far (error)
-and of those since the previous line (last). The methods learn in threads, one
-for each core. rows/s is based on the processor time for learning, of all methods
-together in the table and of each method in the summary; it excludes reading and
-the first trial, which loads the compiled code.
+Compare several methods on one stream, or on each of several. Each method predicts
+every row before it learns from it; the first row of a class is not counted as a
+mistake. A line is printed when the number of trials reaches a power of two, and
+at the end: the trials so far, the classes seen and, for each method, its mistakes
+in % of the trials so far (error) and, with up to three methods, of those since
+the previous line (last). The methods learn in threads, one for each core. rows/s
+is based on the processor time for learning, of all methods together in the table
+and of each method in the summary; it excludes reading and the first trial, which
+loads the compiled code.
+
+Without --methods these are compared: the default learner (default), several of
+them whose predictions are mixed (ensemble), the three ways of sharing hypotheses
+(multi, single, hybrid; under PA-I) and, if rows list every one of at most 100
+features, the default with an rbf kernel and at most 20,000 support vectors
+(kernel). Two baselines, in the summary only, give a sense of scale: always the
+most frequent class so far, and the last answer again. Options of learners, such
+as --update, then apply to multi, single and hybrid.
 
 {INPUT}"""
 
 COMPARE_EXAMPLES = f"""\
 examples:
   kesler compare dataset:letter --plot letter.png
+  kesler compare dataset:letter dataset:banking77/stream --plot both.png
   kesler compare dataset:letter --update perceptron --bounds
   kesler compare ~/Maildir --C 0.01
   kesler compare tickets.csv --label queue --text subject,body
@@ -220,15 +230,16 @@ def _reading(command: ArgumentParser) -> None:
 
 def _compare(command: Command) -> None:
     from kesler.cli.names import HYPOTHESES, listed
+    from kesler.evaluation.methods import BASELINES
 
-    _input(command)
+    command.add_argument("inputs", metavar="INPUT", nargs="+", help="source of the rows; see above")
     command.add_argument(
         "--methods",
-        default="multi,single,hybrid",
         metavar="LIST",
         help="methods separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is "
-        f"{listed(HYPOTHESES)}, several of them joined by +, or default for the default learner "
-        "(default: %(default)s)",
+        f"{listed(HYPOTHESES)}, several of them joined by +; or default, ensemble or kernel for "
+        "the default learner, with that update or an rbf kernel; or a baseline: "
+        f"{listed(BASELINES, 'and')} (default: see above)",
     )
     _learning(command)
     command.add_argument(

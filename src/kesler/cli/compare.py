@@ -1,27 +1,53 @@
-"""kesler compare: comparison of several methods on one stream."""
+"""kesler compare: comparison of several methods on one stream, or on each of several."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kesler.cli import files, table
-from kesler.cli.methods import Method, chosen, named_learners
+from kesler.cli.methods import chosen
 from kesler.data.readers.stream import Block
+from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, MethodResult
+from kesler.evaluation.methods import BASELINES
+from kesler.evaluation.named import Learner, Setting, default_methods, named_methods
 from kesler.online.classifier import OnlineClassifier
 
 if TYPE_CHECKING:
     from kesler.evaluation.bounds import MistakeBound
 
 
+@dataclass(frozen=True)
+class Compared:
+    """The comparison on one input.
+
+    Parameters
+    ----------
+    source : str
+        The input.
+    results : dict of str to MethodResult
+        The result of each method.
+    account : dict
+        The run as a JSON object.
+    """
+
+    source: str
+    results: dict[str, MethodResult]
+    account: dict[str, Any]
+
+
 def run(options: Namespace) -> None:
-    """Print the table while the methods learn, then the summary; write the output files."""
-    learners = named_learners(options.methods, Method(**chosen(options)))
-    files.require_distinct(options, "json", "plot")
+    """Compare the methods on each input, then write the output files."""
+    _methods(options, dense=False, n_features=0)  # refuses unknown names before anything is read
+    of_each = [Namespace(**{**vars(options), "input": source}) for source in options.inputs]
+    for each in of_each:
+        files.require_distinct(each, "json", "plot")
     files.require_writable(options.json)
     files.require_writable(options.plot)
     if options.plot is not None:
@@ -29,39 +55,81 @@ def run(options: Namespace) -> None:
 
         plots.require_drawable(options.plot)
 
+    runs = list[Compared]()
+    for each in of_each:
+        if runs:
+            print()
+        runs.append(_compare(each))
+    if options.json is not None:
+        accounts = [each.account for each in runs]
+        files.write_json(options.json, accounts[0] if len(accounts) == 1 else accounts)
+    if options.plot is not None:
+        plots.save_mistake_curves({_title(each): _drawn(each) for each in runs}, options.plot)
+        print(f"\nfigure: {options.plot}")
+
+
+def _compare(options: Namespace) -> Compared:
+    """Print the table of an input while the methods learn, then the summary."""
     stream = files.open_input(options, files.reading(options))
-    kinds = files.columns(options)
-    if kinds is not None:
-        learners = {name: each.set_params(columns=kinds) for name, each in learners.items()}
     seed = options.shuffle
-    blocks = stream if seed is None else [files.shuffled(stream, seed)]
+    blocks: Iterable[Block] = stream if seed is None else [files.shuffled(stream, seed)]
     stored = list(blocks) if options.bounds else []
-    comparison = Comparison(learners)
-    lines = table.print_run(comparison, stored or blocks, stream)
+    rest = iter(stored or blocks)
+    first = next(rest, Block(Rows.empty(0), []))
+    methods = _methods_for(first, options)
+    comparison = Comparison(methods)
+    lines = table.print_run(comparison, chain([first], rest), stream)
     if not comparison.n_trials:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
 
     results = comparison.results()
-    bounds = bounds_of(learners, results, stored) if options.bounds else {}
+    bounds = bounds_of(methods, results, stored) if options.bounds else {}
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(results, bounds)}")
-    if options.json is not None:
-        files.write_json(options.json, files.account(stream, comparison, lines, bounds))
-    if options.plot is not None:
-        title = f"Mistakes made while learning {Path(stream.source).name}"
-        plots.save_mistake_curves(results, options.plot, title)
-        print(f"\nfigure: {options.plot}")
+    return Compared(stream.source, results, files.account(stream, comparison, lines, bounds))
+
+
+def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:
+    """Return the methods for the rows of a stream, given its first block."""
+    kinds = files.columns(options)
+    if kinds is None:
+        return _methods(options, dense=first.rows.dense, n_features=first.rows.n_features)
+    methods = _methods(options, dense=False, n_features=0)
+    for each in methods.values():
+        if isinstance(each, OnlineClassifier):
+            each.set_params(columns=kinds)
+    return methods
+
+
+def _methods(options: Namespace, *, dense: bool, n_features: int) -> dict[str, Learner]:
+    """Return the methods that are asked for, or those for rows of this kind."""
+    given = Setting(**chosen(options))
+    if options.methods is None:
+        return default_methods(given, dense=dense, n_features=n_features)
+    return named_methods(options.methods, given)
+
+
+def _title(run: Compared) -> str:
+    return f"Mistakes made while learning {Path(run.source).name}"
+
+
+def _drawn(run: Compared) -> dict[str, MethodResult]:
+    """Return the results to draw; beside those of the baselines the others would be flat."""
+    results = {name: each for name, each in run.results.items() if name not in BASELINES}
+    return results or run.results
 
 
 def bounds_of(
-    learners: Mapping[str, OnlineClassifier],
+    methods: Mapping[str, Learner],
     results: Mapping[str, MethodResult],
     blocks: Sequence[Block],
 ) -> dict[str, MistakeBound | KeslerError]:
-    """Return the mistake bound of each method over the blocks, or the error without one."""
+    """Return the mistake bound of each learner over the blocks, or the error without one."""
     from kesler.evaluation.bounds import bound_on_blocks
 
     bounds: dict[str, MistakeBound | KeslerError] = {}
-    for name, learner in learners.items():
+    for name, learner in methods.items():
+        if not isinstance(learner, OnlineClassifier):
+            continue
         try:
             bounds[name] = bound_on_blocks(learner, blocks, results[name].n_mistakes)
         except KeslerError as error:

@@ -164,6 +164,6 @@ def account(
     }
 
 
-def write_json(path: str, contents: dict[str, Any]) -> None:
-    """Write an object as indented JSON."""
+def write_json(path: str, contents: Any) -> None:
+    """Write an object or a list as indented JSON."""
     Path(path).write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n", "utf-8")

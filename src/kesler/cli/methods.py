@@ -1,4 +1,4 @@
-"""Methods: learners by the names of the command line, and the progress of a model."""
+"""Methods: the settings given on the command line, and the progress of a model."""
 
 from __future__ import annotations
 
@@ -6,107 +6,14 @@ import zlib
 from argparse import Namespace
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kesler.cli.files import columns, reading
 from kesler.data.readers.lines import STANDARD_INPUT
 from kesler.errors import KeslerError
-from kesler.learner.combinations import require_half_life
+from kesler.evaluation.named import Setting
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.defaults import OPEN
 from kesler.online.loading import load
-from kesler.parts.hypotheses import Shared, resolve_hypotheses
-from kesler.parts.kernels import resolve_kernel
-from kesler.parts.links import resolve_link
-from kesler.parts.maps import resolve_map
-from kesler.parts.preconditioners import resolve_preconditioner
-from kesler.parts.preprocessing import resolve_preprocessing
-from kesler.parts.updates import resolve_rule
-from kesler.parts.updates.rule import UpdateRule
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A learner by the names of its parts.
-
-    Parameters
-    ----------
-    hypotheses, update, map : str
-        As in :class:`kesler.OnlineClassifier`.
-    C : float or None
-        Aggressiveness of the update: its C, delta or eta, if it has one; None for its default.
-    link, averaged : str, bool
-        As in :class:`kesler.OnlineClassifier`.
-    preconditioner, on_new_class : str
-        As in :class:`kesler.OnlineClassifier`.
-    kernel, sigma, budget : str or None, float or "auto", int or None
-        As in :class:`kesler.OnlineClassifier`.
-    preprocessing, half_life : str or None, float or None
-        As in :class:`kesler.OnlineClassifier`.
-    """
-
-    hypotheses: str = OPEN
-    update: str = OPEN
-    C: float | None = None
-    link: str = "linear"
-    averaged: bool = False
-    map: str = "auto"
-    kernel: str | None = None
-    sigma: float | Literal["auto"] = "auto"
-    budget: int | None = None
-    preconditioner: str = "auto"
-    on_new_class: str = OPEN
-    preprocessing: str | None = OPEN
-    half_life: float | None = None
-
-    def learner(self) -> OnlineClassifier:
-        """Return a new learner; raise KeslerError if a name is unknown."""
-        if self.hypotheses != OPEN:
-            resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
-        resolve_map(self.map, dense=False)
-        resolve_link(self.link)
-        resolve_preconditioner(self.preconditioner)
-        if self.preprocessing != OPEN:
-            resolve_preprocessing(self.preprocessing, dense=False)
-        require_half_life(self.half_life)
-        if self.kernel is not None:
-            resolve_kernel(self.kernel, self.sigma)
-        return OnlineClassifier(
-            self.hypotheses,
-            feature_map=self.map,
-            update=self._rule(),
-            link=self.link,
-            averaged=self.averaged,
-            kernel=self.kernel,
-            sigma=self.sigma,
-            budget=self.budget,
-            preconditioner=self.preconditioner,
-            on_new_class=self.on_new_class,
-            preprocessing=self.preprocessing,
-            half_life=self.half_life,
-        )
-
-    def resolved(self) -> Method:
-        """Return the method with the default of `C` resolved."""
-        rule = self._rule()
-        if isinstance(rule, str) or rule.strength is None:
-            return replace(self, C=None)
-        strength = getattr(rule, rule.strength)
-        return replace(self, C=strength)
-
-    def _rule(self) -> UpdateRule | str:
-        """Return the rule, or the name "ensemble" or "default"."""
-        if self.update in ("ensemble", OPEN):
-            if self.C is not None:
-                raise KeslerError(
-                    f"C={self.C:g} has no effect on the update {self.update}, which has its own "
-                    "setting: omit it, or name a rule such as pa1"
-                )
-            return self.update
-        rule = resolve_rule(self.update)
-        if self.C is None or rule.strength is None:
-            return rule
-        return replace(rule, **{rule.strength: self.C})
 
 
 def chosen(options: Namespace) -> dict[str, Any]:
@@ -117,44 +24,8 @@ def chosen(options: Namespace) -> dict[str, Any]:
     >>> chosen(Namespace(update="pa2", C=None, map="product", input="-"))
     {'update': 'pa2', 'map': 'product'}
     """
-    given = {field.name: getattr(options, field.name, None) for field in fields(Method)}
+    given = {field.name: getattr(options, field.name, None) for field in fields(Setting)}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def named_learners(methods: str, defaults: Method) -> dict[str, OnlineClassifier]:
-    """Return a learner for each method of a list "HYPOTHESES[:UPDATE[:C]],...".
-
-    Hypotheses without an update use that of `defaults`, or pa1; "default" alone uses defaults.
-
-    Examples
-    --------
-    >>> named_learners("multi,hybrid:simproj:0.1", Method())["hybrid:simproj:0.1"].update
-    SimProj(C=0.1)
-    """
-    names = [name.strip() for name in methods.split(",")]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise KeslerError(f"the method {twice!r} is named twice: name each method once")
-    return {name: _method(name, defaults).learner() for name in names}
-
-
-def _method(name: str, defaults: Method) -> Method:
-    hypotheses, update, C, *more = [*name.split(":"), "", ""]
-    try:
-        strength = float(C) if C else defaults.C
-    except ValueError:
-        more.append(C)
-    if any(more):
-        raise KeslerError(
-            f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], such as hybrid:simproj:0.01"
-        )
-    update = update or (defaults.update if defaults.update != OPEN else _unnamed(hypotheses))
-    return replace(defaults, hypotheses=hypotheses, update=update, C=strength)
-
-
-def _unnamed(hypotheses: str) -> str:
-    """Return the default update of named hypotheses."""
-    return OPEN if hypotheses == OPEN else "pa1"
 
 
 START = 1 << 16  # bytes by which a file is recognized
@@ -167,7 +38,7 @@ class Progress:
     Parameters
     ----------
     method : dict
-        The fields of its :class:`~kesler.cli.methods.Method`; empty if it was learnt in Python.
+        The fields of its :class:`~kesler.evaluation.named.Setting`; empty if learnt in Python.
     reading : dict
         The reading options of its input.
     input : str
@@ -202,7 +73,7 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
         raise KeslerError(
             f"{options.model} exists already: continue with --resume, or name another file"
         )
-    method = Method(**chosen(options))
+    method = Setting(**chosen(options))
     progress = Progress(
         asdict(method.resolved()),
         reading(options),

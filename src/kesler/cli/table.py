@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line, MethodResult
+from kesler.evaluation.methods import BASELINES
+from kesler.evaluation.summary import rate, table_of
 from kesler.progress import Task, progress, say
 
 if TYPE_CHECKING:
     from kesler.evaluation.bounds import MistakeBound
 
 GAP = "   "
-LEGEND = "Mistakes in % of the trials so far (error) and of those since the previous line (last)"
+LEGEND = "Mistakes in % of the trials so far (error)"
+LEGEND_OF_PAIRS = f"{LEGEND} and of those since the previous line (last)"
 
 
 def print_run(comparison: Comparison, blocks: Iterable[Block], stream: Stream) -> list[Line]:
@@ -25,7 +28,9 @@ def print_run(comparison: Comparison, blocks: Iterable[Block], stream: Stream) -
     with progress("learning", "rows") as task:
         for line in comparison.run(counted_rows(blocks, stream, task)):
             if not lines:
-                say(f"{LEGEND}\n\n{heading(line.errors)}")
+                pairs = _has_pairs(_shown(line.errors))
+                legend = LEGEND_OF_PAIRS if pairs else LEGEND
+                say(f"{legend}\n\n{heading(line.errors)}")
             say(row(line))
             lines.append(line)
     return lines
@@ -41,16 +46,21 @@ def counted_rows(blocks: Iterable[Block], stream: Stream, task: Task) -> Iterato
 
 
 def heading(methods: Iterable[str]) -> str:
-    """Return the two lines above the table.
+    """Return the two lines above the table; more than three methods have one column each.
 
     Examples
     --------
     >>> print(heading(["multi", "hybrid"]))
                                 multi             hybrid
          trials  classes     error    last     error    last        rows/s
+    >>> print(heading(["default", "multi", "single", "hybrid"]))
+                            default     multi    single    hybrid
+         trials  classes      error     error     error     error        rows/s
     """
-    names = "".join(GAP + name.center(_width(name)) for name in methods)
-    columns = "".join(GAP + f"{'error':>7}{'last':>8}".rjust(_width(name)) for name in methods)
+    shown = _shown(methods)
+    pair = f"{'error':>7}{'last':>8}" if _has_pairs(shown) else "error"
+    names = "".join(GAP + name.center(_width(name, shown)) for name in shown)
+    columns = "".join(GAP + pair.rjust(_width(name, shown)) for name in shown)
     return f"{'':20}{names}".rstrip() + f"\n{'trials':>11}{'classes':>9}{columns}{'rows/s':>14}"
 
 
@@ -62,12 +72,23 @@ def row(line: Line) -> str:
     >>> print(row(Line(1024, 26, {"multi": 0.5}, {"multi": 0.25}, 1e6)))
           1,024       26     50.00   25.00     1,000,000
     """
-    recent = line.recent_errors
-    errors = "".join(
-        GAP + f"{100 * error:7.2f}{100 * recent[name]:8.2f}".rjust(_width(name))
-        for name, error in line.errors.items()
-    )
-    return f"{line.n_trials:>11,}{line.n_classes:>9,}{errors}{_rate(line.rows_per_second):>14}"
+    shown = _shown(line.errors)
+    errors = ""
+    for name in shown:
+        last = f"{100 * line.recent_errors[name]:8.2f}" if _has_pairs(shown) else ""
+        errors += GAP + f"{100 * line.errors[name]:7.2f}{last}".rjust(_width(name, shown))
+    return f"{line.n_trials:>11,}{line.n_classes:>9,}{errors}{rate(line.rows_per_second):>14}"
+
+
+def _shown(methods: Iterable[str]) -> list[str]:
+    """Return the methods with columns: all but the baselines, which are in the summary."""
+    names = list(methods)
+    return [name for name in names if name not in BASELINES] or names
+
+
+def _has_pairs(shown: Sequence[str]) -> bool:
+    """Return whether both errors of each method fit into a line."""
+    return len(shown) <= 3
 
 
 def statement(stream: Stream, comparison: Comparison) -> str:
@@ -84,29 +105,9 @@ def statement(stream: Stream, comparison: Comparison) -> str:
 def summary(
     results: Mapping[str, MethodResult], bounds: Mapping[str, MistakeBound | KeslerError]
 ) -> str:
-    """Return the summary of each method, with a mark for the fewest mistakes.
-
-    Bounds are printed in a column, and below in one paragraph for each method.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> result = MethodResult(9, 2, 1, np.arange(0), np.arange(0), seconds=2.0)
-    >>> print(summary({"multi": result}, {}))
-      method       trials   mistakes  error %        rows/s
-      multi             9          2    22.22             4
-    """
-    width = max(6, *map(len, results))
-    fewest = min(result.n_mistakes for result in results.values())
-    allowed = f"{'allowed':>13}" if bounds else ""
-    heading = f"  {'method':{width}}{'trials':>13}{'mistakes':>11}{allowed}{'error %':>9}"
-    lines = [f"{heading}{'rows/s':>14}"]
-    for name, result in results.items():
-        best = "  best" if len(results) > 1 and result.n_mistakes == fewest else ""
-        allowed = f"{_allowed(bounds[name]):>13}" if bounds else ""
-        counts = f"{result.n_trials:>13,}{result.n_mistakes:>11,}{allowed}"
-        rate = f"{_rate(result.rows_per_second):>14}"
-        lines.append(f"  {name:{width}}{counts}{100 * result.error:>9.2f}{rate}{best}")
+    """Return the summary of each method, with its bound in a column and in a paragraph below."""
+    columns = {"allowed": {name: _allowed(bound) for name, bound in bounds.items()}}
+    lines = [table_of(results, columns if bounds else {})]
     lines.extend(_paragraph(f"{name}: {bound}") for name, bound in bounds.items())
     return "\n".join(lines)
 
@@ -121,12 +122,8 @@ def _allowed(bound: MistakeBound | KeslerError) -> str:
     return f"{bound.bound:,.0f}"
 
 
-def _width(name: str) -> int:
-    return max(15, len(name))
-
-
-def _rate(rows_per_second: float | None) -> str:
-    return "-" if rows_per_second is None else f"{rows_per_second:,.0f}"
+def _width(name: str, shown: Sequence[str]) -> int:
+    return max(15 if _has_pairs(shown) else 7, len(name))
 
 
 def counted(n: int, one: str, many: str = "") -> str:

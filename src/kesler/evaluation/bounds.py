@@ -20,7 +20,7 @@ from kesler.evaluation.competitors import (
     theorems_of,
 )
 from kesler.evaluation.replay import Replay
-from kesler.evaluation.validation import LabelResult, ProgressiveResult
+from kesler.evaluation.results import LabelResult, ProgressiveResult
 from kesler.learner.targets import Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted

@@ -1,4 +1,4 @@
-"""Comparison: several learners validated on one stream."""
+"""Comparison: several methods validated on one stream."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.labels import Label
 from kesler.data.readers.stream import Block
 from kesler.errors import KeslerError
-from kesler.evaluation.validation import mistakes
+from kesler.evaluation.methods import KeslerMethod, Method, Outcome
+from kesler.evaluation.results import ProgressiveResult, labelled
+from kesler.evaluation.tables import Piece
+from kesler.learner.events import NO_PROBABILITIES
 from kesler.online.classifier import OnlineClassifier
 
 MAX_POINTS = 2000
+
+Batch = Block | Piece
+"""Consecutive rows with labels: of a reader, or of a table in memory."""
 
 
 class Curve:
@@ -105,9 +112,9 @@ class ParallelRuns:
     ([1, 2, 3], [1, 2, 3])
     """
 
-    def __init__(self, runs: Sequence[Callable[[Block], None]], n_threads: int) -> None:
+    def __init__(self, runs: Sequence[Callable[[Batch], None]], n_threads: int) -> None:
         self._runs = list(runs)
-        self._waiting: list[deque[Block]] = [deque() for _ in self._runs]
+        self._waiting: list[deque[Batch]] = [deque() for _ in self._runs]
         self._is_running = [False] * len(self._runs)
         self._n_done = [0] * len(self._runs)
         self._failures: list[tuple[int, int, BaseException]] = []
@@ -127,7 +134,7 @@ class ParallelRuns:
                 waiting.clear()
         self._pool.shutdown(cancel_futures=True)
 
-    def put(self, piece: Block) -> None:
+    def put(self, piece: Batch) -> None:
         """Append a piece to every queue; block while a queue is full.
 
         Raises
@@ -173,7 +180,7 @@ class ParallelRuns:
                     waiting.popleft()
                 self._changed.notify()
 
-    def _take(self) -> tuple[int, Block] | None:
+    def _take(self) -> tuple[int, Batch] | None:
         """Return the index of the function with the longest queue and its next piece, or None."""
         with self._changed:
             free = [
@@ -189,7 +196,7 @@ class ParallelRuns:
             return lane, self._waiting[lane][0]
 
 
-def failure_of(run: Callable[[Block], None], piece: Block) -> BaseException | None:
+def failure_of(run: Callable[[Batch], None], piece: Batch) -> BaseException | None:
     """Call a function with a piece; return the exception that it raised, or None."""
     try:
         run(piece)
@@ -205,7 +212,7 @@ class Line:
     Attributes
     ----------
     n_trials : int
-        Number of trials so far, a power of two.
+        Number of trials so far: a power of two, or that of the whole stream.
     n_classes : int
         Number of classes seen so far.
     errors : dict of str to float
@@ -241,7 +248,7 @@ class MethodResult:
     Attributes
     ----------
     n_trials, n_mistakes, n_first_seen : int
-        As in :class:`~kesler.evaluation.validation.ProgressiveResult`.
+        As in :class:`~kesler.evaluation.results.ProgressiveResult`.
     trials, curve : int64 arrays of shape (n_points,)
         Trial numbers, and cumulative mistakes after each of these trials: at most 2,001 points, the
         last of which is the end of the run.
@@ -281,15 +288,17 @@ class MethodResult:
 
 
 class Comparison:
-    """Progressive validation of several learners on one stream.
+    """Progressive validation of several methods on one stream.
 
     Parameters
     ----------
-    learners : mapping of str to OnlineClassifier
+    methods : mapping of str to OnlineClassifier or Method
         The methods by name. They learn in place and continue if they are fitted.
     n_threads : int or None, default None
         The maximum number of methods that learn at the same time; None means the number of cores.
         Results do not depend on it.
+    keep_predictions : bool, default False
+        Whether to keep the prediction and the target of each trial, for `validated`.
 
     Attributes
     ----------
@@ -298,7 +307,7 @@ class Comparison:
     n_classes : int
         Number of classes seen so far.
     n_features : int
-        Number of features seen so far.
+        Number of features seen so far, in blocks of a reader.
 
     Raises
     ------
@@ -312,8 +321,8 @@ class Comparison:
     blocks ahead. If several methods raise errors, the first error is raised. A single method, or
     several with one thread, have learnt a block before the next one is read.
 
-    Memory does not grow with the stream: curves are thinned to at most 2,000 points. Rows of
-    weight 0 are skipped and not counted.
+    Memory does not grow with the stream unless predictions are kept: curves are thinned to at most
+    2,000 points. Rows of weight 0 are skipped and not counted.
 
     Examples
     --------
@@ -321,31 +330,39 @@ class Comparison:
     >>> from kesler import OnlineClassifier
     >>> from kesler.readers import Block
     >>> from kesler.data.rows import Rows
-    >>> rows = Rows.from_dense([[1, 0], [0, 1], [0, 1], [1, 0]])
+    >>> rows = Rows.from_dense([[1, 0], [0, 1], [0, 1]])
     >>> comparison = Comparison({"multi": OnlineClassifier("multi", update="perceptron")})
-    >>> for line in comparison.run([Block(rows, ["a", "b", "b", "a"])]):
+    >>> for line in comparison.run([Block(rows, ["a", "b", "b"])]):
     ...     print(line.n_trials, line.n_classes, line.errors, line.recent_errors)
     1 1 {'multi': 0.0} {'multi': 0.0}
     2 2 {'multi': 0.0} {'multi': 0.0}
-    4 2 {'multi': 0.25} {'multi': 0.5}
+    3 2 {'multi': 0.3333333333333333} {'multi': 1.0}
     >>> comparison.results()["multi"].n_mistakes
     1
     """
 
     def __init__(
-        self, learners: Mapping[str, OnlineClassifier], n_threads: int | None = None
+        self,
+        methods: Mapping[str, OnlineClassifier | Method],
+        n_threads: int | None = None,
+        *,
+        keep_predictions: bool = False,
     ) -> None:
-        if not learners:
+        if not methods:
             raise KeslerError("there is no method to compare: give at least one learner")
         if n_threads is not None and n_threads < 1:
             raise KeslerError(
                 f"n_threads={n_threads!r} must be 1 or more, or None for the number of cores"
             )
-        self._n_threads = min(len(learners), n_threads or os.cpu_count() or 1)
-        self._runs = {name: _Run(learner) for name, learner in learners.items()}
+        self._n_threads = min(len(methods), n_threads or os.cpu_count() or 1)
+        self._runs = {
+            name: _Run(each if isinstance(each, Method) else KeslerMethod(each), keep_predictions)
+            for name, each in methods.items()
+        }
         self.n_features = 0
         self._n_put = 0
         self._next_line = 1
+        self._n_in_lines = 0
 
     @property
     def n_trials(self) -> int:
@@ -355,10 +372,10 @@ class Comparison:
     @property
     def n_classes(self) -> int:
         """Number of classes seen so far."""
-        return next(iter(self._runs.values())).learner.n_known_
+        return next(iter(self._runs.values())).method.n_known
 
-    def run(self, blocks: Iterable[Block]) -> Iterator[Line]:
-        """Learn the blocks lazily; yield a line when the trials reach a power of two."""
+    def run(self, blocks: Iterable[Batch]) -> Iterator[Line]:
+        """Learn the blocks lazily; yield a line at each power of two of trials and at the end."""
         with ParallelRuns([run.learn for run in self._runs.values()], self._n_threads) as runs:
             for block in blocks:
                 start = 0
@@ -368,15 +385,23 @@ class Comparison:
                     start += len(piece)
                     if self._n_put == self._next_line:
                         runs.finish()
+                        self._next_line *= 2
                         yield self._line()
             runs.finish()
+        if self.n_trials > self._n_in_lines:
+            yield self._line()
 
     def results(self) -> dict[str, MethodResult]:
         """Return the result of each method so far."""
         return {name: run.result() for name, run in self._runs.items()}
 
-    def _put(self, piece: Block, runs: ParallelRuns) -> None:
-        self.n_features = piece.rows.n_features
+    def validated(self) -> dict[str, ProgressiveResult]:
+        """Return the result of each method with its predictions, which must have been kept."""
+        return {name: run.validated() for name, run in self._runs.items()}
+
+    def _put(self, piece: Batch, runs: ParallelRuns) -> None:
+        if isinstance(piece, Block):
+            self.n_features = piece.rows.n_features
         # The first trial loads the compiled loops, in the main thread, which receives Ctrl-C.
         if self._n_threads > 1 and self._n_put:
             runs.put(piece)
@@ -386,8 +411,8 @@ class Comparison:
         self._n_put += _n_trials(piece)
 
     def _line(self) -> Line:
-        n_recent = self.n_trials - self._next_line // 2
-        self._next_line *= 2
+        n_recent = self.n_trials - self._n_in_lines
+        self._n_in_lines = self.n_trials
         recent = {name: run.since_last_line() for name, run in self._runs.items()}
         seconds = sum(seconds for _, seconds in recent.values())
         return Line(
@@ -399,32 +424,35 @@ class Comparison:
         )
 
 
-def _n_trials(piece: Block) -> int:
+def _n_trials(piece: Batch) -> int:
     """Return the number of rows of weight above 0."""
-    return len(piece) if piece.weights is None else int(np.count_nonzero(piece.weights))
+    weights = piece.weights
+    return len(piece) if weights is None else int(np.count_nonzero(weights))
 
 
 class _Run:
-    """One learner of a comparison, its curve and its times."""
+    """One method of a comparison, its curve and its times."""
 
-    def __init__(self, learner: OnlineClassifier) -> None:
-        self.learner = learner
+    def __init__(self, method: Method, keep_predictions: bool) -> None:
+        self.method = method
         self.curve = Curve()
         self._seconds = 0.0
         self._n_first_seen = 0
         self._last_line = (0, 0.0)
+        self._kept: list[tuple[Outcome, list[Label]]] | None = [] if keep_predictions else None
 
-    def learn(self, piece: Block) -> None:
+    def learn(self, piece: Batch) -> None:
         """Learn from rows; the first trial is not timed, since it loads the compiled code."""
-        n_known = self.learner.n_known_
         start = self._processor_time()
-        predicted, answers = self.learner.learn_rows(piece.rows, piece.labels, piece.weights)
+        found = self.method.learn(piece)
         self._seconds += self._processor_time() - start if self.curve.n_trials else 0.0
-        self.curve.extend(mistakes(predicted, answers, n_known))
-        self._n_first_seen += self.learner.n_known_ - n_known
+        self.curve.extend(found.wrong)
+        self._n_first_seen += found.n_first_seen
+        if self._kept is not None:
+            self._kept.append((found, piece.labels))
 
     def _processor_time(self) -> float:
-        return time.thread_time() + self.learner.seconds_in_threads_
+        return time.thread_time() + self.method.seconds_in_threads
 
     def since_last_line(self) -> tuple[int, float]:
         """Return the mistakes and seconds since the previous call."""
@@ -441,3 +469,33 @@ class _Run:
             curve=self.curve.mistakes,
             seconds=self._seconds,
         )
+
+    def validated(self) -> ProgressiveResult:
+        """Return the result with the predictions; rows of weight 0 must have been left out."""
+        kept = self._kept or []
+        predicted = [label for outcome, _ in kept for label in outcome.predicted()]
+        answers = [label for _, labels in kept for label in labels]
+        named = dict.fromkeys(each for each in [*answers, *predicted] if each is not None)
+        codes = {label: code for code, label in enumerate(named)}
+        wrong = [outcome.wrong for outcome, _ in kept]
+        return ProgressiveResult(
+            n_trials=self.curve.n_trials,
+            n_mistakes=self.curve.n_mistakes,
+            n_first_seen=self._n_first_seen,
+            curve=np.cumsum(np.concatenate([np.empty(0, np.bool_), *wrong]), dtype=np.int64),
+            probabilities=np.concatenate(
+                [NO_PROBABILITIES, *(_probabilities(outcome) for outcome, _ in kept)]
+            ),
+            seconds=self._seconds,
+            **labelled(_numbers(predicted, codes), _numbers(answers, codes), list(codes)),
+        )
+
+
+def _numbers(labels: Sequence[Label | None], codes: Mapping[Any, int]) -> npt.NDArray[np.int32]:
+    """Return the number of each label, -1 for None."""
+    return np.array([codes.get(label, -1) for label in labels], dtype=np.int32)
+
+
+def _probabilities(outcome: Outcome) -> npt.NDArray[np.float64]:
+    found = outcome.probabilities
+    return np.full((len(outcome.wrong), 2), np.nan) if found is None else found

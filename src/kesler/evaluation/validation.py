@@ -1,120 +1,32 @@
-"""Progressive validation of one learner: predict each row before learning from it."""
+"""Progressive validation of one method: predict each row before learning from it."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from kesler.data.inputs import row_weights
 from kesler.errors import KeslerError
-from kesler.evaluation import metrics
-from kesler.evaluation.metrics import calibration_error, log_loss, mean_absolute_error
+from kesler.evaluation.adapters import Refit, method_of, require_refit
+from kesler.evaluation.comparison import Comparison
+from kesler.evaluation.methods import first_seen, mistakes
+from kesler.evaluation.metrics import mean_absolute_error
+from kesler.evaluation.results import (
+    MultilabelResult,
+    OrdinalResult,
+    ProgressiveResult,
+    RankingResult,
+    Run,
+    labelled,
+)
+from kesler.evaluation.tables import Piece, Table
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.contract import unfitted
-from kesler.online.label_sets import RELEVANT, kendall_tau
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The arguments of a run, stored by reference.
-
-    Parameters
-    ----------
-    estimator : OnlineLearner
-        An unfitted estimator with the parameters of the one that learnt.
-    X, y, sample_weight, classes : the arguments of `progressive_validate`.
-    fresh : bool
-        Whether the estimator was unfitted before the run.
-    """
-
-    estimator: OnlineLearner
-    X: Any
-    y: Any
-    sample_weight: Any
-    classes: Any
-    fresh: bool
-
-    @staticmethod
-    def of(estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any, classes: Any) -> Run:
-        """Return the run of an estimator before it starts."""
-        fresh = not estimator.__sklearn_is_fitted__()
-        return Run(unfitted(estimator), X, y, sample_weight, classes, fresh)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelResult:
-    """The result of a run in which the labels of each row were scored before it was learnt.
-
-    Attributes
-    ----------
-    n_mistakes : int
-        Number of rows with an imperfect prediction, among the labels known by then.
-    scores : float32 array of shape (n_trials, n_labels)
-        The decision function before the target was used, in the order of `classes_`; NaN for labels
-        that were not known.
-    levels : int32 array of shape (n_trials, n_labels)
-        The encoded targets: labels of a lower level must outscore labels of a higher level; labels
-        below 0 are not compared.
-    seconds : float
-        Duration of the run.
-    run : Run or None
-        The arguments of the run, for :func:`kesler.mistake_bound`.
-    """
-
-    n_mistakes: int
-    scores: npt.NDArray[np.float32]
-    levels: npt.NDArray[np.int32]
-    seconds: float
-    run: Run | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def n_trials(self) -> int:
-        """Number of rows."""
-        return len(self.scores)
-
-
-@dataclass(frozen=True, slots=True)
-class MultilabelResult(LabelResult):
-    """The result of a run of :class:`~kesler.OnlineMultilabelClassifier`; see `kesler.metrics`."""
-
-    @property
-    def relevant(self) -> npt.NDArray[np.bool_]:
-        """The targets as an indicator matrix."""
-        indicator: npt.NDArray[np.bool_] = self.levels == RELEVANT
-        return indicator
-
-    @property
-    def one_error(self) -> float:
-        """Share of rows with a label whose label of highest score is irrelevant."""
-        return metrics.one_error(self.scores, self.relevant)
-
-    @property
-    def ranking_loss(self) -> float:
-        """Mean share of pairs of a relevant and an irrelevant label in the wrong order."""
-        return metrics.ranking_loss(self.scores, self.relevant)
-
-    @property
-    def hamming_loss(self) -> float:
-        """Share of labels wrongly predicted to be relevant or irrelevant."""
-        return metrics.hamming_loss(self.scores, self.relevant)
-
-
-@dataclass(frozen=True, slots=True)
-class RankingResult(LabelResult):
-    """The result of a run of :class:`~kesler.OnlineLabelRanker`; see `kesler.metrics`."""
-
-    @property
-    def kendall_tau(self) -> float:
-        """Mean of Kendall's tau over the pairs that each target compares."""
-        return kendall_tau(self.scores, self.levels)
 
 
 def validate_labels(
@@ -139,79 +51,9 @@ def validate_labels(
     return result(estimator.n_mistakes_ - n_before, scores, levels, seconds, run)
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressiveResult:
-    """The result of a run in which each row was predicted before it was learnt.
-
-    Attributes
-    ----------
-    n_trials : int
-        Number of rows.
-    n_mistakes : int
-        Number of rows of a known class for which another class was predicted.
-    n_first_seen : int
-        Number of rows whose class had not been seen before; they are trials, but not mistakes.
-    curve : int64 array of shape (n_trials,)
-        Cumulative mistakes after each trial.
-    predictions : object array of shape (n_trials,)
-        The label predicted in each trial, None while no class was known.
-    probabilities : float64 array of shape (n_trials, 2)
-        The probabilities of the predicted class and of the target before the target was used, NaN
-        where the class had not been seen.
-    seconds : float
-        Duration of the run.
-    run : Run or None
-        The arguments of the run, for :func:`kesler.mistake_bound`.
-    """
-
-    n_trials: int
-    n_mistakes: int
-    n_first_seen: int
-    curve: npt.NDArray[np.int64]
-    predictions: npt.NDArray[Any]
-    probabilities: npt.NDArray[np.float64]
-    seconds: float
-    run: Run | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def trials(self) -> npt.NDArray[np.int64]:
-        """The trial number of each point of `curve`, counted from 1."""
-        return np.arange(1, self.n_trials + 1, dtype=np.int64)
-
-    @property
-    def error(self) -> float:
-        """Mistakes divided by trials (Fink et al. 2006, Section 2); 0 without trials."""
-        return self.n_mistakes / max(1, self.n_trials)
-
-    @property
-    def log_loss(self) -> float:
-        """Mean of -ln of the probability of the target, over rows of classes seen before."""
-        return log_loss(self.probabilities[:, 1])
-
-    @property
-    def calibration_error(self) -> float:
-        """Expected calibration error of the predicted classes over the same rows, in 15 bins."""
-        right = np.diff(self.curve, prepend=0) == 0
-        return calibration_error(self.probabilities[:, 0], right)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrdinalResult(ProgressiveResult):
-    """The result of a run of :class:`~kesler.OnlineOrdinalClassifier`.
-
-    Attributes
-    ----------
-    mean_absolute_error : float
-        Mean absolute difference between predicted and true ranks, over the rows of ranks known by
-        then; positions are those in the declared order, or in `classes_` after the run.
-    """
-
-    mean_absolute_error: float
-
-
 @overload
 def progressive_validate(
-    estimator: OnlineOrdinalClassifier,
+    method: OnlineOrdinalClassifier,
     X: Any,
     y: Any,
     sample_weight: Any = ...,
@@ -219,11 +61,7 @@ def progressive_validate(
 ) -> OrdinalResult: ...
 @overload
 def progressive_validate(
-    estimator: OnlineClassifier, X: Any, y: Any, sample_weight: Any = ..., classes: Any = ...
-) -> ProgressiveResult: ...
-@overload
-def progressive_validate(
-    estimator: OnlineMultilabelClassifier,
+    method: OnlineMultilabelClassifier,
     X: Any,
     y: Any,
     sample_weight: Any = ...,
@@ -231,10 +69,26 @@ def progressive_validate(
 ) -> MultilabelResult: ...
 @overload
 def progressive_validate(
-    estimator: OnlineLabelRanker, X: Any, y: Any, sample_weight: Any = ..., classes: Any = ...
+    method: OnlineLabelRanker, X: Any, y: Any, sample_weight: Any = ..., classes: Any = ...
 ) -> RankingResult: ...
+@overload
 def progressive_validate(
-    estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+    method: object,
+    X: Any,
+    y: Any,
+    sample_weight: Any = ...,
+    classes: Any = ...,
+    *,
+    refit: Refit = ...,
+) -> ProgressiveResult: ...
+def progressive_validate(
+    method: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+    *,
+    refit: Refit = None,
 ) -> ProgressiveResult | MultilabelResult | RankingResult:
     r"""Predict each row before learning from it (progressive validation).
 
@@ -242,26 +96,54 @@ def progressive_validate(
 
     Parameters
     ----------
-    estimator : OnlineClassifier, OnlineOrdinalClassifier, OnlineMultilabelClassifier or \
-OnlineLabelRanker
-        It learns in place and continues if it is fitted.
-    X, y, sample_weight, classes : as in the `partial_fit` of the estimator
-        The stream, in order.
+    method : object
+        What predicts and learns, in place:
+
+        - an online learner of Kesler, which continues if it is fitted;
+        - a classifier with `partial_fit` and `predict`, such as those of scikit-learn, or a
+          pipeline that ends with one and whose transformers have `partial_fit` or need no fit. It
+          continues if it is fitted. If its first `partial_fit` asks for all classes, it is given
+          `classes`, or those that occur in `y`, which the other methods do not know;
+        - a classifier with `fit` and `predict`, which is fitted again on all rows so far after 1,
+          2, 4, 8 ... rows; see `refit`;
+        - an object with `learn_one` and `predict_one`, such as those of river. It is given rows as
+          dictionaries {feature: value}, numbered from 0 for arrays, or as texts;
+        - a function (X, y, x) of the rows and the labels so far, and of the row to predict, which
+          returns a label, or None for no prediction. It is called from the second row on. X has
+          the form of the argument `X`; x is an array of shape (n_features,), a sparse matrix of one
+          row, a dictionary for a data frame, or an item of a list.
+    X : array, sparse matrix, data frame or list
+        The rows of the stream, in order: as in the `partial_fit` of an online learner, or a list of
+        what the method reads, such as texts.
+    y : sequence of targets, one for each row
+        As in the `partial_fit` of an online learner; one label for each row for other methods.
+    sample_weight : array of shape (n_rows,) or None, default None
+        Weights of rows, for methods that take them. Rows of weight 0 are skipped and not counted.
+    classes : sequence of labels or None, default None
+        All classes, for `partial_fit`.
+    refit : "doubling", int of 1 or more, or None, default None
+        An integer n fits a classifier again on all rows so far after n, 2n, 4n ... rows, which
+        predicts until the next fit, and nothing before the first; "doubling" stands for 1. Larger
+        numbers are for classifiers that need some rows. Rows of one class are predicted without a
+        fit. None lets a classifier with `partial_fit` learn from each row.
 
     Returns
     -------
-    ProgressiveResult, OrdinalResult, MultilabelResult or RankingResult
+    ProgressiveResult; OrdinalResult, MultilabelResult or RankingResult for the online learners of
+    such targets.
 
     Raises
     ------
     KeslerError
-        If the estimator is not an online learner, or raises an error for the rows.
+        If the method is none of the above, does not take weights or cannot be fitted on so few
+        rows, or raises such an error for the rows.
 
     Notes
     -----
-    The cost is that of learning, which predicts anyway. Each row is predicted by a model that has
-    not seen it, so one pass is an unbiased test (Blum, Kalai and Langford 1999). Rows of weight 0
-    are skipped and not counted.
+    The cost is that of learning, for online learners of Kesler, which predict anyway; others are
+    called for each row in Python, about 1 ms with scikit-learn, or fitted about log2 T times. Each
+    row is predicted by a model that has not seen it, so one pass is an unbiased test (Blum, Kalai
+    and Langford 1999).
 
     Examples
     --------
@@ -270,63 +152,55 @@ OnlineLabelRanker
     >>> result = progressive_validate(OnlineClassifier("multi", update="perceptron"), X, y)
     >>> result.n_mistakes, result.n_first_seen, result.error, result.curve.tolist()
     (1, 2, 0.25, [0, 0, 1, 1])
+
+    >>> def nearest(X, y, x):
+    ...     return y[((X - x) ** 2).sum(axis=1).argmin()]
+    >>> result = progressive_validate(nearest, X, y)
+    >>> result.n_mistakes, result.predictions.tolist()
+    (0, ['', 'a', 'b', 'a'])
     """
-    if isinstance(estimator, (OnlineMultilabelClassifier, OnlineLabelRanker)):
-        return validate_labels(estimator, X, y, sample_weight, classes)
-    if not isinstance(estimator, OnlineClassifier):
+    require_refit(refit)
+    if refit is not None and (isinstance(method, OnlineLearner) or not hasattr(method, "fit")):
         raise KeslerError(
-            f"progressive_validate needs a learner that predicts before it learns, not "
-            f"{type(estimator).__name__}: use a kesler.OnlineClassifier"
+            f"refit={refit!r} has no effect on {type(method).__name__}, which learns from each "
+            "row: omit it, or give a classifier with fit and predict"
         )
+    if isinstance(method, (OnlineMultilabelClassifier, OnlineLabelRanker)):
+        return validate_labels(method, X, y, sample_weight, classes)
+    if isinstance(method, OnlineClassifier):
+        return validate_online(method, X, y, sample_weight, classes)
+    table = Table.of(X, y, sample_weight)
+    comparison = Comparison({"": method_of(method, table, classes, refit)}, keep_predictions=True)
+    [*_] = comparison.run([Piece(table, 0, len(table))])
+    return comparison.validated()[""]
+
+
+def validate_online(
+    estimator: OnlineClassifier, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
+) -> ProgressiveResult:
+    """Run the trials of an online classifier; return the result."""
     run = Run.of(estimator, X, y, sample_weight, classes)
     n_known = estimator.n_known_
     start = time.perf_counter()
-    trials = estimator._run_trials(X, y, sample_weight, keep_probabilities=True)
+    trials = estimator._run_trials(X, y, sample_weight, classes, keep_probabilities=True)
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
     wrong = mistakes(predicted, answers, n_known)
     seen = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
-    labels = np.array([*seen, None], dtype=object)
     record: dict[str, Any] = {
         "n_trials": len(answers),
         "n_mistakes": int(wrong.sum()),
         "n_first_seen": estimator.n_known_ - n_known,
         "curve": np.cumsum(wrong, dtype=np.int64),
-        "predictions": labels[predicted],
         "probabilities": trials.probabilities,
         "seconds": seconds,
         "run": run,
+        **labelled(predicted, answers, seen),
     }
     if not isinstance(estimator, OnlineOrdinalClassifier):
         return ProgressiveResult(**record)
     known = ~first_seen(answers, n_known)
-    pair = labels[predicted[known]], labels[answers[known]]
-    return OrdinalResult(
-        **record, mean_absolute_error=mean_absolute_error(*pair, estimator.all_ranks)
+    error = mean_absolute_error(
+        record["predictions"][known], record["targets"][known], estimator.all_ranks
     )
-
-
-def mistakes(
-    predicted: npt.NDArray[np.int32], answers: npt.NDArray[np.int32], n_known: int
-) -> npt.NDArray[np.bool_]:
-    """Return a mask of the mistakes in a run that started with `n_known` classes.
-
-    The first instance of a class is never a mistake.
-
-    Examples
-    --------
-    >>> mistakes(np.array([-1, 0, 0, 1]), np.array([0, 1, 1, 1]), 0).tolist()
-    [False, False, True, False]
-    """
-    wrong: npt.NDArray[np.bool_] = predicted != answers
-    return wrong & ~first_seen(answers, n_known)
-
-
-def first_seen(answers: npt.NDArray[np.int32], n_known: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the trials with the first row of a class, except the first `n_known`."""
-    is_first = np.zeros(len(answers), dtype=np.bool_)
-    first = np.full(answers.max(initial=-1) + 1, -1)
-    first[answers[::-1]] = np.arange(len(answers))[::-1]  # the first row is written last
-    new = first[n_known:]
-    is_first[new[new >= 0]] = True
-    return is_first
+    return OrdinalResult(**record, mean_absolute_error=error)

@@ -50,6 +50,7 @@ _LEARNT = (
     "feature_names_in_",
     "notes_",
     "_table",
+    "_declared",
 )
 
 
@@ -161,7 +162,9 @@ or texts
         classes : sequence of labels or None, default None
             The labels of the columns of `y` if `y` is a table; otherwise not needed. Capacity is
             allocated for these classes; a class is known, and can be predicted, from its first
-            row.
+            row. Classifiers of one class add them to `classes_` and to the columns of
+            `predict_proba` and `decision_function`, where a class has the probability 0 and the
+            score -inf before its first row.
 
         Returns
         -------
@@ -368,14 +371,24 @@ or texts
     def _told(
         self, n_rows: int, y: Any, sample_weight: Any, classes: Any
     ) -> tuple[Targets, npt.NDArray[np.float64] | None]:
-        """Return the encoded targets and the sample weights of this many rows, validated."""
+        """Return the encoded targets and the sample weights of this many rows, validated.
+
+        The declared classes are stored, and forgotten if the call fails.
+        """
         if classes is not None and not isinstance(classes, Sized):
             raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
         targets = self._tell(y, classes)
         inputs.require_lengths(n_rows, targets)
         weights = inputs.row_weights(sample_weight, n_rows)
-        self._known_classes().require_admissible(targets.distinct)
+        declared = self._to_declare(classes)
+        self._known_classes().require_admissible([*targets.distinct, *declared])
+        if declared:
+            self._declared = declared
         return targets, weights
+
+    def _to_declare(self, classes: Any) -> list[Label]:
+        """Return the classes that have columns in predictions before their first rows."""
+        return []
 
     @contextmanager
     def _names_forgotten_on_error(self) -> Iterator[None]:

@@ -11,17 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.labels import Label
+from kesler.data.labels import Label, plain
+from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.learner.classes import OnNewClass
+from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, require_combination
+from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.columns import OF_ROWS
 from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
 from kesler.online.defaults import of_ensemble
-from kesler.parts.hypotheses import Part
+from kesler.parts.hypotheses import Part, PerClass
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links.link import Link
 from kesler.parts.maps.feature_map import FeatureMap
@@ -195,7 +197,10 @@ preprocessing or None, default "default"
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The labels seen so far, sorted.
+        The labels seen so far or declared as `classes` of `partial_fit`, sorted.
+    coef_, intercept_ : float32 arrays of shape (n_classes, n_features) and (n_classes,)
+        The weights of "multi" hypotheses without preprocessing; (1, n_features) and (1,) for two
+        classes.
     n_trials_, n_mistakes_ : int
         Number of rows learnt from, and number of rows of a known class for which another class was
         predicted before the target was used (progressive validation: one pass over new data is an
@@ -341,9 +346,10 @@ preprocessing or None, default "default"
         Returns
         -------
         Array of shape (n_rows, n_classes); for two classes, of shape (n_rows,): the score of
-        classes_[1] minus that of classes_[0].
+        classes_[1] minus that of classes_[0]. The score of a declared class is -inf before its
+        first row, as such a class is never predicted.
         """
-        scores = self._scores(X)[:, self._known_classes().order]
+        scores = self._in_columns(self._scores(X), -np.inf)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @between_trials
@@ -351,9 +357,9 @@ preprocessing or None, default "default"
         """Return the probability of each class, in the order of `classes_`.
 
         The probabilities are the softmax of the scores at a temperature that is learnt online, from
-        each target before the weights are updated; see :mod:`kesler.learner.calibration`. A class
-        has no probability before its first row. The class that `predict` returns has the highest
-        probability.
+        each target before the weights are updated; see :mod:`kesler.learner.calibration`. A
+        declared class has the probability 0 before its first row. The class that `predict` returns
+        has the highest probability.
 
         Parameters
         ----------
@@ -365,8 +371,86 @@ preprocessing or None, default "default"
         """
         learner = self._fitted()
         pieces = [learner.probabilities(rows) for rows in self._rows_to_score(X)]
-        probabilities: npt.NDArray[np.float64] = np.concatenate(pieces)[:, learner.classes.order]
+        probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(pieces), 0.0)
         return probabilities
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels seen so far or declared as `classes`, sorted: the columns of predictions."""
+        return self._columns().in_order
+
+    def _columns(self) -> ClassTable:
+        """Return the classes seen, and after them those that have only been declared."""
+        known = self._fitted().classes
+        declared = [label for label in vars(self).get("_declared", ()) if label not in known]
+        if not declared:
+            return known
+        return ClassTable([*known.labels, *declared], known.n_virtual, known.declared)
+
+    def _in_columns(self, found: npt.NDArray[Any], unseen: float) -> npt.NDArray[Any]:
+        """Return values of classes by number in the order of `classes_`."""
+        columns = self._columns()
+        beyond = len(columns) - found.shape[1]
+        if beyond:
+            found = np.pad(found, ((0, 0), (0, beyond)), constant_values=unseen)
+        return found[:, columns.order]
+
+    def _to_declare(self, classes: Any) -> list[Label]:
+        before = vars(self).get("_declared", [])
+        return list(dict.fromkeys([*before, *map(plain, [] if classes is None else classes)]))
+
+    # ---- weights ----------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> npt.NDArray[np.float32]:
+        """The weights of the features, of shape (n_classes, n_features), ordered as `classes_`.
+
+        For two classes they have one row, the weights of classes_[1] minus those of classes_[0], as
+        in scikit-learn. Up to rounding, ``decision_function(X) == X @ coef_.T + intercept_``.
+        They exist where scores are such sums: for "multi" hypotheses, without kernel, preprocessing
+        and ensemble. Each access computes them, in the time of scoring `n_features` rows.
+        """
+        self._require_linear("coef_")
+        n = self._single().n_named_features
+        none = self.score_rows(Rows.empty(1))
+        ones = Rows(
+            np.arange(n + 1, dtype=np.int64),
+            np.arange(n, dtype=np.int32),
+            np.ones(n, dtype=np.float32),
+            n,
+            dense=False,
+        )
+        # The scores of a row with a single 1 are a row of weights and the intercepts.
+        weights = self._in_columns(self.score_rows(ones) - none, 0.0)
+        return (weights[:, 1:] - weights[:, :1]).T if weights.shape[1] == 2 else weights.T
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float32]:
+        """The scores of a row of zeros, of shape (n_classes,), or (1,) for two classes.
+
+        They exist where `coef_` does. That of a declared class is -inf before its first row.
+        """
+        self._require_linear("intercept_")
+        scores = self._in_columns(self.score_rows(Rows.empty(1)), -np.inf)[0]
+        return scores[1:] - scores[:1] if len(scores) == 2 else scores
+
+    def _require_linear(self, name: str) -> None:
+        """Raise AttributeError unless the score of a class is a weighted sum of features."""
+        learner = self._fitted()
+        if isinstance(learner, EnsembleLearner):
+            why = "an ensemble has several learners"
+        elif isinstance(learner, KernelLearner):
+            why = "a learner with a kernel has support vectors"
+        elif learner.preprocessing is not None:
+            why = f"rows are preprocessed by {learner.preprocessing!r} before they are weighed"
+        elif learner.parts != [PerClass()]:
+            why = "classes share hypotheses over feature maps"
+        else:
+            return
+        raise AttributeError(
+            f"{name} does not exist, since {why}: it does for OnlineClassifier('multi') with a "
+            "named update, such as 'pa1', or with preprocessing=None"
+        )
 
     # ---- events -----------------------------------------------------------------------------
 
@@ -377,7 +461,8 @@ preprocessing or None, default "default"
             event = learner.event
             row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
             found = learner.probabilities(row)[0].tolist()
-            return dict(zip(learner.classes.labels, found, strict=True))
+            declared = dict.fromkeys(vars(self).get("_declared", ()), 0.0)
+            return {**declared, **dict(zip(learner.classes.labels, found, strict=True))}
 
     def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
         return None if highest < 0 else self._learner.classes.labels[highest]

@@ -187,6 +187,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         model.n_features_in_ = width
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
+    if metadata["declared"]:
+        model._declared = metadata["declared"]
     model.notes_ = metadata["notes"]
     if metadata["columns"] is not None:
         _restore_columns(model, metadata["columns"])

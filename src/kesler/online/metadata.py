@@ -120,6 +120,7 @@ OF_FILE = {
     "names": Entry(_NAMES, _are_names),
     "sub_experts": Entry(_NAMES, _are_names, None),
     "width": Entry(f"{_COUNT}, or null", _or_none(_is_count)),
+    "declared": Entry(_LABELS, _distinct_labels, []),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
     "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
 }

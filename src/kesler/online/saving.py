@@ -51,14 +51,17 @@ def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
 
 
 def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
-    """Return the metadata on features and sub-experts, as far as rows with them were learnt."""
+    """Return the metadata on features, sub-experts and declared classes of an estimator."""
     vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
     width = getattr(model, "n_features_in_", None)
     n_names = learner.n_named_features if width is None else width
+    declared = list(getattr(model, "_declared", ()))
+    _require_plain(declared)
     return {
         "names": None if vocabulary is None else vocabulary.names[:n_names],
         "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
         "width": width,
+        "declared": declared,
     }
 
 

@@ -188,7 +188,7 @@ class MistakeCurveDisplay:
     ----------
     results : mapping of str to result
         The methods by name, each a result of :func:`kesler.progressive_validate` or of a
-        :class:`kesler.evaluation.comparison.Comparison`.
+        :class:`kesler.evaluation.comparison.Comparison`; or what :func:`kesler.compare` returns.
 
     Attributes
     ----------
@@ -256,14 +256,15 @@ class MistakeCurveDisplay:
         return line
 
 
-def save_mistake_curves(results: Mapping[str, Record], path: str, title: str) -> None:
-    """Draw results into a file, in the format of its suffix."""
+def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -> None:
+    """Draw results, a panel for each title, into a file in the format of its suffix."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    ax = figure.subplots()
-    MistakeCurveDisplay.from_results(results, ax)
-    ax.set_title(title, loc="left", color=INK)
+    figure = Figure(figsize=(8 * len(panels), 5), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for ax, (title, results) in zip(axes, panels.items(), strict=True):
+        MistakeCurveDisplay.from_results(results, ax)
+        ax.set_title(title, loc="left", color=INK)
     figure.savefig(path, dpi=150)
 
 

@@ -1,0 +1,221 @@
+"""Methods under progressive validation: whatever predicts rows before it learns them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label, plain
+from kesler.data.readers.stream import Block
+from kesler.evaluation.tables import Piece
+from kesler.online.classifier import OnlineClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The trials of a piece.
+
+    Parameters
+    ----------
+    wrong : bool array of shape (n_trials,)
+        A mask of the mistakes; the first row of a class is none.
+    n_first_seen : int
+        Number of rows whose class had not been seen before.
+    predicted : callable () -> list
+        Returns the label predicted in each trial, None for no prediction.
+    probabilities : float64 array of shape (n_trials, 2) or None
+        As in :class:`~kesler.evaluation.results.ProgressiveResult`; None if there are none.
+    """
+
+    wrong: npt.NDArray[np.bool_]
+    n_first_seen: int
+    predicted: Callable[[], list[Label | None]]
+    probabilities: npt.NDArray[np.float64] | None = None
+
+
+class Method(ABC):
+    """A method that predicts the rows of a piece, each before it learns from it."""
+
+    @abstractmethod
+    def learn(self, piece: Block | Piece) -> Outcome:
+        """Predict each row of a piece, then learn from it; rows of weight 0 are skipped."""
+
+    @property
+    @abstractmethod
+    def n_known(self) -> int:
+        """Number of classes seen so far."""
+
+    @property
+    def seconds_in_threads(self) -> float:
+        """Processor time of the threads that the method has started, in seconds."""
+        return 0.0
+
+
+class KeslerMethod(Method):
+    """An online classifier of Kesler.
+
+    Parameters
+    ----------
+    learner : OnlineClassifier
+        It learns in place and continues if it is fitted.
+    classes : sequence of labels or None, default None
+        As in its `partial_fit`.
+    """
+
+    def __init__(self, learner: OnlineClassifier, classes: Any = None) -> None:
+        self.learner = learner
+        self._classes = classes
+
+    def learn(self, piece: Block | Piece) -> Outcome:
+        """Run the trials of a piece."""
+        n_known = self.learner.n_known_
+        if isinstance(piece, Block):
+            found = None
+            codes, answers = self.learner.learn_rows(piece.rows, piece.labels, piece.weights)
+        else:
+            trials = self.learner._run_trials(
+                piece.X, piece.labels, piece.weights, self._classes, keep_probabilities=True
+            )
+            codes, answers, found = trials.predictions, trials.codes, trials.probabilities
+        wrong = mistakes(codes, answers, n_known)
+        return Outcome(wrong, self.n_known - n_known, lambda: self._labels(codes), found)
+
+    def _labels(self, codes: npt.NDArray[np.int32]) -> list[Label | None]:
+        seen = self.learner.classes_by_code_.tolist() if self.n_known else []
+        return [None if code < 0 else seen[code] for code in codes.tolist()]
+
+    @property
+    def n_known(self) -> int:
+        """Number of classes seen so far."""
+        return self.learner.n_known_
+
+    @property
+    def seconds_in_threads(self) -> float:
+        """Processor time of the threads that an ensemble starts for large blocks, in seconds."""
+        return self.learner.seconds_in_threads_
+
+
+class LabelMethod(Method):
+    """A method that predicts labels, not numbers of classes."""
+
+    def __init__(self) -> None:
+        self._seen = set[Label]()
+
+    @abstractmethod
+    def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
+        """Return the prediction for each row of weight above 0, then learn from the row."""
+
+    def learn(self, piece: Block | Piece) -> Outcome:
+        """Predict each row of a piece, then learn from it."""
+        weights = piece.weights
+        labels = [
+            plain(label)
+            for i, label in enumerate(piece.labels)
+            if weights is None or weights[i] > 0
+        ]
+        predicted = [plain(label) for label in self._run(piece, labels)]
+        wrong = np.array([p != y for p, y in zip(predicted, labels, strict=True)], dtype=np.bool_)
+        first = [i for i, label in enumerate(labels) if self._is_first(label)]
+        wrong[first] = False
+        return Outcome(wrong, len(first), lambda: predicted)
+
+    def _is_first(self, label: Label) -> bool:
+        """Note a label; return whether it had not been seen."""
+        n_before = len(self._seen)
+        self._seen.add(label)
+        return len(self._seen) > n_before
+
+    @property
+    def n_known(self) -> int:
+        """Number of classes seen so far."""
+        return len(self._seen)
+
+
+# ---- baselines ----------------------------------------------------------------------------------
+
+
+class MostFrequentClass(LabelMethod):
+    """Always the most frequent class so far; of several, the one that was it first.
+
+    Examples
+    --------
+    >>> piece = Block(None, ["a", "b", "b", "b"])  # the rows are not read
+    >>> MostFrequentClass().learn(piece).predicted()
+    [None, 'a', 'a', 'b']
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts = Counter[Label]()
+        self._top: Label | None = None
+
+    def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
+        return [self._predict_then_count(label) for label in labels]
+
+    def _predict_then_count(self, label: Label) -> Label | None:
+        predicted = self._top
+        self._counts[label] += 1
+        if predicted is None or self._counts[label] > self._counts[predicted]:
+            self._top = label
+        return predicted
+
+
+class LastAnswer(LabelMethod):
+    """The class of the row before.
+
+    Examples
+    --------
+    >>> LastAnswer().learn(Block(None, ["a", "b", "b"])).predicted()
+    [None, 'a', 'b']
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: Label | None = None
+
+    def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
+        told = [self._last, *labels]
+        self._last = told[-1]
+        return told[:-1]
+
+
+BASELINES: dict[str, type[LabelMethod]] = {
+    "most frequent class": MostFrequentClass,
+    "last answer again": LastAnswer,
+}
+"""Methods that do not look at the rows, for a sense of scale."""
+
+
+# ---- mistakes -----------------------------------------------------------------------------------
+
+
+def mistakes(
+    predicted: npt.NDArray[np.int32], answers: npt.NDArray[np.int32], n_known: int
+) -> npt.NDArray[np.bool_]:
+    """Return a mask of the mistakes in a run that started with `n_known` classes.
+
+    The first instance of a class is never a mistake.
+
+    Examples
+    --------
+    >>> mistakes(np.array([-1, 0, 0, 1]), np.array([0, 1, 1, 1]), 0).tolist()
+    [False, False, True, False]
+    """
+    wrong: npt.NDArray[np.bool_] = predicted != answers
+    return wrong & ~first_seen(answers, n_known)
+
+
+def first_seen(answers: npt.NDArray[np.int32], n_known: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the trials with the first row of a class, except the first `n_known`."""
+    is_first = np.zeros(len(answers), dtype=np.bool_)
+    first = np.full(answers.max(initial=-1) + 1, -1)
+    first[answers[::-1]] = np.arange(len(answers))[::-1]  # the first row is written last
+    new = first[n_known:]
+    is_first[new[new >= 0]] = True
+    return is_first

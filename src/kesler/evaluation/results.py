@@ -1,0 +1,289 @@
+"""Results of progressive validation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label
+from kesler.errors import KeslerError
+from kesler.evaluation import metrics
+from kesler.evaluation.metrics import calibration_error, log_loss
+from kesler.learner.classes import label_array
+from kesler.online.base import OnlineLearner
+from kesler.online.contract import unfitted
+from kesler.online.label_sets import RELEVANT, kendall_tau
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The arguments of a run, stored by reference.
+
+    Parameters
+    ----------
+    estimator : OnlineLearner
+        An unfitted estimator with the parameters of the one that learnt.
+    X, y, sample_weight, classes : the arguments of `progressive_validate`.
+    fresh : bool
+        Whether the estimator was unfitted before the run.
+    """
+
+    estimator: OnlineLearner
+    X: Any
+    y: Any
+    sample_weight: Any
+    classes: Any
+    fresh: bool
+
+    @staticmethod
+    def of(estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any, classes: Any) -> Run:
+        """Return the run of an estimator before it starts."""
+        fresh = not estimator.__sklearn_is_fitted__()
+        return Run(unfitted(estimator), X, y, sample_weight, classes, fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelResult:
+    """The result of a run in which the labels of each row were scored before it was learnt.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of rows with an imperfect prediction, among the labels known by then.
+    scores : float32 array of shape (n_trials, n_labels)
+        The decision function before the target was used, in the order of `classes_`; NaN for labels
+        that were not known.
+    levels : int32 array of shape (n_trials, n_labels)
+        The encoded targets: labels of a lower level must outscore labels of a higher level; labels
+        below 0 are not compared.
+    seconds : float
+        Duration of the run.
+    run : Run or None
+        The arguments of the run, for :func:`kesler.mistake_bound`.
+    """
+
+    n_mistakes: int
+    scores: npt.NDArray[np.float32]
+    levels: npt.NDArray[np.int32]
+    seconds: float
+    run: Run | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def n_trials(self) -> int:
+        """Number of rows."""
+        return len(self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class MultilabelResult(LabelResult):
+    """The result of a run of :class:`~kesler.OnlineMultilabelClassifier`; see `kesler.metrics`."""
+
+    @property
+    def relevant(self) -> npt.NDArray[np.bool_]:
+        """The targets as an indicator matrix."""
+        indicator: npt.NDArray[np.bool_] = self.levels == RELEVANT
+        return indicator
+
+    @property
+    def one_error(self) -> float:
+        """Share of rows with a label whose label of highest score is irrelevant."""
+        return metrics.one_error(self.scores, self.relevant)
+
+    @property
+    def ranking_loss(self) -> float:
+        """Mean share of pairs of a relevant and an irrelevant label in the wrong order."""
+        return metrics.ranking_loss(self.scores, self.relevant)
+
+    @property
+    def hamming_loss(self) -> float:
+        """Share of labels wrongly predicted to be relevant or irrelevant."""
+        return metrics.hamming_loss(self.scores, self.relevant)
+
+
+@dataclass(frozen=True, slots=True)
+class RankingResult(LabelResult):
+    """The result of a run of :class:`~kesler.OnlineLabelRanker`; see `kesler.metrics`."""
+
+    @property
+    def kendall_tau(self) -> float:
+        """Mean of Kendall's tau over the pairs that each target compares."""
+        return kendall_tau(self.scores, self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressiveResult:
+    """The result of a run in which each row was predicted before it was learnt.
+
+    Attributes
+    ----------
+    n_trials : int
+        Number of rows.
+    n_mistakes : int
+        Number of rows of a known class for which another class was predicted.
+    n_first_seen : int
+        Number of rows whose class had not been seen before; they are trials, but not mistakes.
+    curve : int64 array of shape (n_trials,)
+        Cumulative mistakes after each trial.
+    predictions : array of shape (n_trials,)
+        The label predicted in each trial, and `no_prediction` where there was none, as before any
+        class is known. It is of the type of the labels, so that scikit-learn's metrics accept it
+        beside the targets: ``classification_report(y, result.predictions)``.
+    targets : array of shape (n_trials,)
+        The label of each trial: `y` without rows of weight 0.
+    probabilities : float64 array of shape (n_trials, 2)
+        The probabilities of the predicted class and of the target before the target was used, NaN
+        where the class had not been seen, and for methods that are not Kesler's.
+    seconds : float
+        Duration of the run; in a comparison, the processor time without the first trial, which
+        loads the compiled code.
+    run : Run or None
+        The arguments of the run, for :func:`kesler.mistake_bound`.
+    no_prediction : label or None
+        The value in `predictions` that stands for none: "" for text (or "?", "??" ..., if "" is a
+        class), -1 for numbers (or a lower one, if there are labels below 0), else None.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier, progressive_validate
+    >>> X, y = [[1, 0], [0, 1], [0, 1], [1, 0]], ["a", "b", "b", "a"]
+    >>> result = progressive_validate(OnlineClassifier("multi", update="perceptron"), X, y)
+    >>> result.predictions.tolist(), result.targets.tolist()
+    (['', 'a', 'b', 'b'], ['a', 'b', 'b', 'a'])
+    """
+
+    n_trials: int
+    n_mistakes: int
+    n_first_seen: int
+    curve: npt.NDArray[np.int64]
+    predictions: npt.NDArray[Any]
+    targets: npt.NDArray[Any]
+    probabilities: npt.NDArray[np.float64]
+    seconds: float
+    run: Run | None = field(default=None, repr=False, compare=False)
+    no_prediction: Label | None = None
+
+    @property
+    def trials(self) -> npt.NDArray[np.int64]:
+        """The trial number of each point of `curve`, counted from 1."""
+        return np.arange(1, self.n_trials + 1, dtype=np.int64)
+
+    @property
+    def error(self) -> float:
+        """Mistakes divided by trials (Fink et al. 2006, Section 2); 0 without trials."""
+        return self.n_mistakes / max(1, self.n_trials)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -ln of the probability of the target, over rows of classes seen before."""
+        return log_loss(self.probabilities[:, 1])
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error of the predicted classes over the same rows, in 15 bins."""
+        return calibration_error(self.probabilities[:, 0], ~self.wrong)
+
+    @property
+    def wrong(self) -> npt.NDArray[np.bool_]:
+        """A mask of the trials with a mistake."""
+        mask: npt.NDArray[np.bool_] = np.diff(self.curve, prepend=0) > 0
+        return mask
+
+    @property
+    def rows_per_second(self) -> float | None:
+        """Trials divided by `seconds`; None if these are 0."""
+        return self.n_trials / self.seconds if self.seconds else None
+
+    def to_frame(self) -> Any:
+        """Return the trials as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame with the columns trial (counted from 1), target, prediction and mistake.
+
+        Raises
+        ------
+        KeslerError
+            If pandas is not installed.
+        """
+        columns = {
+            "trial": self.trials,
+            "target": self.targets,
+            "prediction": self.predictions,
+            "mistake": self.wrong,
+        }
+        return data_frame(columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrdinalResult(ProgressiveResult):
+    """The result of a run of :class:`~kesler.OnlineOrdinalClassifier`.
+
+    Attributes
+    ----------
+    mean_absolute_error : float
+        Mean absolute difference between predicted and true ranks, over the rows of ranks known by
+        then; positions are those in the declared order, or in `classes_` after the run.
+    """
+
+    mean_absolute_error: float
+
+
+def no_label(labels: Sequence[Label]) -> Label | None:
+    """Return a value of the type of some labels that is none of them, None for other types.
+
+    Examples
+    --------
+    >>> no_label(["spam", "work"]), no_label([0, 1]), no_label([-1, 2]), no_label([("a", 1)])
+    ('', -1, -2, None)
+    """
+    if labels and all(isinstance(label, str) for label in labels):
+        return next("?" * n for n in count() if "?" * n not in labels)
+    numbers = [label for label in labels if isinstance(label, (bool, int, float))]
+    if numbers and len(numbers) == len(labels):
+        return min(-1, math.floor(min(numbers)) - 1)
+    return None
+
+
+def labelled(
+    codes: npt.NDArray[np.int32], answers: npt.NDArray[np.int32], labels: Sequence[Label]
+) -> dict[str, Any]:
+    """Return predictions and targets as labels of one type, given their numbers.
+
+    Parameters
+    ----------
+    codes : the number of the label predicted in each trial, -1 for none.
+    answers : the number of the target of each trial.
+    labels : the labels by number.
+
+    Returns
+    -------
+    dict with the fields `predictions`, `targets` and `no_prediction` of `ProgressiveResult`.
+
+    Examples
+    --------
+    >>> found = labelled(np.array([-1, 0]), np.array([0, 1]), ["spam", "work"])
+    >>> found["predictions"].tolist(), found["targets"].tolist(), found["no_prediction"]
+    (['', 'spam'], ['spam', 'work'], '')
+    """
+    none = no_label(labels)
+    by_code = label_array([*labels, none])
+    return {
+        "predictions": by_code[codes],
+        "targets": label_array(labels)[answers] if len(labels) else by_code[:0],
+        "no_prediction": none,
+    }
+
+
+def data_frame(columns: dict[str, Any]) -> Any:
+    """Return columns as a pandas data frame; raise if pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise KeslerError("to_frame needs pandas: install it with pip install pandas") from error
+    return pd.DataFrame(columns)
