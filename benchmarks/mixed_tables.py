@@ -6,9 +6,10 @@
 Each table is read as text, in the order of time, without the columns that state the label in other
 words. Every method predicts a row before it learns from it; the first row of a class is no mistake.
 Vowpal Wabbit is told the number of classes beforehand. scikit-learn's pipeline is fitted again on
-all rows so far whenever their number has doubled. Both are given the kinds of the columns that
-Kesler inferred: Vowpal Wabbit dates as seconds, the pipeline their places in the day, the week and
-the year, since later dates are out of the range that it was fitted on; numbers are clipped.
+all rows so far whenever their number has doubled, and knows no row after that. Both are told which
+columns are texts, and given the kinds that Kesler infers for the others: Vowpal Wabbit dates as
+seconds, the pipeline their places in the day, the week and the year, since later dates are out of
+the range that it was fitted on; its numbers are clipped.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from kesler.data.schema.values import CLIP, Values, date_entry, parse
 RESULTS = Path(__file__).parent / "results" / "mixed_tables"
 FIRST_FIT = 100  # rows before the first fit of a model that is refitted
 Row = dict[str, str]
+Kinds = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -123,14 +126,14 @@ def of_kesler(rows: list[Row], y: list[str], **settings: Any) -> list[Any]:
 # ---- peers ----------------------------------------------------------------------------------
 
 
-def parsed(rows: list[Row]) -> tuple[Values, Schema]:
-    """Return the parsed cells and the kinds of the columns that Kesler infers."""
-    model = OnlineClassifier().fit(rows[:50], ["a"] * 50)
+def parsed(rows: list[Row], texts: Kinds) -> tuple[Values, Schema]:
+    """Return the parsed cells and the kinds of the columns: texts, and those that Kesler infers."""
+    model = OnlineClassifier(columns=texts).fit(rows[:50], ["a"] * 50)
     assert model.schema_ is not None
     return parse(table_of(rows), model.schema_, {}, "missing", learn=True)
 
 
-def of_vw(rows: list[Row], y: list[str]) -> list[Any]:
+def of_vw(rows: list[Row], y: list[str], texts: Kinds) -> list[Any]:
     """Return the predictions of Vowpal Wabbit, with a namespace for each column."""
     from vowpalwabbit import Workspace
 
@@ -138,7 +141,7 @@ def of_vw(rows: list[Row], y: list[str]) -> list[Any]:
     labels = ["", *codes]
     workspace = Workspace(f"--oaa {len(codes)} -b 22 --quiet")
     predictions = []
-    for line, label in zip(vw_lines(rows), y, strict=True):
+    for line, label in zip(vw_lines(rows, texts), y, strict=True):
         example = workspace.example(f"{codes[label]} {line}")
         workspace.learn(example)
         predictions.append(labels[int(example.get_prediction())])
@@ -146,9 +149,9 @@ def of_vw(rows: list[Row], y: list[str]) -> list[Any]:
     return predictions
 
 
-def vw_lines(rows: list[Row]) -> Iterator[str]:
+def vw_lines(rows: list[Row], texts: Kinds) -> Iterator[str]:
     """Yield the lines of rows: counts of words, categories, and numbers as z-scores."""
-    values, schema = parsed(rows)
+    values, schema = parsed(rows, texts)
     scale = {
         column.name: moments(values[column.name])
         for column in schema
@@ -182,9 +185,9 @@ def moments(cells: list[Any]) -> tuple[float, float]:
     return float(numbers.mean()), float(numbers.std()) or 1.0
 
 
-def of_sklearn(rows: list[Row], y: list[str]) -> list[Any]:
+def of_sklearn(rows: list[Row], y: list[str], texts: Kinds) -> list[Any]:
     """Return the predictions of a pipeline that is fitted again whenever rows have doubled."""
-    values, schema = parsed(rows)
+    values, schema = parsed(rows, texts)
     frame = frame_of(values, schema, len(rows))
     predictions: list[Any] = [None] * FIRST_FIT
     start = FIRST_FIT
@@ -261,9 +264,9 @@ def methods(source: Source, rows: list[Row], *, quick: bool) -> dict[str, Callab
         "texts alone": lambda X, y: of_kesler(X, y, columns=alone),
         "all but the texts": lambda X, y: of_kesler(X, y, columns=others),
         "ensemble": lambda X, y: of_kesler(X, y, update="ensemble"),
-        "Vowpal Wabbit": of_vw,
+        "Vowpal Wabbit": partial(of_vw, texts=texts),
     }
-    return found if quick else {**found, "scikit-learn, refitted": of_sklearn}
+    return found if quick else {**found, "scikit-learn, refitted": partial(of_sklearn, texts=texts)}
 
 
 def main() -> None:
@@ -280,10 +283,10 @@ def main() -> None:
             seconds = time.perf_counter() - start
             figures.setdefault(method, {})[name] = (round(wrong, 2), round(seconds, 1))
             print(f"{name:16} {method:24} {wrong:6.2f} % {seconds:8.1f} s", flush=True)
-    print(page := table(figures))
-    if not quick:
-        RESULTS.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
-        RESULTS.with_suffix(".md").write_text(page)
+        if not quick:
+            RESULTS.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
+            RESULTS.with_suffix(".md").write_text(table(figures))
+    print(table(figures))
 
 
 def table(figures: dict[str, dict[str, tuple[float, float]]]) -> str:
@@ -297,7 +300,8 @@ def table(figures: dict[str, dict[str, tuple[float, float]]]) -> str:
         "| :-- |" + " --: |" * len(SOURCES),
     ]
     for method, of_tables in figures.items():
-        cells = (f"{wrong:.2f} ({seconds:.0f} s)" for wrong, seconds in of_tables.values())
+        known = (of_tables.get(name) for name in SOURCES)
+        cells = ("-" if each is None else f"{each[0]:.2f} ({each[1]:.0f} s)" for each in known)
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
