@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: help demo test lint types unit papers bench races wheel clean
 
 help:
-	@echo "make demo    LETTER as a stream: three methods side by side, and a picture"
+	@echo "make demo    two streams, letters and questions to a bank: methods side by side, and a picture"
 	@echo "make test    lint, types, the order of the layers, tests and doctests"
 	@echo "make papers  the tables and figures of the sources, from KESLER_DATA"
 	@echo "make bench   the races with the peers in a short form, in about ten minutes"
@@ -14,7 +14,14 @@ help:
 	@echo "make wheel   a wheel with kernels that no user need compile, in dist/"
 
 demo: $(VENV)/installed
-	$(BIN)/kesler compare dataset:letter --plot demo.png
+	@# A second process compiles a part of what the first needs.
+	@$(BIN)/kesler compare dataset:banking77/stream --methods hybrid,default >/dev/null 2>&1 & \
+	$(BIN)/kesler compare dataset:letter dataset:banking77/stream --plot demo.png; \
+	code=$$?; wait; exit $$code
+	@echo "What to try next:"
+	@echo "  $(BIN)/kesler compare FILE             your CSV, JSON lines, Parquet or mail"
+	@echo "  $(BIN)/kesler learn FILE --model FILE  learn a model; then predict with it"
+	@echo "  README.md, From Python                 kesler.compare and OnlineClassifier"
 
 test: lint types unit
 

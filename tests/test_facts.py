@@ -159,6 +159,11 @@ def test_facts_compare_and_print_by_their_contents():
 
 LEARNERS = {
     "one_pair": [{"update": name} for name in ("perceptron", "pa", "pa1", "pa2", "hinge")],
+    "shared_pair": [
+        {"hypotheses": hypotheses, "update": name, "feature_map": view}
+        for hypotheses in ("hybrid", "single")
+        for name, view in (("perceptron", "product"), ("pa1", "auto"), ("hinge", "gaussian-ratio"))
+    ],
     "every": [
         {"update": "pa1", "averaged": True},
         {"update": "pa1", "half_life": 10.0},
@@ -174,7 +179,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize(("name", "given"), [(n, each) for n in LEARNERS for each in LEARNERS[n]])
 def test_learners_run_the_kernels_whose_facts_hold(name, given):
-    model = OnlineClassifier("multi", **given)
+    model = OnlineClassifier(**{"hypotheses": "multi", **given})
     learner = model._new_learner(dense=True)
     record = learner._record
     if given.get("averaged"):
@@ -196,7 +201,7 @@ def learnt(given, stream, every, monkeypatch):
     """Weights and scores of a learner, by the kernels of all branches if `every`."""
     if every:
         monkeypatch.setattr(weight_trial.facts, "VARIANTS", {"every": Facts()})
-    model = OnlineClassifier("multi", **given)
+    model = OnlineClassifier(**given)
     half = len(stream.y) // 2
     model.partial_fit(stream.X[:half], stream.y[:half], sample_weight=stream.weights[:half])
     for x, y in zip(stream.X[half:], stream.y[half:], strict=True):
@@ -205,9 +210,10 @@ def learnt(given, stream, every, monkeypatch):
     return [*model._learner.hypothesis_weights(), model.decision_function(stream.X)]
 
 
+@pytest.mark.parametrize("hypotheses", ["multi", "hybrid"])
 @pytest.mark.parametrize("update", ["perceptron", "pa1", "pa2", "hinge"])
-def test_all_kernels_give_the_same_bits(update, monkeypatch):
-    stream = make_stream(11)
-    own, full = (learnt({"update": update}, stream, e, monkeypatch) for e in (False, True))
+def test_all_kernels_give_the_same_bits(update, hypotheses, monkeypatch):
+    stream, given = make_stream(11), {"hypotheses": hypotheses, "update": update}
+    own, full = (learnt(given, stream, e, monkeypatch) for e in (False, True))
     for one, other in zip(own, full, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -47,6 +47,7 @@ from registry import CUSTOM, FAMILIES, MOST_CLASSES, ROWS, SETS, Row, covering
 from streams import (
     Stream,
     assert_same,
+    assert_same_but_declared,
     everything,
     learnt,
     make_stream,
@@ -184,8 +185,10 @@ def test_1_wide_rows_that_are_learnt_in_blocks_are_the_same(row):
 def test_2_declaring_classes_changes_nothing(row, stream):
     declared = row.learner().partial_fit(stream.X, stream.y, classes=range(100))
     plain = row.learner().partial_fit(stream.X, stream.y)
-    assert_same(plain, declared, stream.X)
-    assert declared.classes_.tolist() == list(range(stream.n_classes))
+    assert_same_but_declared(plain, declared, stream.X)
+    assert plain.classes_.tolist() == list(range(stream.n_classes))
+    assert declared.classes_.tolist() == list(range(100))
+    assert declared.classes_by_code_.tolist() == plain.classes_by_code_.tolist()
 
 
 @every_row(FEW)
@@ -239,7 +242,9 @@ def test_3_renaming_changes_names_only(row):
         other = progressive_validate(model, stream.X, [names[code] for code in stream.y])
         assert renamed(model, names) == renamed(plain, numbers)
         assert other.curve.tolist() == result.curve.tolist()
-        predicted = [None if code is None else names[code] for code in result.predictions]
+        none = other.no_prediction
+        assert result.no_prediction == -1 and none not in names
+        predicted = [none if code == -1 else names[code] for code in result.predictions]
         assert other.predictions.tolist() == predicted
         assert model.classes_.tolist() == sorted(names[: stream.n_classes])
         assert model.predict(stream.X).tolist() == [names[c] for c in plain.predict(stream.X)]
@@ -939,8 +944,7 @@ def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) 
     model = row.learner(C=C)
     result = progressive_validate(model, stream.X, stream.y, weights)
     if not row.averaged:  # the means predict, as tests/test_links.py compares with a loop
-        predictions = [-1 if label is None else label for label in result.predictions]
-        assert predictions == run.predictions
+        assert result.predictions.tolist() == run.predictions
         assert result.n_mistakes == model.n_mistakes_ == run.mistakes
     assert result.n_first_seen == len(run.first_seen)
     for ours, theirs, near in zip(oracle_weights(row, model), run.W, run.tolerance, strict=True):

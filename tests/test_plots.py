@@ -38,7 +38,7 @@ def progressive(n_trials, every):
     """A run with a mistake in each trial whose number is a multiple of `every`."""
     curve = np.arange(1, n_trials + 1) // every
     return ProgressiveResult(
-        n_trials, int(curve[-1]), 0, curve, np.empty(0, dtype=object), np.empty((0, 2)), 1.0
+        n_trials, int(curve[-1]), 0, curve, np.empty(0), np.empty(0), np.empty((0, 2)), 1.0
     )
 
 
@@ -111,7 +111,8 @@ def test_no_results_are_refused():
 def test_a_picture_is_saved(tmp_path, suffix, start):
     path = tmp_path / f"curves{suffix}"
     require_drawable(str(path))
-    save_mistake_curves({"multi": progressive(10, every=2)}, str(path), "a title")
+    panel = {"multi": progressive(10, every=2)}
+    save_mistake_curves({"a title": panel, "another": panel}, str(path))
     assert path.read_bytes().startswith(start)
 
 

@@ -51,9 +51,9 @@ def test_each_method_is_counted_as_in_progressive_validation():
             assert line.errors[name] == alone.curve[line.n_trials - 1] / line.n_trials
 
 
-def test_lines_stand_at_powers_of_two_and_add_up():
+def test_lines_stand_at_powers_of_two_and_at_the_end_and_add_up():
     lines, comparison = run(STREAM)
-    assert [line.n_trials for line in lines] == [1, 2, 4, 8, 16, 32, 64]
+    assert [line.n_trials for line in lines] == [1, 2, 4, 8, 16, 32, 64, 100]
     assert [line.n_classes for line in lines] == [
         len(set(STREAM.y[: line.n_trials].tolist())) for line in lines
     ]
@@ -61,7 +61,7 @@ def test_lines_stand_at_powers_of_two_and_add_up():
     for name in METHODS:
         lengths = np.diff([0, *(line.n_trials for line in lines)])
         recent = lengths @ [line.recent_errors[name] for line in lines]
-        assert recent == pytest.approx(64 * lines[-1].errors[name])
+        assert recent == pytest.approx(100 * lines[-1].errors[name])
 
 
 @pytest.mark.parametrize("size", [1, 3, 64])
@@ -78,6 +78,11 @@ def test_rows_of_weight_zero_are_left_out():
     lines, comparison = run(STREAM, weights=weights)
     alone = progressive_validate(learner("multi"), STREAM.X, STREAM.y, weights)
     assert comparison.results()["multi"].curve.tolist() == alone.curve.tolist()
+    assert [line.n_trials for line in lines] == [1, 2, 4, 8, 16, 32, 64, 100]
+
+
+def test_the_end_has_one_line_also_where_it_is_a_power_of_two():
+    lines, _ = run(STREAM[:64])
     assert [line.n_trials for line in lines] == [1, 2, 4, 8, 16, 32, 64]
 
 
@@ -90,7 +95,7 @@ def test_learning_happens_as_lines_are_asked_for():
 
 def test_the_first_trial_is_not_timed():
     lines, comparison = run(STREAM)
-    assert [line.rows_per_second is None for line in lines] == [True] + [False] * 6
+    assert [line.rows_per_second is None for line in lines] == [True] + [False] * 7
     assert all(result.rows_per_second > 0 for result in comparison.results().values())
     _, comparison = run(STREAM[:1])
     assert comparison.results()["multi"].rows_per_second is None

@@ -109,7 +109,8 @@ def _methods(options: Namespace, *, dense: bool, n_features: int) -> dict[str, L
 
 
 def _title(run: Compared) -> str:
-    return f"Mistakes made while learning {Path(run.source).name}"
+    name = run.source if run.source.startswith("dataset:") else Path(run.source).name
+    return f"Mistakes made while learning {name}"
 
 
 def _drawn(run: Compared) -> dict[str, MethodResult]:

@@ -59,7 +59,8 @@ def heading(methods: Iterable[str]) -> str:
     """
     shown = _shown(methods)
     pair = f"{'error':>7}{'last':>8}" if _has_pairs(shown) else "error"
-    names = "".join(GAP + name.center(_width(name, shown)) for name in shown)
+    align = str.center if _has_pairs(shown) else str.rjust
+    names = "".join(GAP + align(name, _width(name, shown)) for name in shown)
     columns = "".join(GAP + pair.rjust(_width(name, shown)) for name in shown)
     return f"{'':20}{names}".rstrip() + f"\n{'trials':>11}{'classes':>9}{columns}{'rows/s':>14}"
 

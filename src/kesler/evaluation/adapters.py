@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from kesler.errors import KeslerError
 from kesler.evaluation.methods import KeslerMethod, LabelMethod, Method
 from kesler.evaluation.tables import Piece, Table
 from kesler.learner.classes import label_array
+from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 
 Refit = Literal["doubling"] | int | None
@@ -42,7 +43,7 @@ def method_of(method: Any, table: Table, classes: Any = None, refit: Refit = Non
         return method
     if isinstance(method, OnlineClassifier):
         return KeslerMethod(method, classes)
-    if isinstance(method, type):
+    if isinstance(method, (type, OnlineLearner)):
         raise _unknown(method)
     if hasattr(method, "learn_one") and hasattr(method, "predict_one"):
         return EventMethod(method, table)
@@ -112,8 +113,11 @@ class RowMethod(LabelMethod):
         """Return the prediction for row t of the table, then learn from the row."""
 
     def _run(self, piece: Piece, labels: list[Label]) -> Sequence[Label | None]:
-        rows = self._table.each(piece.start, piece.stop)
-        return [self._trial(t, row) for t, row in enumerate(rows, start=piece.start)]
+        return [self._trial(t, row) for t, row in enumerate(self._rows(piece), start=piece.start)]
+
+    def _rows(self, piece: Piece) -> Iterable[Any]:
+        """Return rows one by one, in the form in which the method is given them."""
+        return self._table.each(piece.start, piece.stop)
 
 
 class EventMethod(RowMethod):
@@ -204,8 +208,11 @@ class PartialFitMethod(RowMethod):
         if not self._is_fitted and takes(classifier.partial_fit, "classes"):
             self._first["classes"] = np.unique(label_array(labels))
 
+    def _rows(self, piece: Piece) -> Iterable[Any]:
+        return (self._table.rows(t, t + 1) for t in range(piece.start, piece.stop))
+
     def _trial(self, t: int, row: Any) -> Label | None:
-        X, label = self._table.rows(t, t + 1), self._table.labels[t : t + 1]
+        X, label = row, self._table.labels[t : t + 1]
         predicted = self._predict(X) if self._is_fitted else None
         for transformer in self._transformers:
             if hasattr(transformer, "partial_fit"):
@@ -231,12 +238,11 @@ def predictions(model: Any, X: Any) -> list[Label]:
 
 def is_fitted(estimator: Any) -> bool:
     """Return whether an estimator has been fitted, as scikit-learn finds out."""
-    from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
     try:
         check_is_fitted(estimator)
-    except (NotFittedError, TypeError):  # TypeError: it is not derived from scikit-learn's classes
+    except (AttributeError, TypeError):  # not fitted, or not derived from scikit-learn's classes
         return False
     return True
 

@@ -98,6 +98,19 @@ ONE_PAIR = facts(
 )
 """Perceptron, Passive-Aggressive and others of one constraint, with weights for each class."""
 
+SHARED_PAIR = facts(
+    **LINEAR,
+    settings__ends_at_faults={0},
+    settings__on_new_class={WAIT, LEARN},
+    parts__kind__each={PER_CLASS, SHARED},
+    parts__map__each={ITSELF, ADDRESS},
+    rule__selection={PREDICTED, WORST},
+    rule__requires={LOSSES, NORMS},
+    **WITHOUT_STEP_SIZES,
+    preprocessing__method={NONE},
+)
+"""The same rules, with weights for each class and shared ones."""
+
 HYBRID = {
     "settings__ends_at_faults": {0},
     "parts__kind__each": {PER_CLASS, SHARED},
@@ -132,6 +145,7 @@ MEASUREMENTS = facts(
 
 VARIANTS = {
     "one_pair": ONE_PAIR,
+    "shared_pair": SHARED_PAIR,
     "words": WORDS,
     "measurements": MEASUREMENTS,
     "every": Facts(),
