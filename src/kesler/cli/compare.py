@@ -70,7 +70,7 @@ def run(options: Namespace) -> None:
 
 def _compare(options: Namespace) -> Compared:
     """Print the table of an input while the methods learn, then the summary."""
-    stream = files.open_input(options, files.reading(options))
+    stream = files.open_input(options, files.reading_of_new(options))
     seed = options.shuffle
     blocks: Iterable[Block] = stream if seed is None else [files.shuffled(stream, seed)]
     stored = list(blocks) if options.bounds else []
@@ -85,16 +85,16 @@ def _compare(options: Namespace) -> Compared:
     results = comparison.results()
     bounds = bounds_of(methods, results, stored) if options.bounds else {}
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(results, bounds)}")
+    table.print_columns(methods.values())
     return Compared(stream.source, results, files.account(stream, comparison, lines, bounds))
 
 
 def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:
     """Return the methods for the rows of a stream, given its first block."""
-    kinds = files.columns(options)
-    if kinds is None:
+    if isinstance(first.rows, Rows):
         return _methods(options, dense=first.rows.dense, n_features=first.rows.n_features)
-    methods = _methods(options, dense=False, n_features=0)
-    for each in methods.values():
+    methods, kinds = _methods(options, dense=False, n_features=0), files.columns(options)
+    for each in methods.values() if kinds is not None else ():
         if isinstance(each, OnlineClassifier):
             each.set_params(columns=kinds)
     return methods

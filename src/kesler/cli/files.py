@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.readers.opening import open_stream
+from kesler.data.readers.opening import has_columns, open_stream
 from kesler.data.readers.stream import Block, Stream
 from kesler.data.rows import Rows
+from kesler.data.schema.inference import N_ROWS, infer
+from kesler.data.schema.schema import Schema
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
 
@@ -43,6 +45,33 @@ def columns(options: Namespace) -> dict[str, str] | None:
     return kinds
 
 
+def reading_of_new(options: Namespace) -> dict[str, Any]:
+    """Return the reading options for a new model: those given, and whether INPUT is a table.
+
+    Without options of columns, a file is a table if one of its first rows holds a text of several
+    words, a date, a list or an identifier: as a category, each of these would be new in most rows.
+    """
+    found = reading(options)
+    if "text" in found or "as_table" in found or not os.path.isfile(options.input):
+        return found
+    stream = _first_rows(options, found)
+    if stream is None:
+        return found
+    kinds = {column.kind for column in stream}
+    return {**found, "as_table": True} if kinds & NOT_ONE_HOT else found
+
+
+def _first_rows(options: Namespace, how: dict[str, Any]) -> Schema | None:
+    """Return the columns of the first rows of a file; None if its format has no columns."""
+    if not has_columns(options.input, options.format):
+        return None
+    given = {**how, "as_table": True, "block_rows": N_ROWS, "require_labels": False}
+    first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
+    records: Any = None if first is None else first.rows
+    return None if records is None else infer(records.columns, {})
+
+
+NOT_ONE_HOT = {"text", "date", "tags", "vector", "identifier"}
 OPTIONS_OF_KINDS = ("number", "category", "date", "ignore")
 
 

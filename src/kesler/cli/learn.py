@@ -39,6 +39,7 @@ def run(options: Namespace) -> None:
     session.save(finished=True)
 
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
+    table.print_columns([model])
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
         account = files.account(stream, comparison, lines, {})

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from kesler.cli.files import columns, reading
+from kesler.cli.files import columns, reading, reading_of_new
 from kesler.data.readers.lines import STANDARD_INPUT
 from kesler.errors import KeslerError
 from kesler.evaluation.named import Setting
@@ -76,7 +76,7 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     method = Setting(**chosen(options))
     progress = Progress(
         asdict(method.resolved()),
-        reading(options),
+        reading_of_new(options),
         _name(options),
         options.shuffle,
         start=_start(options.input),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
@@ -90,6 +90,14 @@ def _shown(methods: Iterable[str]) -> list[str]:
 def _has_pairs(shown: Sequence[str]) -> bool:
     """Return whether both errors of each method fit into a line."""
     return len(shown) <= 3
+
+
+def print_columns(methods: Iterable[Any]) -> None:
+    """Print the kinds of the columns, if the first learner of a table has inferred them."""
+    schemas = (getattr(method, "schema_", None) for method in methods)
+    schema = next((each for each in schemas if each is not None), None)
+    if schema is not None:
+        print(f"\n{schema}")
 
 
 def statement(stream: Stream, comparison: Comparison) -> str:

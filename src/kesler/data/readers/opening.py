@@ -301,6 +301,18 @@ def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: 
     return found.open(**{name: given[name] for name in found.takes})
 
 
+def has_columns(source: str, format: str | None = None) -> bool:
+    """Return whether a file has columns, or fields: whether it is CSV, JSON lines or Parquet.
+
+    Examples
+    --------
+    >>> has_columns("a file", "csv"), has_columns("a file", "svmlight")
+    (True, False)
+    """
+    name = format or format_of(source, Lines(source))
+    return name in READERS and READERS[name].has_fields
+
+
 def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
     """Return a format by its name; raise KeslerError if other arguments do not fit it."""
     source = fields.source
