@@ -45,7 +45,6 @@ class ColumnLearner:
     _named_rows: Callable[..., Rows]
     _prepared: Callable[..., Any]
     _between_trials: Callable[..., Any]
-    _knows_features: Callable[[], bool]
     _takes_ratings: Callable[[], bool]
 
     @property
@@ -99,16 +98,17 @@ class ColumnLearner:
 
     def _begins_table(self, X: Any, columns: Any) -> bool:
         """Return whether a model without a schema learns X as a table."""
-        if columns is None or isinstance(X, (Rows, Ratings)):
+        # A learner without a table has begun with rows of numbers.
+        if columns is None or "_learner" in self.__dict__ or isinstance(X, (Rows, Ratings)):
             return False
         if isinstance(columns, str) and columns == AUTO:
-            if (type(X) is np.ndarray and X.dtype.kind in "biufc") or self._knows_features():
+            if type(X) is np.ndarray and X.dtype.kind in "biufc":
                 return False
             from kesler.data.schema.records import is_table
 
             return not is_sparse(X) and is_table(X) and not self._takes_ratings()
         self._given_columns()
-        return not self._knows_features()
+        return True
 
     def _given_columns(self) -> dict[str, Column]:
         """Return the columns that the user named."""
