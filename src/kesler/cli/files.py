@@ -54,10 +54,10 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     found = reading(options)
     if "text" in found or "as_table" in found or not os.path.isfile(options.input):
         return found
-    stream = _first_rows(options, found)
-    if stream is None:
-        return found
-    kinds = {column.kind for column in stream}
+    schema = _first_rows(options, found)
+    if schema is None or [column.name for column in schema] == ["text"]:
+        return found  # JSON lines of one text each are read by words, in compiled code
+    kinds = {column.kind for column in schema}
     return {**found, "as_table": True} if kinds & NOT_ONE_HOT else found
 
 
