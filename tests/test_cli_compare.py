@@ -1,6 +1,7 @@
 """kesler compare: what it prints and writes is what progressive validation finds."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from kesler.datasets import load_pendigits
 from kesler.updates import PassiveAggressive, SimProj
 
 ROWS = messages(200)
+LINES = [*(2**k for k in range(8)), 200]
+SHARING = ("--methods", "multi,single,hybrid")
 
 
 def validated(hypotheses, update="pa1", rows=ROWS):
@@ -27,13 +30,13 @@ def account(path):
 
 
 def test_the_table_and_the_summary(capsys, mail):
-    done = kesler(capsys, "compare", mail)
-    table = [line.split() for line in done.lines[4:12]]
+    done = kesler(capsys, "compare", mail, *SHARING)
+    table = [line.split() for line in done.lines[4:13]]
     results = {name: validated(name) for name in ("multi", "single", "hybrid")}
     assert done.code == 0 and not done.err
-    assert max(map(len, done.lines[:12])) <= 100
-    assert [int(line[0]) for line in table] == [2**k for k in range(8)]
-    for n, line in zip([2**k for k in range(8)], table, strict=True):
+    assert max(map(len, done.lines[:13])) <= 100
+    assert [int(line[0]) for line in table] == LINES
+    for n, line in zip(LINES, table, strict=True):
         errors = [f"{100 * result.curve[n - 1] / n:.2f}" for result in results.values()]
         assert line[2:8:2] == errors
     summary = [line.split() for line in done.lines[-3:]]
@@ -43,6 +46,60 @@ def test_the_table_and_the_summary(capsys, mail):
     assert [line[0] for line in summary if line[-1] == "best"] == [best]
     n_words = len({word for _, words in ROWS for word in words})
     assert f"{mail}: 200 rows, {n_words} features, 3 classes" in done.lines
+
+
+def test_the_default_is_first_and_baselines_are_last(capsys, mail, tmp_path):
+    done = kesler(capsys, "compare", mail, "--json", tmp_path / "run.json")
+    learners = {"default": OnlineClassifier(), "ensemble": OnlineClassifier(update="ensemble")}
+    X, y = as_entries(ROWS)
+    wrong = {name: progressive_validate(each, X, y) for name, each in learners.items()}
+    wrong |= {name: validated(name) for name in ("multi", "single", "hybrid")}
+    wrong = {name: result.n_mistakes for name, result in wrong.items()}
+    found = account(tmp_path / "run.json")["methods"]
+    assert list(found) == [*wrong, "most frequent class", "last answer again"]
+    assert {name: found[name]["mistakes"] for name in wrong} == wrong
+    again = sum(a != b for a, b in pairwise(y)) - 2  # three classes, and a first row
+    assert found["last answer again"]["mistakes"] == again
+    assert done.lines[2].split() == list(wrong) and max(map(len, done.lines[:13])) <= 100
+    last = next(line.split() for line in done.lines if line.split()[:1] == ["200"])
+    assert last[2:7] == [f"{100 * n / 200:.2f}" for n in wrong.values()]
+    assert done.lines[-1].split()[:5] == ["last", "answer", "again", "200", str(again)]
+
+
+@pytest.mark.parametrize("width, has_kernel", [(100, True), (101, False)])
+def test_a_kernel_is_compared_on_dense_rows_of_few_features(capsys, tmp_path, width, has_kernel):
+    values = np.random.default_rng(0).normal(size=(12, width))
+    rows = [",".join([*map(str, row), "ab"[row[0] > 0]]) for row in values.tolist()]
+    names = ",".join([*(f"x{i}" for i in range(width)), "label"])
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([names, *rows]) + "\n")
+    done = kesler(capsys, "compare", path, "--label", "label")
+    assert any(line.startswith("  kernel ") for line in done.lines) == has_kernel, done
+
+
+def test_options_are_those_of_the_ways_of_sharing(capsys, mail, tmp_path):
+    options = ("--update", "perceptron", "--json", tmp_path / "run.json")
+    assert kesler(capsys, "compare", mail, *options).code == 0
+    found = account(tmp_path / "run.json")["methods"]
+    default = progressive_validate(OnlineClassifier(), *as_entries(ROWS))
+    assert found["default"]["mistakes"] == default.n_mistakes
+    assert found["hybrid"]["mistakes"] == validated("hybrid", "perceptron").n_mistakes
+
+
+def test_several_inputs_are_compared_one_after_the_other(capsys, mail, tmp_path):
+    other = write_jsonl(tmp_path / "other.jsonl", messages(50, seed=4))
+    files = ("--json", tmp_path / "run.json", "--plot", tmp_path / "both.png")
+    done = kesler(capsys, "compare", mail, other, "--methods", "multi", *files)
+    assert done.code == 0
+    both = account(tmp_path / "run.json")
+    assert [run["input"] for run in both] == [str(mail), str(other)]
+    for run, path in zip(both, (mail, other), strict=True):
+        alone = kesler(capsys, "compare", path, "--methods", "multi", *files[:2])
+        single = account(tmp_path / "run.json")["methods"]["multi"]
+        assert run["methods"]["multi"]["curve"] == single["curve"]
+        assert alone.lines[0] in done.lines
+    assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+    refused(kesler(capsys, "compare", mail, other, "--json", other), "same file as INPUT")
 
 
 def test_the_table_is_printed_while_it_runs(capsys, mail, monkeypatch):
@@ -59,10 +116,10 @@ def test_the_table_is_printed_while_it_runs(capsys, mail, monkeypatch):
 
 
 def test_json_holds_the_same(capsys, mail, tmp_path):
-    assert kesler(capsys, "compare", mail, "--json", tmp_path / "run.json").code == 0
+    assert kesler(capsys, "compare", mail, *SHARING, "--json", tmp_path / "run.json").code == 0
     run = account(tmp_path / "run.json")
     assert (run["rows"], run["bad_rows"], run["classes"]) == (200, 0, 3)
-    assert [line["trials"] for line in run["table"]] == [2**k for k in range(8)]
+    assert [line["trials"] for line in run["table"]] == LINES
     for name, method in run["methods"].items():
         assert method["curve"]["mistakes"] == validated(name).curve.tolist()
 
@@ -86,7 +143,7 @@ def test_shuffle_takes_the_rows_in_the_order_of_a_seed(capsys, tmp_path):
     path = write_csv(tmp_path / "signs.csv", 60)
     runs = []
     for seed in ("1", "1", "2"):
-        options = ("--label", "signs", "--shuffle", seed, "--json", tmp_path / "run.json")
+        options = ("--label", "signs", "--shuffle", seed, "--json", tmp_path / "run.json", *SHARING)
         assert kesler(capsys, "compare", path, *options).code == 0
         runs.append(account(tmp_path / "run.json")["methods"]["multi"]["curve"])
     assert runs[0] == runs[1] != runs[2]
@@ -106,7 +163,7 @@ def test_shuffled_rows_are_the_rows(capsys, tmp_path):
 def test_shuffled_rows_keep_their_weights(capsys, tmp_path):
     path = tmp_path / "weighted.vw"
     path.write_text("".join(f"{'ab'[i % 2]} {i % 3} | f{i % 5}\n" for i in range(1500)))
-    kesler(capsys, "compare", path, "--shuffle", 1, "--json", tmp_path / "run.json")
+    kesler(capsys, "compare", path, *SHARING, "--shuffle", 1, "--json", tmp_path / "run.json")
     run = account(tmp_path / "run.json")
     assert (run["rows"], run["methods"]["multi"]["trials"]) == (1500, 1000)
 
@@ -164,7 +221,7 @@ def test_bounds_stand_beside_the_mistakes(capsys, mail, tmp_path):
 
 
 def test_the_figure_is_drawn(capsys, mail, tmp_path):
-    done = kesler(capsys, "compare", mail, "--plot", tmp_path / "curves.png")
+    done = kesler(capsys, "compare", mail, *SHARING, "--plot", tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert done.lines[-1] == f"figure: {tmp_path / 'curves.png'}"
 

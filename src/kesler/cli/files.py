@@ -66,7 +66,10 @@ def _first_rows(options: Namespace, how: dict[str, Any]) -> Schema | None:
     if not has_columns(options.input, options.format):
         return None
     given = {**how, "as_table": True, "block_rows": N_ROWS, "require_labels": False}
-    first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
+    try:
+        first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
+    except KeslerError:  # raised again when the rows are learnt, with their numbers
+        return None
     records: Any = None if first is None else first.rows
     return None if records is None else infer(records.columns, {})
 

@@ -54,8 +54,8 @@ def heading(methods: Iterable[str]) -> str:
                                 multi             hybrid
          trials  classes     error    last     error    last        rows/s
     >>> print(heading(["default", "multi", "single", "hybrid"]))
-                            default     multi    single    hybrid
-         trials  classes      error     error     error     error        rows/s
+                           default     multi    single    hybrid
+         trials  classes     error     error     error     error        rows/s
     """
     shown = _shown(methods)
     pair = f"{'error':>7}{'last':>8}" if _has_pairs(shown) else "error"

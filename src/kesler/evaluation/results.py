@@ -154,7 +154,7 @@ class ProgressiveResult:
     >>> X, y = [[1, 0], [0, 1], [0, 1], [1, 0]], ["a", "b", "b", "a"]
     >>> result = progressive_validate(OnlineClassifier("multi", update="perceptron"), X, y)
     >>> result.predictions.tolist(), result.targets.tolist()
-    (['', 'a', 'b', 'b'], ['a', 'b', 'b', 'a'])
+    (['', 'a', 'a', 'a'], ['a', 'b', 'b', 'a'])
     """
 
     n_trials: int

@@ -383,7 +383,7 @@ or texts
         declared = self._to_declare(classes)
         self._known_classes().require_admissible([*targets.distinct, *declared])
         if declared:
-            self._declared = declared
+            self._declared = list(dict.fromkeys(declared))
         return targets, weights
 
     def _to_declare(self, classes: Any) -> list[Label]:

@@ -397,7 +397,7 @@ preprocessing or None, default "default"
 
     def _to_declare(self, classes: Any) -> list[Label]:
         before = vars(self).get("_declared", [])
-        return list(dict.fromkeys([*before, *map(plain, [] if classes is None else classes)]))
+        return [*before, *map(plain, [] if classes is None else classes)]
 
     # ---- weights ----------------------------------------------------------------------------
 
