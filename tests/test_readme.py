@@ -13,7 +13,7 @@ from kesler.datasets import load_pendigits
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 PENS = load_pendigits()
-ROWS = PENS.X[:90].astype(np.float64)
+ROWS = PENS.X[:90].astype(np.float64) / 50 - 1
 LABELS = np.array(["ham", "spam", "work"])[PENS.y[:90] % 3]
 
 
