@@ -15,7 +15,7 @@ help:
 
 demo: $(VENV)/installed
 	@# A second process compiles a part of what the first needs.
-	@$(BIN)/kesler compare dataset:banking77/stream --methods hybrid,default >/dev/null 2>&1 & \
+	@$(BIN)/kesler compare dataset:banking77/stream --methods hybrid,multi,default >/dev/null 2>&1 & \
 	$(BIN)/kesler compare dataset:letter dataset:banking77/stream --plot demo.png; \
 	code=$$?; wait; exit $$code
 	@echo "What to try next:"

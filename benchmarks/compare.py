@@ -32,7 +32,7 @@ from text_stream import make_text_stream
 
 N_CLASSES = 20
 METHODS = ("multi", "single", "hybrid")
-"""The hypotheses that `kesler compare` compares by default, here with PA-I."""
+"""The three ways of sharing hypotheses that `kesler compare` compares, with PA-I."""
 TARGET = 0.65
 """The largest time on two cores, as a share of the time one by one."""
 ROWS_PER_BLOCK = 1024  # as readers yield them

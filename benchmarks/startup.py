@@ -52,7 +52,7 @@ PEERS = {
     ),
 }
 COMMANDS = {
-    "kesler compare": ["compare", "{}", "--update", "pa1"],
+    "kesler compare": ["compare", "{}", "--methods", "multi,single,hybrid"],
     "kesler learn": ["learn", "{}", "--model", "{}.kesler"],
 }
 """Commands; {} stands for a small file."""

@@ -22,6 +22,7 @@ from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier, pr
 from kesler.datasets import load_pendigits
 from kesler.evaluation.comparing import ComparisonResult
 from kesler.evaluation.results import no_label
+from kesler.evaluation.tables import Table
 from kesler.plots import MistakeCurveDisplay
 
 PENS = load_pendigits()
@@ -411,6 +412,20 @@ def test_a_kernel_is_compared_on_dense_rows_of_few_features(width, kernel):
     assert list(found) == ["default", "ensemble", *SHARING, *kernel, *BASELINES]
     sparse_rows = kesler.compare(None, sparse.csr_array(wide), NAMES[:20])
     assert "kernel" not in sparse_rows
+
+
+def test_tables_are_dense_if_all_columns_are_numbers():
+    frame = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [0.5, 1.5]})
+    for rows, dense in (
+        (frame, True),
+        (frame.assign(d=["x", "y"]), False),
+        (frame.to_numpy(dtype=float), True),
+        ([[1, 2], [3, 4]], True),
+        (sparse.csr_array(np.eye(2)), False),
+        ([{"a": 1}, {"b": 2}], False),
+        (["a text", "another"], False),
+    ):
+        assert Table.of(rows, [0, 1]).is_dense == dense
 
 
 def test_lists_take_names_from_the_methods():

@@ -24,7 +24,16 @@ from kesler import (
     ShareBoostClassifier,
     SoftmaxClassifier,
     StructuredLearner,
+    compare,
     load,
+    progressive_validate,
+)
+from kesler.evaluation.comparing import ComparisonResult
+from kesler.evaluation.results import (
+    MultilabelResult,
+    OrdinalResult,
+    ProgressiveResult,
+    RankingResult,
 )
 
 X, y = [[1.0]], ["a"]
@@ -64,3 +73,14 @@ def a_loaded_model() -> None:
     assert isinstance(model, OnlineClassifier)
     assert_type(model.predict(X), npt.NDArray[Any])
     assert_type(model.predict_proba(X), npt.NDArray[np.float64])
+
+
+def results_of_validation(method: Any) -> None:
+    assert_type(progressive_validate(OnlineClassifier(), X, y), ProgressiveResult)
+    assert_type(progressive_validate(OnlineOrdinalClassifier(), X, y), OrdinalResult)
+    assert_type(progressive_validate(OnlineMultilabelClassifier(), X, [y]), MultilabelResult)
+    assert_type(progressive_validate(OnlineLabelRanker(), X, [y]), RankingResult)
+    assert_type(progressive_validate(len, X, y, refit="doubling"), ProgressiveResult)
+    assert_type(compare(None, X, y), ComparisonResult)
+    assert_type(compare(["default", method], X, y)["default"], ProgressiveResult)
+    assert_type(OnlineClassifier().coef_, npt.NDArray[np.float32])

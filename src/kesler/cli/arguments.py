@@ -239,7 +239,7 @@ def _compare(command: Command) -> None:
         help="methods separated by commas, each HYPOTHESES[:UPDATE[:C]], where HYPOTHESES is "
         f"{listed(HYPOTHESES)}, several of them joined by +; or default, ensemble or kernel for "
         "the default learner, with that update or an rbf kernel; or a baseline: "
-        f"{listed(BASELINES, 'and')} (default: see above)",
+        f"{listed(BASELINES)} (default: see above)",
     )
     _learning(command)
     command.add_argument(

@@ -77,8 +77,11 @@ class Table:
 
     @property
     def is_dense(self) -> bool:
-        """Whether rows list every feature: those of an array or of a data frame."""
-        return not isinstance(self.X, (list, Ratings)) and not is_sparse(self.X)
+        """Whether rows list every feature: those of an array or of a data frame of numbers."""
+        if isinstance(self.X, (list, Ratings)) or is_sparse(self.X):
+            return False
+        types = self.X.dtypes if hasattr(self.X, "dtypes") else [self.X.dtype]
+        return all(getattr(each, "kind", "f") in "biuf" for each in types)
 
     @property
     def width(self) -> int:
