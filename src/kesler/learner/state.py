@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable, OnNewClass
-from kesler.learner.events import Counted
+from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
 from kesler.learner.targets import Kind
 from kesler.learner.weights import (
@@ -26,12 +25,10 @@ from kesler.learner.weights import (
 )
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import (
-    Grouped,
     Ordered,
     Part,
     PerClass,
     Shared,
-    require_hashable,
     takes_ratings,
 )
 from kesler.parts.links.link import SCALE, WEIGHT, CustomLink, Linear, Link
@@ -74,7 +71,7 @@ _OF_THIS_PROCESS = (
 
 
 @dataclass(eq=False, repr=False)
-class LearnerState(Counted):
+class LearnerState(KnownClasses):
     """The arrays of one learner, by the names of :mod:`kesler.state.records`.
 
     Parameters
@@ -205,76 +202,6 @@ class LearnerState(Counted):
         """Which part scales the weights: 0 for none, 1 for the link, 2 for the algorithm."""
         return 2 if self.rule.update is not None else int(self.link.normalised)
 
-    # ---- groups -----------------------------------------------------------------------------
-
-    def join_group(self, label: Label, group: Hashable) -> None:
-        """Add a class that has been seen to one more group of every grouped part."""
-        code = self.classes.code(label) if label in self.classes else None
-        if code is None:
-            raise KeslerError(
-                f"label {label!r} has not been seen: name it in the groups, or let it join later"
-            )
-        require_hashable([group], "the groups to join")
-        grouped = [i for i, part in enumerate(self.parts) if isinstance(part, Grouped)]
-        if not grouped:
-            raise KeslerError("no part of this learner is Grouped, so there is no group to join")
-        with self.lock:
-            for i in grouped:
-                columns = self.memberships[i][code]
-                column = self.groups[i].setdefault(group, len(self.groups[i]))
-                if column not in columns:
-                    self.memberships[i][code] = sorted([*columns, column])
-                if self.link.normalised:
-                    seen = self.stored["link.n_hypotheses"]
-                    seen[i] = max(seen[i], column + 1)
-            if self.link.normalised:
-                self.stored["link.scale"]["is_stale"] = 1  # the next trial recomputes it
-            self.reserve(len(self.classes), self.n_features)
-            self._bind()
-
-    def require_admissible(self, labels: Sequence[Label]) -> None:
-        """Raise the errors that learning these labels would raise, those of groups included."""
-        self.classes.require_admissible(labels)
-        grouped = [part for part in self.parts if isinstance(part, Grouped)]
-        new = [plain(label) for label in dict.fromkeys(labels) if label not in self.classes]
-        for label in new if grouped else ():
-            for part in grouped:
-                part.groups_of(label)
-        if self.costs is not None and new:
-            self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
-
-    def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
-        """Return the groups of the classes from number `n_before` on, for each grouped part."""
-        new = self.classes.since(n_before)
-        return [
-            (i, [part.groups_of(label) for label in new])
-            for i, part in enumerate(self.parts)
-            if new and isinstance(part, Grouped)
-        ]
-
-    def _join(self, joined: list[tuple[int, list[list[Hashable]]]]) -> None:
-        """Add new classes to their groups."""
-        for i, groups_by_class in joined:
-            columns, members = self.groups[i], self.memberships[i]
-            for groups in groups_by_class:
-                members.append(sorted(columns.setdefault(g, len(columns)) for g in groups))
-        if joined:
-            self.reserve(len(self.classes), self.n_features)
-            self._bind()
-
-    def _forget_unmet(self) -> None:
-        """Remove the classes that no trial has met, and the groups of them alone."""
-        if len(self.classes) == self.n_known:
-            return
-        self.classes.forget_from(self.n_known)
-        for columns, members in zip(self.groups, self.memberships, strict=True):
-            del members[self.n_known :]
-            met = {column for of_class in members for column in of_class}
-            for group in [g for g, column in columns.items() if column not in met]:
-                del columns[group]
-        self._place_ranks()
-        self._bind()
-
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without those that are valid in this process only."""
         return {k: v for k, v in vars(self).items() if k not in _OF_THIS_PROCESS}
@@ -285,19 +212,6 @@ class LearnerState(Counted):
         self.stored = {name: array.copy() for name, array in self.stored.items()}
         if self.sparse is not None:
             self.sparse.own()
-
-    def _place_ranks(self) -> None:
-        """Write the order of all labels, and which of them are known, for compiled code."""
-        if not self.has_order:
-            return
-        places, order, positions = (
-            self.stored[f"ranks.{name}"] for name in ("places", "order", "positions")
-        )
-        codes = np.array(self.classes.order, dtype=np.int64)
-        known = codes[codes < self.n_known]
-        places[codes] = np.arange(len(codes))
-        order[: len(known)] = known
-        positions[known] = np.arange(len(known))
 
     # ---- capacity ---------------------------------------------------------------------------
 
