@@ -6,14 +6,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from first_contact.tickets import select, tickets
 from kesler.datasets import load_pendigits
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 PENS = load_pendigits()
 ROWS = PENS.X[:90].astype(np.float64) / 50 - 1
+TICKETS, TEAMS = tickets(100)
 LABELS = np.array(["ham", "spam", "work"])[PENS.y[:90] % 3]
 
 
@@ -56,6 +59,8 @@ GIVEN = {
     "sentences": [("fish", "swim"), ("fish", "fish")] * 5,
     "tags": ["NV", "NN"] * 5,
     "new_sentences": [("fish", "swim")],
+    "frame": pd.DataFrame(select(TICKETS, "ticket", "body", "hours", "opened")),
+    "teams": TEAMS,
 }
 """What the text around the examples assumes."""
 
