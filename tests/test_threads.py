@@ -195,6 +195,19 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
     CALLS[call](model)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_saved_shares_no_memory_with_the_learner(name):
+    """The file is written after the lock is free."""
+    learner = MODELS[name]().fit(ROWS, [0, 1, 2] * 4)._learner
+    members = [learner, *getattr(learner, "members", [])]
+    stored = [array for each in members for array in each.stored.values()]
+    stored += [
+        a for each in members if hasattr(each, "supports") for a in each.supports.stored.values()
+    ]
+    for key, array in learner.arrays().items():
+        assert not any(np.shares_memory(array, other) for other in stored), key
+
+
 def test_thresholds_are_read_under_the_lock():
     model = guarded(OnlineOrdinalClassifier().fit(ROWS, [0, 1, 2] * 4))
     assert len(model.thresholds_) == 2

@@ -27,6 +27,8 @@ LEARNERS = (
     "ensemble",
     "multilabel",
     "ordinal",
+    "texts",
+    "longer table",
 )
 
 

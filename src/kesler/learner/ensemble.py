@@ -336,14 +336,14 @@ class EnsembleLearner(Counted):
     # ---- saving -----------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays of the ensemble, and of each member, prefixed with its number."""
+        """Return copies of the arrays of the ensemble, and of each member under its number."""
         with self.lock:
             stored = {
                 f"{i}.{name}": array
                 for i, member in enumerate(self.members)
                 for name, array in member.arrays().items()
             }
-            own = {f"ensemble.{name}": array_of(array) for name, array in self.stored.items()}
+            own = {f"ensemble.{n}": np.array(array_of(a)) for n, a in self.stored.items()}
         return stored | own
 
     def restore(self, arrays: Arrays) -> None:

@@ -548,11 +548,11 @@ class LearnerState(KnownClasses):
     # ---- saving -----------------------------------------------------------------------------
 
     def arrays(self) -> Arrays:
-        """Return the part of the arrays that is in use, which a model file stores."""
+        """Return copies of the part of the arrays that is in use, which a model file stores."""
         with self.lock:
             found = {name: array_of(array) for name, array in self._views(whole=False).items()}
             found |= self._other_arrays()
-            return {name: np.ascontiguousarray(array) for name, array in found.items()}
+            return {name: np.array(array, order="C") for name, array in found.items()}
 
     def _other_arrays(self) -> Arrays:
         """Return the arrays of hypotheses that are not in the table of weights."""

@@ -30,8 +30,9 @@ def save(
         arrays = learner.arrays()
         # A copy, since lists of labels and groups grow.
         metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
+        metadata["columns"] = _columns(model)
     _require_loadable(path, arrays)
-    metadata |= {"estimator": type(model).__name__, "notes": notes, "columns": _columns(model)}
+    metadata |= {"estimator": type(model).__name__, "notes": notes}
     model_file.save(path, arrays, metadata)
 
 
