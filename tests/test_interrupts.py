@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 import threading
@@ -56,12 +57,14 @@ class Interrupting:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def __enter__(self) -> Interrupting:
+        gc.disable()  # an interrupt in a callback of the collector would be lost
         self._timer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()
         self._timer.join()
+        gc.enable()
 
 
 def interrupted(call: Callable[[], Any], after: float) -> float | None:
