@@ -76,7 +76,7 @@ labels of one type
     def known(self, labels: Sequence[Label]) -> npt.NDArray[np.int32] | None:
         """Return the number of each label, or None if one is unknown."""
         try:
-            return np.array([self._codes[label] for label in labels], dtype=np.int32)
+            return np.fromiter(map(self._codes.__getitem__, labels), np.int32, len(labels))
         except (KeyError, TypeError):  # new, or not hashable
             return None
 

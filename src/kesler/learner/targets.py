@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -74,7 +75,7 @@ class Answers:
         return max(1, n_classes * (n_classes - 1) // 2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Targets:
     """Targets as users write them: the labels of each row and their levels, as in `Answers`.
 
@@ -141,12 +142,12 @@ class Targets:
         labels = [self.labels[i] for i in taken.tolist()]
         return replace(self, indptr=indptr, labels=labels, levels=self.levels[taken])
 
-    @property
+    @cached_property
     def names(self) -> list[Any]:
         """All labels named, those of the columns first."""
         return [*self.columns, *self.labels]
 
-    @property
+    @cached_property
     def distinct(self) -> list[Any]:
         """The distinct labels in `names`; all of `names` if one is not hashable (refused later)."""
         try:
