@@ -192,3 +192,17 @@ def test_outdated_flags_of_scipy_are_not_believed():
     )
     model = OnlineClassifier("multi", update="pa1").fit(matrix, LABELS)
     np.testing.assert_array_equal(model.decision_function(DENSE), expected.decision_function(DENSE))
+
+
+def test_arrays_with_steps_are_learnt_as_contiguous_ones():
+    X = sparse.csr_array(DENSE)
+    strided = sparse.csr_array(DENSE)
+    strided.data = np.repeat(X.data, 2)[::2]
+    strided.indices = np.repeat(X.indices, 2)[::2]
+    models = [SoftmaxClassifier().fit(rows, LABELS) for rows in (X, strided)]
+    np.testing.assert_array_equal(*(model.coef_ for model in models))
+
+
+def test_one_value_as_label_sets_is_refused():
+    with pytest.raises(KeslerError, match="one value: give one label set for each row"):
+        OnlineMultilabelClassifier().fit([{"text": "some words"}], 3)

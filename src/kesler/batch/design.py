@@ -317,10 +317,11 @@ class SparsePerClass(PerClassDesign):
     @cached_property
     def _structure(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         X = self.X
-        return X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
+        indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
+        return indptr, np.ascontiguousarray(X.indices, dtype=np.int32)
 
     def _values(self, dtype: np.dtype[Any]) -> Floats:
-        return np.asarray(self.X.data.astype(dtype, copy=False))
+        return np.ascontiguousarray(self.X.data, dtype=dtype)
 
     def _squared(self) -> SparsePerClass:
         return self._with_values(np.square(self.X.data, dtype=np.float32))

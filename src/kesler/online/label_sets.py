@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 
 def require_answers(y: Any, kind: str) -> Any:
-    """Return `y`, converted to an array if it is not iterable; raise if it is None."""
+    """Return `y`, converted to an array if it is not iterable; raise if it is one value."""
     if y is None:
         raise KeslerError(
             f"requires y to be passed, but the target y is None: give one {kind} for each row"
         )
-    return y if isinstance(y, Iterable) or is_sparse(y) else np.asarray(y)
+    given = y if isinstance(y, Iterable) or is_sparse(y) else np.asarray(y)
+    if getattr(given, "ndim", 1) == 0:
+        raise KeslerError(f"y is {y!r}, which is one value: give one {kind} for each row")
+    return given
 
 
 def is_table(y: Any) -> bool:

@@ -188,6 +188,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
     if metadata["declared"]:
+        model._learner.classes.require_admissible(metadata["declared"])
         model._declared = metadata["declared"]
     model.notes_ = metadata["notes"]
     if metadata["columns"] is not None:
