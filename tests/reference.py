@@ -204,8 +204,8 @@ def margin_of(update: str, C: float) -> float:
 
 
 def strength_of(update: str, C: float) -> float:
-    """Crammer et al. 2009: AROW has no aggressiveness but its noise, 1."""
-    return 1.0 if update == "arow" else C
+    """Crammer et al. 2009: AROW has no aggressiveness but its noise, 1; nor have least squares."""
+    return 1.0 if update in ("arow", "least-squares") else C
 
 
 def move(update: str, V: Array, scores: Array, y: int, C: float, weight: float) -> Array:

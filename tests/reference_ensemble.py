@@ -13,11 +13,62 @@ def shares(losses: Array, base: float) -> Array:
     return np.asarray(base**losses / (base**losses).sum())
 
 
-def combined(way: str, winners: Any, p: Array, y: Any, discount: float, b: float) -> list[int]:
-    """What an ensemble predicts of each row: winners (members, rows), p (members, rows.
+def with_pool(p: Array, k: int) -> Array:
+    """Genest and Zidek 1986: the members' probabilities, and their geometric mean scaled to 1."""
+    if len(p) == 1:
+        return p
+    mean = np.exp(np.log(np.maximum(p[:, :k], 1e-6)).mean(axis=0))
+    pool = np.zeros(p.shape[1])
+    pool[:k] = mean / mean.sum()
+    return np.vstack([p, pool])
 
-    Classes).
+
+def fixed_share(p: Array, y: Any, alpha: float) -> tuple[Array, list[float]]:
+    """Herbster and Warmuth 1998, sec. 5, with log-loss: the mixtures of each row, and the losses.
+
+    The second are the log-losses of the mixture, of rows whose target is known.
     """
+    k, weights = 0, np.full(len(p) + (len(p) > 1), 1 / (len(p) + (len(p) > 1)))
+    mixtures, losses = np.zeros(p.shape[1:]), []
+    for t, answer in enumerate(y):
+        if k:
+            experts = with_pool(p[:, t], k)
+            mixtures[t] = weights @ experts
+        if answer >= k:
+            k = answer + 1
+            continue
+        likely = np.maximum(experts[:, answer], 1e-30)
+        losses.append(-np.log(weights @ likely))
+        weights = weights * likely / (weights @ likely)
+        weights = (1 - alpha) * weights + alpha / len(weights)
+    return mixtures, losses
+
+
+def best_sequence(p: Array, y: Any, alpha: float) -> float:
+    """Return the least loss of a sequence of experts, minus the log of its prior probability."""
+    k, least, n = 0, None, len(p) + (len(p) > 1)
+    stay, switch = 1 - alpha + alpha / n, alpha / n
+    for t, answer in enumerate(y):
+        if answer >= k:
+            k = answer + 1
+            continue
+        loss = -np.log(np.maximum(with_pool(p[:, t], k)[:, answer], 1e-30))
+        before = np.full(n, np.log(n)) if least is None else least
+        costs = -np.log(np.where(np.eye(n, dtype=bool), stay, switch))
+        least = (before[:, None] + costs).min(axis=0) + loss
+    return np.log(n) if least is None else float(np.min(least))
+
+
+def combined(way: str, winners: Any, p: Array, y: Any, discount: float, b: float) -> list[int]:
+    """What an ensemble predicts of each row: winners (members, rows), p (members, rows, classes).
+
+    b is the factor of a mistake for majority, and the share for fixed share.
+    """
+    if way == "fixed-share":
+        new = np.maximum.accumulate(np.concatenate([[-1], y[:-1]]))
+        mixtures, _ = fixed_share(p, y, b)
+        rows = zip(mixtures, new, strict=True)
+        return [int(row[: k + 1].argmax()) if k >= 0 else -1 for row, k in rows]
     losses, k, found = np.zeros(len(winners)), 0, []
     for t, answer in enumerate(y):
         scores = np.zeros(k)

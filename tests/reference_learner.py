@@ -18,7 +18,7 @@ import reference_preconditioners
 from reference_preconditioners import AGAINST_REST
 
 ONE_PAIR = ("perceptron", *reference_answers.WORST, *reference_answers.RIVAL)
-SMOOTH = ("softmax", "logistic", "ovr-squared", "ovr-logistic")
+SMOOTH = ("softmax", "logistic", "ovr-squared", "ovr-logistic", "least-squares")
 LEAST = 1e-17  # of a gradient: float32 has the squares of smaller ones with few bits, or none
 
 

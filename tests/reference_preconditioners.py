@@ -57,6 +57,11 @@ def arow(losses: Array, norms: Array, gram: Array, weight: float) -> Array:
     return np.asarray(losses / (norms + R / weight))
 
 
+def least_squares(losses: Array, norms: Array, gram: Array, weight: float) -> Array:
+    """Return where weight (loss - step n)^2 + n step^2 is least: loss / (n + 1 / weight)."""
+    return np.asarray(weight * losses / (weight * norms + 1))
+
+
 def root_of_u(alpha: float, v: float) -> float:
     """Wang et al. 2012, Proposition 1: the deviation of the margin after a step."""
     moved = alpha * v * PHI
@@ -86,7 +91,7 @@ def scw2(losses: Array, norms: Array, gram: Array, C: float) -> Array:
 
 RULES: dict[str, Rule] = {
     **{"ovr-squared": squared_flow, "ovr-logistic": logistic_flow, "ovr-hinge": hinge_flow},
-    **{"arow": arow, "scw1": scw1, "scw2": scw2},
+    **{"arow": arow, "scw1": scw1, "scw2": scw2, "least-squares": least_squares},
 }
 FLOWS: dict[str, Rule] = {
     **{"hinge": hinge_flow, "softmax": softmax_flow, "logistic": logistic_flow}
@@ -94,6 +99,7 @@ FLOWS: dict[str, Rule] = {
 GRADIENTS: dict[str, Callable[[Array], Array]] = {  # of the loss, along each constraint
     "ovr-squared": lambda losses: 2 * np.clip(losses, 0, 2),
     "ovr-hinge": lambda losses: (losses > 0).astype(float),
+    "least-squares": lambda losses: losses,
     **dict.fromkeys(["logistic", "ovr-logistic"], expit),
     "softmax": lambda losses: np.exp(losses - np.logaddexp.reduce(np.append(losses, 0.0))),
 }
@@ -101,7 +107,7 @@ PLAIN: dict[str, Rule] = {  # one step along the gradient
     name: lambda losses, norms, gram, eta, name=name: eta * GRADIENTS[name](losses)  # type: ignore[misc]
     for name in ("ovr-squared", "ovr-logistic", "ovr-hinge")
 }
-AGAINST_REST = tuple(PLAIN)
+AGAINST_REST = (*PLAIN, "least-squares")
 OWN_PRECONDITIONER = {"arow": "confidence", "scw1": "soft", "scw2": "soft"}
 
 FOLLOWS_GRADIENTS = ("adagrad", "length-free-adagrad", "scale-free-adagrad", "slowing")

@@ -1,7 +1,9 @@
 """The oracle of preprocessing: each row from the list of those before it, in float64 NumPy.
 
 Written from the definitions: Salton and Buckley (1988) for damping, idf and length; for z-scores
-mean and deviation themselves, of the values as they were taken in.
+mean and deviation themselves, of the values as they were taken in; Rahimi and Recht (2007) for
+random features; quantiles by sorting all rows until the last time that they were recomputed, which
+are at most 512.
 """
 
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kesler.preprocessing import Counts, Ranges
+from kesler.preprocessing import Bins, Concatenated, Counts, Pairs, RandomFourier, Ranges, ZScores
 
 Array = NDArray[np.float64]
 FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
@@ -70,11 +72,81 @@ def in_ranges(X: Array) -> Array:
     return np.divide(X[-1] - X[0], width(X), out=0 * X[0], where=width(X) > 0)
 
 
+# ---- expansions ---------------------------------------------------------------------------------
+
+
+def times(n_rows: int) -> list[int]:
+    """Return after how many rows quantiles are recomputed: at growth by a half."""
+    found = [1]
+    while found[-1] < n_rows:
+        found.append(max(found[-1] + 1, int(1.5 * found[-1])))
+    return found
+
+
+def edges(values: Array, n_bins: int) -> Array:
+    """Return the middles between the values where a bin ends; between all, if they are so few."""
+    distinct = np.unique(values)
+    if len(distinct) <= n_bins:
+        return np.asarray((distinct[1:] + distinct[:-1]) / 2)
+    ends = np.arange(1, n_bins) * len(values) // n_bins
+    ordered = np.sort(values)
+    return np.unique((ordered[ends - 1] + ordered[ends]) / 2)
+
+
+def in_bins(X: Array, n_bins: int) -> NDArray[np.int64]:
+    """Return the number of the bin of each value, by the quantiles of earlier rows."""
+    numbers, known = np.zeros(X.shape, dtype=np.int64), 0
+    for t, x in enumerate(X):
+        known = max([n for n in times(len(X)) if n <= t], default=0)
+        for j, value in enumerate(x):
+            if known:
+                numbers[t, j] = (edges(X[:known, j], n_bins) < value).sum()
+    return numbers
+
+
+def one_hot(numbers: NDArray[np.int64], width: int) -> Array:
+    """Return a 1 for each number, in blocks of a width."""
+    return np.eye(width)[numbers].reshape(len(numbers), -1)
+
+
+def block(part: Any, X: Array, Z: Array, w: Array) -> Array:
+    """Return the features of all rows; Z are their z-scores."""
+    if isinstance(part, ZScores):
+        return Z
+    if isinstance(part, Bins):
+        n_bins = part.bins_of(X.shape[1])
+        return one_hot(in_bins(X, n_bins), n_bins) if n_bins else X[:, :0]
+    if isinstance(part, Pairs):
+        B = part.n_bins
+        numbers, pairs = in_bins(X, B), part.pairs_of(X.shape[1])
+        return one_hot(B * numbers[:, pairs[:, 0]] + numbers[:, pairs[:, 1]], B * B)
+    lengths = (Z**2).sum(axis=1)
+    before = np.concatenate([[0], np.cumsum(w * lengths)[:-1]])
+    mean = (before + lengths) / (np.concatenate([[0], np.cumsum(w)[:-1]]) + 1)
+    omega, phases = part.draw(X.shape[1])
+    scale = np.sqrt(part.bandwidth_of(X.shape[1]) * 2 * mean)[:, None]
+    projected = np.divide(
+        Z @ omega.astype(float), scale, out=np.zeros((len(X), len(phases))), where=scale > 0
+    )
+    return np.asarray(np.sqrt(2) * np.cos(projected + phases))
+
+
+def expanded(part: Any, X: Array, weights: Any) -> Array:
+    """Return the blocks of all rows, one beside the other."""
+    w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
+    blocks = part.blocks
+    clip = next((each.clip for each in blocks if isinstance(each, ZScores)), 4.0)
+    Z = conditioned(ZScores(clip), X, weights)
+    return np.hstack([block(each, X, Z, w) for each in blocks])
+
+
 def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
     """Return all rows of a stream as their trials see them, rounded to float32."""
     X = np.asarray(X, dtype=np.float64)
     if part is None:
         return X
+    if isinstance(part, (Bins, Concatenated, Pairs, RandomFourier)):
+        return expanded(part, X, weights)
     if isinstance(part, Ranges):
         rows = followed(X) if len(X) else X
         return np.array([in_ranges(rows[: t + 1]) for t in range(len(X))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ from kesler.state.records import EnsembleRecord
 from registry import ROWS
 from streams import make_stream, streams
 
-WAYS = ["majority", "best", "mixture"]
+WAYS = ["majority", "best", "mixture", "fixed-share"]
 every_way = pytest.mark.parametrize("way", WAYS)
 SINGLE = [row for row in ROWS if not row.dense_only and row.takes_weights]
 STREAM = make_stream(5, n_rows=80, n_classes=6)
@@ -56,7 +57,7 @@ def members():
     ]
 
 
-def ensemble(way="mixture"):
+def ensemble(way="fixed-share"):
     return Ensemble(members(), way)
 
 
@@ -94,10 +95,15 @@ def run(way, winners, p, y, discount=0.9, demotion=0.5, state=None):
     """Return what the compiled ensemble predicts, and its state."""
     n_members, n_rows, _ = p.shape
     if state is None:
-        weights = np.full(n_members, 1 / n_members)
-        stored = allocated(fields_of(EnsembleRecord), None, {"member": n_members})
-        stored["weights"][:] = weights
+        shares = way == "fixed-share"
+        n_experts = n_members + (shares and n_members > 1)
+        lengths = {"member": n_members, "expert": n_experts}
+        owner = SimpleNamespace(shares=shares)
+        stored = allocated(fields_of(EnsembleRecord), owner, lengths)
+        stored["weights"][:] = 1 / n_experts
+        stored["paths"][:] = math.log(n_experts)
         rule = {"rule": WAYS.index(way), "discount": discount, "demotion": demotion}
+        rule |= {"share": demotion}
         state = bind(EnsembleRecord, stored | converted(EnsembleRecord, rule))
     probabilities = np.concatenate([np.full((n_members, n_rows, 2), np.nan), p], axis=2)
     for t, answer in enumerate(y):
@@ -143,6 +149,26 @@ def test_majority_never_makes_more_mistakes_than_its_bound(demotion):
         known = np.arange(len(y)) != np.array([np.flatnonzero(y == r)[0] for r in y])
         assert state.counts.n_mistakes == ((found != y) & known).sum()
         assert state.counts.n_mistakes <= bound(winners, y, known, demotion) + 1e-9
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5])
+def test_fixed_share_loses_no_more_than_the_best_sequence(share):
+    for seed in range(100):
+        shape = np.random.default_rng(seed).integers([1, 30, 2], [6, 120, 6])
+        winners, p, y = said(seed, *shape)
+        found, state = run("fixed-share", winners, p, y, demotion=share)
+        _, losses = reference.fixed_share(p, y, share)
+        best = reference.best_sequence(p, y, share)
+        np.testing.assert_allclose(state.paths.min(), best, rtol=1e-9)
+        assert sum(losses) <= best + 1e-6
+        known = np.arange(len(y)) != np.array([np.flatnonzero(y == r)[0] for r in y])
+        assert ((found != y) & known).sum() * math.log(2) <= best + 1e-6
+
+
+def test_fixed_share_states_the_bound_of_a_run():
+    model = Ensemble(members()).fit(STREAM.X, STREAM.y)
+    assert 0 < model.n_mistakes_ <= model.mistake_bound_
+    assert Ensemble(members(), "mixture").fit(STREAM.X, STREAM.y).mistake_bound_ is None
 
 
 @pytest.mark.parametrize("demotion", [0.05, 0.5, 0.9])
@@ -372,6 +398,7 @@ def test_the_best_learner_is_found_and_a_change_followed():
         (lambda: Ensemble(combine="vote"), "choose 'majority', 'best', 'mixture'"),
         (lambda: Ensemble(discount=0.0), "above 0 and at most 1"),
         (lambda: Ensemble(demotion=1.0), "between 0 and 1"),
+        (lambda: Ensemble(share=0.0), "between 0 and 1"),
         (lambda: OnlineClassifier("multi", update="ensemble"), "has no effect on an ensemble"),
         (lambda: OnlineOrdinalClassifier(update="ensemble"), "ensemble"),
     ],

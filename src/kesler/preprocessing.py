@@ -2,8 +2,12 @@
 
 from kesler.parts.preprocessing import (
     PREPROCESSINGS,
+    Bins,
+    Concatenated,
     Counts,
+    Pairs,
     Preprocessing,
+    RandomFourier,
     Ranges,
     ZScores,
     resolve_preprocessing,
@@ -11,8 +15,12 @@ from kesler.parts.preprocessing import (
 
 __all__ = [
     "PREPROCESSINGS",
+    "Bins",
+    "Concatenated",
     "Counts",
+    "Pairs",
     "Preprocessing",
+    "RandomFourier",
     "Ranges",
     "ZScores",
     "resolve_preprocessing",

@@ -3,6 +3,7 @@
 from kesler.parts.updates import RULES, resolve_rule
 from kesler.parts.updates.confidence import AROW, SCW
 from kesler.parts.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
+from kesler.parts.updates.least_squares import LeastSquares
 from kesler.parts.updates.mira import MIRA
 from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
 from kesler.parts.updates.passive_aggressive import PassiveAggressive
@@ -18,6 +19,7 @@ __all__ = [
     "ConProj",
     "CustomRule",
     "HingeGradient",
+    "LeastSquares",
     "LogisticGradient",
     "MarginPerceptron",
     "OneVsRestHinge",

@@ -44,13 +44,19 @@ def require_half_life(half_life: Any) -> float | None:
 
 
 def require_forgettable(
-    half_life: float | None, rule: UpdateRule, link: Link, *, averaged: bool
+    half_life: float | None,
+    rule: UpdateRule,
+    link: Link,
+    preconditioner: Preconditioner,
+    *,
+    averaged: bool,
 ) -> None:
     """Raise if a half-life is given and weights cannot decay; the message says why."""
     reasons = {
         f"{link!r} computes all weights from sums and their scale": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
         "averaged=True requires the mean over all trials": averaged,
+        f"{preconditioner!r} would lose what keeps its matrix invertible": preconditioner.is_full,
     }
     for reason, holds in reasons.items():
         if half_life is not None and holds:
@@ -78,6 +84,14 @@ def require_measurable(
             f"{rule!r} computes its own updates, with the Euclidean preconditioner only, not with "
             f"{preconditioner!r}: choose another rule, for example simproj, or "
             'preconditioner="euclidean"'
+        )
+    if preconditioner.is_full and any(
+        part.feature_map is not None or isinstance(part, Ordered) for part in parts
+    ):
+        raise KeslerError(
+            f"{preconditioner!r} has one matrix for the features of x, but views depend on the "
+            'classes: use hypotheses="multi" or groups without a map, or '
+            'preconditioner="adagrad"'
         )
     if preconditioner.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts

@@ -28,6 +28,7 @@ from kesler.learner.targets import Answers
 from kesler.parts.hypotheses import Grouped, Part
 from kesler.state.fields import (
     Arrays,
+    Field,
     allocated,
     array_of,
     bind,
@@ -38,10 +39,10 @@ from kesler.state.fields import (
 )
 from kesler.state.records import EnsembleRecord
 
-Combination = Literal["majority", "best", "mixture"]
+Combination = Literal["majority", "best", "mixture", "fixed-share"]
 
 # The default factors of past losses, applied at each row.
-DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98}
+DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98, "fixed-share": 1.0}
 
 # Members process this many rows before they are combined; their predictions are buffered.
 ROWS_AT_ONCE = 1024
@@ -61,7 +62,7 @@ class EnsembleLearner(Counted):
     ----------
     members : learners of single classes, which have not seen a class yet.
     estimators : the name of the estimator of each.
-    combine, discount, demotion : as in :class:`~kesler.Ensemble`.
+    combine, discount, demotion, share : as in :class:`~kesler.Ensemble`.
 
     Raises
     ------
@@ -80,11 +81,12 @@ class EnsembleLearner(Counted):
         self,
         members: Sequence[Learner],
         estimators: Sequence[str],
-        combine: Combination = "mixture",
+        combine: Combination = "fixed-share",
         discount: float | None = None,
         demotion: float = 0.9,
+        share: float = 0.01,
     ) -> None:
-        require_combination(combine, discount, demotion)
+        require_combination(combine, discount, demotion, share)
         if any(member.on_new_class == "unseen" for member in members):
             raise KeslerError(
                 'on_new_class="unseen" changes the ratings of some rows, which all learners of an '
@@ -94,9 +96,11 @@ class EnsembleLearner(Counted):
         self.members, self.estimators = list(members), list(estimators)
         for member in self.members:
             member.ends_at_faults = False
-        self.combine, self.discount, self.demotion = combine, used, float(demotion)
-        self.stored = allocated(fields_of(EnsembleRecord), self, {"member": len(self.members)})
-        self.stored["weights"][:] = 1.0 / len(self.members)
+        self.combine, self.discount = combine, used
+        self.demotion, self.share = float(demotion), float(share)
+        self.stored = allocated(fields_of(EnsembleRecord), self, self._lengths)
+        self.stored["weights"][:] = 1.0 / len(self.stored["weights"])
+        self.stored["paths"][:] = math.log(len(self.stored["weights"]))
         self.seconds_in_threads = 0.0
         self.lock = learner_lock()
 
@@ -128,13 +132,32 @@ class EnsembleLearner(Counted):
         return max(member.n_sub_experts for member in self.members)
 
     @property
+    def shares(self) -> bool:
+        """Whether weights are shared among the members and their pool."""
+        return self.combine == "fixed-share"
+
+    @property
+    def _lengths(self) -> dict[str, int]:
+        """The number of members, and of experts that have weights: several members have a pool."""
+        n = len(self.members)
+        return {"member": n, "expert": n + (self.shares and n > 1)}
+
+    @property
+    def _fields(self) -> dict[str, Field]:
+        """The stored fields by name."""
+        fields = fields_of(EnsembleRecord)
+        return {name: field for name, field in fields.items() if field.exists(self)}
+
+    @property
     def mistakes_of_members(self) -> list[int]:
         """Number of mistakes of each member."""
         return [member.n_mistakes for member in self.members]
 
     @property
     def mistake_bound(self) -> float | None:
-        """Upper bound on the mistakes of weighted majority; None for other combinations."""
+        """Upper bound on the mistakes of weighted majority and fixed share; None for others."""
+        if self.shares:
+            return float(self.stored["paths"].min()) / math.log(2.0)
         if self.combine != "majority":
             return None
         most = min(self.mistakes_of_members) * -math.log(self.demotion)
@@ -161,8 +184,8 @@ class EnsembleLearner(Counted):
         If a row or a label is refused, no member learns any row.
         """
         with self.lock, Postponed():  # otherwise some members would have learnt a row, others not
-            prepared = [member._prepare(self._rows_for(member, rows)) for member in self.members]
             self.require_admissible(labels)
+            prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
             self._provide(prepared, labels)
             for member in self.members:
                 member._require_weighable(weights)
@@ -187,8 +210,9 @@ class EnsembleLearner(Counted):
         """Provide the capacity for rows in all members, or refuse them before any has learnt."""
         n_classes = self.classes.count_with(labels)
         for member, rows in zip(self.members, prepared, strict=True):
-            if not member._has_capacity(n_classes, rows.n_features) or rows.ratings is not None:
-                member.reserve(n_classes, rows.n_features, rows.n_sub_experts, ahead=True)
+            n_features = member.n_features_of(rows)
+            if not member._has_capacity(n_classes, n_features) or rows.ratings is not None:
+                member.reserve(n_classes, n_features, rows.n_sub_experts, ahead=True)
 
     def _require_finite_steps(self) -> None:
         """Raise the first of the errors of the members, and reset those of all."""
@@ -233,7 +257,8 @@ class EnsembleLearner(Counted):
 
         def learn(i: int) -> Any:
             member, answers, start = self.members[i], Answers.of_classes, time.thread_time()
-            found = member._learn(prepared[i], labels, weights, answers, NO_SCORES, by_member[i])
+            rows = member._ready(prepared[i], weights)
+            found = member._learn(rows, labels, weights, answers, NO_SCORES, by_member[i])
             return found, time.thread_time() - start
 
         learnt, seconds = zip(*map_members(learn, range(len(self.members))), strict=True)
@@ -247,7 +272,12 @@ class EnsembleLearner(Counted):
     def _ensemble(self) -> Any:
         """Return the record that compiled code takes."""
         rule = get_args(Combination).index(self.combine)
-        settings = {"rule": rule, "discount": self.discount, "demotion": self.demotion}
+        settings = {
+            "rule": rule,
+            "discount": self.discount,
+            "demotion": self.demotion,
+            "share": self.share,
+        }
         return bind(EnsembleRecord, self.stored | converted(EnsembleRecord, settings))
 
     def _rows_for(self, member: Learner, rows: Rows | Event) -> Rows | Event:
@@ -286,19 +316,21 @@ class EnsembleLearner(Counted):
             return probabilities(blended.astype(np.float32), self.stored["calibration"])
 
     def _blended(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
-        """Return what `kesler.compiled.trial.ensemble.blend` computes, bit for bit."""
+        """Return the scores of the known classes, shape (n_rows, n_classes)."""
         if self.combine == "best":
             return self._followed.probabilities(self._rows_for(self._followed, rows))
-        total = np.zeros((len(rows), self.n_known))
-        if self.combine == "mixture":
-            by_member = self._of_members(rows, Learner.probabilities)
-            for weight, probabilities in zip(self.stored["weights"], by_member, strict=True):
-                total += weight * probabilities
+        from kesler.compiled.trial.ensemble import combine_all
+
+        blended = np.empty((len(rows), self.n_known))
+        n_members = len(self.members)
+        winners = np.zeros((n_members, len(rows)), dtype=np.int64)
+        by_member = np.empty((n_members, len(rows), 2 + self.n_known))
+        if self.combine == "majority":
+            winners[:] = self._of_members(rows, Learner.predict)
         else:
-            winners = self._of_members(rows, Learner.predict)
-            for weight, winner in zip(self.stored["weights"], winners, strict=True):
-                total[np.arange(len(rows)), winner] += weight
-        return total
+            by_member[:, :, 2:] = self._of_members(rows, Learner.probabilities)
+        combine_all(self._ensemble(), winners, by_member, blended)
+        return blended
 
     # ---- capacity and groups ----------------------------------------------------------------
 
@@ -343,7 +375,7 @@ class EnsembleLearner(Counted):
                 for i, member in enumerate(self.members)
                 for name, array in member.arrays().items()
             }
-            own = {f"ensemble.{n}": np.array(array_of(a)) for n, a in self.stored.items()}
+            own = {f"ensemble.{n}": np.array(array_of(self.stored[n])) for n in self._fields}
         return stored | own
 
     def restore(self, arrays: Arrays) -> None:
@@ -354,8 +386,8 @@ class EnsembleLearner(Counted):
         KeslerError
             If an array is missing, has another dtype or shape, or holds invalid values.
         """
-        fields, lengths = fields_of(EnsembleRecord), {"member": len(self.members)}
-        for name, array in checked(fields, self, lengths, arrays, "ensemble.").items():
+        stored = checked(self._fields, self, self._lengths, arrays, "ensemble.")
+        for name, array in stored.items():
             put(array, self.stored[name])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -368,7 +400,7 @@ class EnsembleLearner(Counted):
         self.stored = {name: array.copy() for name, array in self.stored.items()}
 
 
-def require_combination(combine: Any, discount: Any, demotion: Any) -> None:
+def require_combination(combine: Any, discount: Any, demotion: Any, share: Any) -> None:
     """Raise unless the parameters of a combination are valid."""
     if combine not in get_args(Combination):
         ways = ", ".join(map(repr, get_args(Combination)))
@@ -382,6 +414,11 @@ def require_combination(combine: Any, discount: Any, demotion: Any) -> None:
         raise KeslerError(
             f"demotion={demotion!r} must be between 0 and 1: the vote of a learner is multiplied "
             "by it at each mistake"
+        )
+    if not (isinstance(share, Real) and 0 < float(share) < 1):
+        raise KeslerError(
+            f"share={share!r} must be between 0 and 1: this part of the weights is shared among "
+            "all learners at each row"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.rows import MAX_FEATURES, Vocabulary
+from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
 from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
@@ -65,6 +65,13 @@ class Event:
 
     def __len__(self) -> int:
         return 1
+
+    @property
+    def rows(self) -> Rows:
+        """A copy of the row."""
+        indptr = np.array([0, self.n_entries], dtype=np.int64)
+        indices, values = self._entries[0][: self.n_entries], self._entries[1][: self.n_entries]
+        return Rows(indptr, indices.copy(), values.copy(), self.n_features, self.dense)
 
     def read_mapping(self, entry: dict[Any, Any], names: Vocabulary, *, joins: bool) -> bool:
         """Read a mapping {name: value}; return whether it maps text to finite numbers.

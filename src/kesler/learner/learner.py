@@ -80,7 +80,9 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         require_conceivable(
             self.on_new_class, self.parts, self.rule, self.link, self.costs, self.answer
         )
-        require_forgettable(self.half_life, self.rule, self.link, averaged=self.averaged)
+        require_forgettable(
+            self.half_life, self.rule, self.link, self.preconditioner, averaged=self.averaged
+        )
         super().__post_init__()
         self._require_thresholds()
 
@@ -118,9 +120,67 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         self._require_weighable(weights)
         with self.lock, Postponed():
             learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
-            found = learn(self._prepare(rows), labels, weights, answers, scores, probabilities)
+            given, kept = self._admitted(rows, labels), self._kept_for_faults()
+            prepared = self._ready(given, weights)
+            found = learn(prepared, labels, weights, answers, scores, probabilities)
+            if kept is not None:
+                self._undo_expansion(kept, given, weights)
             self._require_finite_steps()
         return found
+
+    def _admitted(self, rows: Rows | Event, labels: Sequence[Label] = ()) -> Rows | RowBuffer:
+        """Return rows as far as they can be prepared without learning from them.
+
+        Rows to be expanded are returned as they are, since their expansion learns statistics.
+        """
+        if self.expansion is None:
+            return self._prepare(rows)
+        given = rows.rows if isinstance(rows, Event) else rows
+        self._require_ratings(given)
+        self._require_dense(given)
+        self.require_admissible(labels)
+        self._provide_inputs(given.n_features)
+        n_features = self.width_of(self.n_inputs)
+        self.reserve(self.classes.count_with(labels), n_features, given.n_sub_experts, ahead=True)
+        return given
+
+    def n_features_of(self, rows: Rows | RowBuffer) -> int:
+        """Return the number of features of admitted rows in trials."""
+        return rows.n_features if self.expansion is None else self.width_of(rows.n_features)
+
+    def _ready(
+        self, rows: Rows | RowBuffer, weights: npt.NDArray[np.float64] | None
+    ) -> Rows | RowBuffer:
+        """Return admitted rows, expanded if they are to be, as trials learn them."""
+        if self.expansion is None or isinstance(rows, RowBuffer):
+            return rows
+        return self._in_blocks(rows, learns=True, weights=weights)
+
+    def _in_blocks(self, rows: Rows, **learning: Any) -> Rows:
+        """Return expanded rows with the ratings of the rows."""
+        expanded = self._expanded(rows, lists_zeros=self._reads_zeros, **learning)
+        return replace(expanded, ratings=rows.ratings)
+
+    @cached_property
+    def _reads_zeros(self) -> bool:
+        """Whether features of value 0 of expanded rows have an effect."""
+        return self.preconditioner.is_full or not all(m.zero_at_zero for m in self._maps)
+
+    def _kept_for_faults(self) -> Any:
+        """Return the statistics of inputs if trials may end early, for they run ahead of these."""
+        expands = self.expansion is not None and self._has_functions
+        return (self._kept_statistics(), self.n_trials) if expands else None
+
+    def _undo_expansion(
+        self, kept: Any, rows: Any, weights: npt.NDArray[np.float64] | None
+    ) -> None:
+        """Restore the statistics of inputs to those of the rows that were learnt."""
+        statistics, n_before = kept
+        n_learnt = self.n_trials - n_before
+        if n_learnt < len(rows):
+            self._put_statistics(statistics)
+            some = None if weights is None else weights[:n_learnt]
+            self._in_blocks(rows[:n_learnt], learns=True, weights=some)
 
     def expect(self, labels: Sequence[Label], n_features: int, n_sub_experts: int = 0) -> None:
         """Provide capacity for rows, and the compiled loops, without learning or counting any.
@@ -190,6 +250,8 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
+        if self.expansion is not None:
+            return None
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
             return None
@@ -296,7 +358,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             "preconditioner.unit": 0,
         }
         learner = bind(LearnerRecord, self._values | converted(LearnerRecord, settings))
-        blocks = self._blocks(self._prepare(rows))
+        blocks = self._blocks(self._ready(self._admitted(rows, labels), None))
         encoded = encoded_targets_of(
             answers(self.classes.encode(labels)), None, self._class_capacity
         )
@@ -314,7 +376,8 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     def rewind(self) -> None:
         """Reset the counts and statistics of rows, but not what was learnt from them."""
         for name, array in self.stored.items():
-            if name == "counts" or name.startswith(("statistics.", "preprocessing.")):
+            saved = name == "counts" or self._fields[name].saved
+            if saved and name.startswith(("counts", "statistics.", "preprocessing.", "expansion.")):
                 array[:] = np.zeros(1, array.dtype)[0]
 
     def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
@@ -369,10 +432,14 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         Features from number `unseen` on are replaced by it, and unseen sub-experts likewise.
         """
         if isinstance(rows, Event):
-            return self._lay_out(rows, unseen)
+            if self.expansion is None:
+                return self._lay_out(rows, unseen)
+            rows = rows.rows
         self._require_ratings(rows)
         self._require_dense(rows)
-        if self.constant:
+        if self.expansion is not None:
+            rows = self._in_blocks(rows)
+        elif self.constant:
             rows = rows.with_constant(self.constant)
         rows = rows.with_unseen_as(unseen)
         if rows.ratings is not None:
@@ -424,6 +491,8 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         looking = next((m for m in self._maps if not m.zero_at_zero), None)
         if looking is not None:
             return f"the feature map {looking!r} is not zero at zero", "'frequency'"
+        if self.preconditioner.is_full:
+            return f"the preconditioner {self.preconditioner!r} moves all weights", "'adagrad'"
         if self.preprocessing is not None and not self.preprocessing.zero_at_zero:
             return f"the preprocessing {self.preprocessing!r} is not zero at zero", "'counts'"
         return None
@@ -490,7 +559,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
     def _values(self) -> dict[str, Any]:
         self._try_out_functions()
         described = self._described_parts() | self._described_weights()
-        return self.stored | self._settings | described
+        return self.stored | self._settings | self._described_expansion() | described
 
     def _described_weights(self) -> dict[str, Any]:
         """Return the record of the weights, or the computed arrays that complete a table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable, OnNewClass
+from kesler.learner.expanding import PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
 from kesler.learner.targets import Kind
@@ -71,7 +72,7 @@ _OF_THIS_PROCESS = (
 
 
 @dataclass(eq=False, repr=False)
-class LearnerState(KnownClasses):
+class LearnerState(ExpandingRows, KnownClasses):
     """The arrays of one learner, by the names of :mod:`kesler.state.records`.
 
     Parameters
@@ -162,7 +163,9 @@ class LearnerState(KnownClasses):
 
     @property
     def n_named_features(self) -> int:
-        """Number of features without the constant one."""
+        """Number of features of the rows as they are given, without the constant one."""
+        if self.expansion is not None:
+            return self.n_inputs
         return max(0, self.n_features - bool(self.constant))
 
     @property
@@ -259,6 +262,20 @@ class LearnerState(KnownClasses):
             self._put(before)
             self._bind()
 
+    def _provide_inputs(self, n_inputs: int) -> None:
+        """Provide the statistics of the features of rows before their expansion."""
+        if n_inputs == self.n_inputs:
+            return
+        if self.n_inputs:
+            self._require_inputs(n_inputs)
+        self.n_inputs = n_inputs
+        lengths = self._lengths(self._class_capacity, self._feature_capacity, 0)
+        fields = {n: f for n, f in self._fields.items() if n.startswith(PREFIX) and f.axes}
+        require_memory(size_of(fields, self, lengths), f"the state of {n_inputs:,} features")
+        self.stored |= allocated(fields, self, lengths)
+        self._fill(fields)
+        self._bind()
+
     def _has_capacity(self, n_classes: int, n_features: int) -> bool:
         """Return whether the capacity suffices, also for one feature that has not been seen."""
         n_places = n_classes + self.n_virtual + self._n_beside
@@ -290,10 +307,14 @@ class LearnerState(KnownClasses):
         )
         self._offsets = offsets
         self.stored |= arrays
+        self._fill(fields)
+        self._bind()
+
+    def _fill(self, fields: Mapping[str, Field]) -> None:
+        """Write the initial values of new arrays that are not zeros."""
         for name, field in fields.items():
             if field.fill:
                 getattr(self, field.fill)(self.stored[name])
-        self._bind()
 
     def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
         """Provide capacity for hypotheses that are not in the table of weights."""
@@ -330,6 +351,7 @@ class LearnerState(KnownClasses):
             "pooled": self.n_pooled,
             "part": len(self.parts),
             "number": self.preprocessing.n_statistics if self.preprocessing else 0,
+            **self._expansion_lengths(),
         }
 
     @property
@@ -389,6 +411,10 @@ class LearnerState(KnownClasses):
         for part, offset in zip(self.parts, self._offsets, strict=True):
             if isinstance(part, Shared) and part.begins_at:
                 weights[:, offset] = part.begins_at
+
+    def fill_inverse(self, inverse: npt.NDArray[np.float64]) -> None:
+        """Write the inverse of the second moments before the first row."""
+        np.fill_diagonal(inverse, 1 / self.preconditioner.parameter)
 
     def fill_states(self, states: npt.NDArray[np.float64]) -> None:
         """Write the initial sums of the means, which weights that are yet to be seen have too."""
@@ -565,6 +591,7 @@ class LearnerState(KnownClasses):
         n_sub_experts: int,
         groups: list[dict[Hashable, int]],
         memberships: list[list[list[int]]],
+        n_inputs: int = 0,
     ) -> None:
         """Restore what `arrays` returned, and the groups; the classes must be known already.
 
@@ -579,6 +606,10 @@ class LearnerState(KnownClasses):
             self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
         if is_sparse(arrays):
             self._keep_sparsely(self.weights, self._feature_capacity, self._class_capacity)
+        if self.expansion is not None:
+            self._provide_inputs(n_inputs)
+            if n_features and self.width_of(n_inputs) != n_features:
+                raise damaged(f"rows of {n_inputs} features do not have {n_features} when expanded")
         self.reserve(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self._put_record("counts", arrays)

@@ -15,14 +15,14 @@ from kesler.data.labels import Label, plain
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
-from kesler.learner.ensemble import AnyLearner, Combination, EnsembleLearner, require_combination
+from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.columns import OF_ROWS
 from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
-from kesler.online.defaults import of_ensemble
+from kesler.online.defaults import members_of_default, of_ensemble
 from kesler.parts.hypotheses import Part, PerClass
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links.link import Link
@@ -64,16 +64,13 @@ def ensemble_of(
     learners: list[OnlineLearner],
     *,
     dense: bool,
-    combine: Combination = "mixture",
-    discount: float | None = None,
-    demotion: float = 0.9,
+    **combination: Any,
 ) -> EnsembleLearner:
     """Return the learner of an ensemble; its members are unfitted copies of `learners`."""
-    require_combination(combine, discount, demotion)
     inner = [unfitted(learner)._new_learner(dense=dense) for learner in learners]
     members = [each for each in inner if isinstance(each, Learner)]
     estimators = [type(learner).__name__ for learner in learners]
-    return EnsembleLearner(members, estimators, combine, discount, demotion)
+    return EnsembleLearner(members, estimators, **combination)
 
 
 def require_only(learner: OnlineLearner, name: str) -> None:
@@ -534,12 +531,22 @@ preprocessing or None, default "default"
     def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
         """Return the members if this estimator is an ensemble, else None."""
         update = vars(self).get("update")
-        if self.answer != "class" or not (
-            isinstance(update, (list, tuple)) or update == "ensemble"
-        ):
+        if self.answer != "class":
+            return None
+        if self._nothing_is_chosen():
+            members = members_of_default(dense=dense)
+            return [OnlineClassifier(**settings) for settings in members] or None
+        if not (isinstance(update, (list, tuple)) or update == "ensemble"):
             return None
         require_only(self, "update")
         return resolve_members(update, dense=dense)
+
+    def _nothing_is_chosen(self) -> bool:
+        """Return whether all parameters of the learner have their default values."""
+        return type(self) is OnlineClassifier and all(
+            name in OF_ROWS or _is_same(vars(self)[name], parameter.default)
+            for name, parameter in signature(OnlineClassifier).parameters.items()
+        )
 
     def _combination(self) -> dict[str, Any]:
         """Return how an ensemble combines its members, as arguments; {} for the defaults."""
@@ -550,6 +557,16 @@ preprocessing or None, default "default"
         if members is None:
             return super()._new_learner(dense=dense)
         return ensemble_of(members, dense=dense, **self._combination())
+
+    @property
+    def resolved_(self: Self) -> Self:
+        """An unfitted estimator in which every default has been replaced by the value in use."""
+        learner = self._fitted()
+        if not isinstance(learner, EnsembleLearner) or not isinstance(vars(self)["update"], str):
+            return super().resolved_
+        members = [OnlineClassifier._of_learner(member) for member in learner.members]
+        rows = {name: vars(self)[name] for name in OF_ROWS}
+        return type(self)(update=members, **rows)
 
     @classmethod
     def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> OnlineClassifier:
@@ -573,3 +590,9 @@ preprocessing or None, default "default"
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         return Targets.of_classes(inputs.label_list(y))
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Return whether a parameter is its default, None or a text; objects are not compared."""
+    is_text = isinstance(default, str) and isinstance(value, str)
+    return value is default or (is_text and value == default)

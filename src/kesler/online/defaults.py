@@ -15,11 +15,11 @@ from kesler.parts.hypotheses import PerClass, Shared
 from kesler.parts.maps import resolve_map
 from kesler.parts.maps.contrast import Contrast
 from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.maps.gaussian import GaussianRatio
 from kesler.parts.maps.view import SubExperts
-from kesler.parts.preconditioners import AdaGrad
-from kesler.parts.preprocessing import Counts, ZScores
+from kesler.parts.preconditioners import AdaGrad, SecondOrder
+from kesler.parts.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
 from kesler.parts.updates.gradient import SoftmaxGradient
+from kesler.parts.updates.least_squares import LeastSquares
 from kesler.parts.updates.one_vs_rest import OneVsRestHinge
 
 OPEN = "default"
@@ -41,22 +41,42 @@ def of_words(view: FeatureMap | None = None) -> Settings:
 
 
 def of_measurements(view: FeatureMap | None = None) -> Settings:
-    """Return the settings for rows that list every feature."""
+    """Return the settings for rows that list every feature.
+
+    With a map, all classes share a hypothesis over it, and rows are not expanded.
+    """
+    expanded = Concatenated((ZScores(), Bins(), RandomFourier()))
+    shared = [] if view is None else [Shared(view, begins_at=0.02)]
     return {
-        "hypotheses": [PerClass(), Shared(view or GaussianRatio(), begins_at=0.02)],
+        "hypotheses": [PerClass(), *shared],
         "update": SoftmaxGradient(1.5, invariant=True),
         "preconditioner": AdaGrad(length_free=True),
         "on_new_class": "learn",
-        "preprocessing": ZScores(),
+        "preprocessing": expanded if view is None else ZScores(),
         "intercept": 1.0,
     }
+
+
+def of_least_squares() -> Settings:
+    """Return the settings of ridge regression over random features, for rows of measurements."""
+    return {
+        **of_measurements(),
+        "update": LeastSquares(),
+        "preconditioner": SecondOrder(ridge=25.0),
+        "preprocessing": RandomFourier(seed=1),  # features that the other member has not
+    }
+
+
+def members_of_default(*, dense: bool) -> list[Settings]:
+    """Return the settings of the members of the default; none if it is a single learner."""
+    return [of_measurements(), of_least_squares()] if dense else []
 
 
 def of_ensemble(*, dense: bool) -> list[Settings]:
     """Return the settings of the members of the default ensemble."""
     if dense:
-        paces = [SoftmaxGradient(eta, invariant=True) for eta in (1.0, 2.0)]
-        return [{**of_measurements(), "update": pace} for pace in paces]
+        drifting = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
+        return [*members_of_default(dense=True), drifting]
     default = of_words()
     return [
         default,

@@ -28,17 +28,22 @@ class Ensemble(OnlineClassifier):
     ----------
     learners : list of OnlineClassifier and LinearMax, or None, default None
         The members; what they have learnt is ignored. None means the default members.
-    combine : "mixture", "best" or "majority", default "mixture"
-        "mixture" made the fewest mistakes in our runs, about as many as the best learner in
-        hindsight; "best" predicts with one member and has the lowest prediction cost; "majority"
-        has a mistake bound.
+    combine : "fixed-share", "mixture", "best" or "majority", default "fixed-share"
+        "fixed-share" made the fewest mistakes in our runs, has a bound against the best sequence of
+        learners, and thus follows streams in which another learner becomes the best; "mixture"
+        discounts past losses instead; "best" predicts with one member and has the lowest prediction
+        cost; "majority" has a bound on mistakes against the best learner.
     discount : float above 0, at most 1, or None, default None
         :math:`\gamma`. With smaller values the ensemble adapts faster when another member
         becomes the best; 1 means no discount. None means 0.98 for "mixture" and 0.995 for "best";
-        "majority" ignores it.
+        the others ignore it.
     demotion : float between 0 and 1, default 0.9
         b. With smaller values the votes of learners with mistakes decay faster; the bound is
         smallest near 0. Used by "majority" only.
+    share : float between 0 and 1, default 0.01
+        :math:`\alpha`, the probability that another expert becomes the best at a row. With larger
+        values the ensemble switches faster, and is never as sure of one member. Used by
+        "fixed-share" only.
     columns, on_mismatch
         As in :class:`~kesler.OnlineClassifier`; those of the members have no effect.
 
@@ -49,11 +54,16 @@ class Ensemble(OnlineClassifier):
     mistakes_of_learners_ : list of int
         Number of mistakes of each learner.
     mistake_bound_ : float or None
-        For "majority", an upper bound on the number of mistakes of the ensemble for any rows:
+        An upper bound on the number of mistakes of the ensemble, for any rows. For "majority" with
+        N learners, the best of which made :math:`m^*` mistakes, and for "fixed-share" over the
+        sequences :math:`i_1, i_2, \dots` of experts,
 
-        .. math:: M \le \frac{m^* \ln(1/b) + \ln N}{\ln(2 / (1 + b))}
+        .. math:: M \le \frac{m^* \ln(1/b) + \ln N}{\ln(2 / (1 + b))}, \qquad
+            M \le \frac{1}{\ln 2} \min_{i_1, i_2, \dots} \sum_t
+            (-\ln p_{i_t}(y_t \mid x_t) - \ln P(i_t \mid i_{t-1}))
 
-        for N learners, the best of which made :math:`m^*`.
+        with :math:`P(i \mid j) = \alpha / (N + 1)`, and :math:`1 - \alpha` more for i = j. None for
+        the others.
 
     Raises
     ------
@@ -64,18 +74,23 @@ class Ensemble(OnlineClassifier):
     Notes
     -----
     A row costs the sum of the costs of the learners, and O(k) for each learner to combine them.
-    `predict_proba` returns the combined probabilities for "mixture" and "best", and the calibrated
-    share of votes for "majority". Larger blocks of rows use one thread for each learner. Row by
+    `predict_proba` returns the combined probabilities, and for "majority" the calibrated share of
+    votes. Larger blocks of rows use one thread for each learner. Row by
     row, in batches of any size or with any number of threads, the results are equal bit for bit.
-    The bound holds because more than half of all votes are wrong at a mistake of the ensemble:
-    after M mistakes at most :math:`N ((1 + b) / 2)^M` of them are left, and the best learner has
-    at least :math:`b^{m^*}`.
+    The bound of "majority" holds because more than half of all votes are wrong at a mistake of the
+    ensemble: after M mistakes at most :math:`N ((1 + b) / 2)^M` of them are left, and the best
+    learner has at least :math:`b^{m^*}`. That of "fixed-share" holds because its weights are those
+    of Bayes' rule for a prior over sequences, so that its log-loss is at most that of any sequence
+    minus the logarithm of its prior probability; and at a mistake, the target has at most the
+    probability 1/2, a log-loss of ln 2. The best sequence is followed by Viterbi's recursion.
 
     References
     ----------
     Littlestone and Warmuth (1994), "The weighted majority algorithm", Section 5, for the bound;
     Mesterharm (2001) for sub-experts, of which learners that rate the class they predict are a
-    special case; Vovk (1998) for mixtures of probabilities.
+    special case; Vovk (1998) for mixtures of probabilities; Herbster and Warmuth (1998), "Tracking
+    the best expert", Section 5, for fixed share; Genest and Zidek (1986) for pools by geometric
+    means.
 
     Examples
     --------
@@ -90,9 +105,10 @@ class Ensemble(OnlineClassifier):
     def __init__(
         self,
         learners: list[OnlineClassifier] | None = None,
-        combine: Combination = "mixture",
+        combine: Combination = "fixed-share",
         discount: float | None = None,
         demotion: float = 0.9,
+        share: float = 0.01,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
     ) -> None:
@@ -100,6 +116,7 @@ class Ensemble(OnlineClassifier):
         self.combine = combine
         self.discount = discount
         self.demotion = demotion
+        self.share = share
         self.columns = columns
         self.on_mismatch = on_mismatch
 
@@ -110,7 +127,7 @@ class Ensemble(OnlineClassifier):
 
     @property
     def mistake_bound_(self) -> float | None:
-        """Mistake bound of weighted majority; None for other combinations."""
+        """Mistake bound of weighted majority and fixed share; None for other combinations."""
         return self._ensemble_learner().mistake_bound
 
     def _ensemble_learner(self) -> EnsembleLearner:
@@ -126,8 +143,9 @@ class Ensemble(OnlineClassifier):
             "combine": self.combine,
             "discount": self.discount,
             "demotion": self.demotion,
+            "share": self.share,
         }
 
     @classmethod
     def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> Ensemble:
-        return cls(learners, learner.combine, learner.discount, learner.demotion)
+        return cls(learners, learner.combine, learner.discount, learner.demotion, learner.share)

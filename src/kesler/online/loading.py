@@ -33,7 +33,7 @@ from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links import LINKS
 from kesler.parts.links.link import Link
 from kesler.parts.preconditioners import PRECONDITIONERS, Preconditioner, SoftConfidence
-from kesler.parts.preprocessing import PREPROCESSINGS, Preprocessing
+from kesler.parts.preprocessing import restore_preprocessing
 from kesler.parts.updates import RULES
 from kesler.parts.updates.rule import UpdateRule
 from kesler.state.fields import damaged
@@ -114,7 +114,7 @@ def _ensemble_of(stored: dict[str, Any], arrays: model_file.Arrays, custom: list
         own = {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}
         learners.append(_learner_of(member, own, custom))
     estimators = [member["estimator"] for member in stored["members"]]
-    combination = stored["combine"], stored["discount"], stored["demotion"]
+    combination = [stored[name] for name in ("combine", "discount", "demotion", "share")]
     inner = EnsembleLearner([learner._learner for learner in learners], estimators, *combination)
     inner.restore(arrays)
     model = _estimators()[stored["estimator"]]._of_ensemble(
@@ -134,9 +134,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
     costs = restore_costs(metadata["costs"], custom)
     preprocessing = metadata["preprocessing"]
     if preprocessing is not None:
-        preprocessing = restore(
-            preprocessing, "preprocessing", Preprocessing, PREPROCESSINGS.values(), ()
-        )
+        preprocessing = restore_preprocessing(preprocessing)
     classes = ClassTable((), estimator.n_virtual, metadata["order"])
     classes.encode(metadata["labels"])
     made_of: dict[str, Any] = {
@@ -163,7 +161,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
     inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
     sizes = metadata["n_features"], metadata["n_sub_experts"]
-    inner.restore(arrays, *sizes, groups, metadata["memberships"])
+    inner.restore(arrays, *sizes, groups, metadata["memberships"], metadata["n_inputs"])
     model = estimator._of_learner(inner)
     model._learner = inner
     return model

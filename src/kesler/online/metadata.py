@@ -149,6 +149,7 @@ OF_LEARNER = {
     "order": Entry(f"{_LABELS}, or null", _or_none(_distinct_labels), None),
     "n_features": Entry(_COUNT, _is_count),
     "n_sub_experts": Entry(_COUNT, _is_count, 0),
+    "n_inputs": Entry(_COUNT, _is_count, 0),
     "groups": Entry("a list of lists of different names", _are(_distinct_labels)),
     "memberships": Entry("lists of lists of integers", _are(_are(_are(_is_count)))),
 }
@@ -163,6 +164,7 @@ OF_ENSEMBLE = {
     "combine": Entry("a way to combine", lambda value: value in get_args(Combination)),
     "discount": Entry("a number", is_number),
     "demotion": Entry("a number", is_number),
+    "share": Entry("a number", is_number, 0.01),
 }
 """The entries of an ensemble."""
 

@@ -89,6 +89,7 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
             "combine": learner.combine,
             "discount": learner.discount,
             "demotion": learner.demotion,
+            "share": learner.share,
             "members": [
                 {"estimator": estimator, **_settings(member)} for estimator, member in members
             ],
@@ -114,6 +115,7 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
         "order": learner.classes.declared,
         "n_features": learner.n_features,
         "n_sub_experts": learner.n_sub_experts,
+        "n_inputs": learner.n_inputs,
         "groups": [list(groups) for groups in learner.groups],
         "memberships": learner.memberships,
     }

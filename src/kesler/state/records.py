@@ -8,8 +8,9 @@ model files follow from these declarations (:mod:`kesler.state.fields`). Each en
 Axes: "feature", the features seen so far; "row", the rows of the weight table, each a feature or a
 sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the parts of the
 hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
-preprocessing; "state", the additional values stored for each weight; "margin", the classes if
-costs are given, else 1.
+preprocessing; "input", the features of rows before their expansion; "edge", "pair_edge", the inner
+edges of bins; "projected", the random features; "state", the additional values stored for each
+weight; "margin", the classes if costs are given, else 1.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="
 WALK = record(task="i8")
 # The number of rows that preprocessing has seen.
 SEEN = record(n_rows="f8")
+# The rows that an expansion has seen: the sum of their weights, that of their weighted squared
+# lengths, their number, the number of them in the sample, and the number of rows at which quantiles
+# are next recomputed.
+SEEN_INPUTS = record(amount="f8", squared_length="f8", n_rows="f8", n_sampled="f8", next="f8")
+MOST_SAMPLED = 512  # rows that quantiles are computed from
 # The sum of the sample weights of all rows.
 TOTAL = record(amount="f8")
 # The decayed weight of the last row and its square root; 1 without a half-life.
@@ -338,7 +344,8 @@ class Preconditioner(NamedTuple):
     kind : what the step sizes are computed from; unit : the unit of the step sizes;
     evidence_rule : how a step adds evidence; parameter : parameter of the evidence; address,
     parameters : a user-defined function and its parameters; evidence : evidence of each weight;
-    scales : the largest absolute value of each feature so far.
+    scales : the largest absolute value of each feature so far; inverse : the lower triangle of the
+    inverse of the second moments of rows.
     """
 
     kind: int
@@ -365,6 +372,9 @@ class Preconditioner(NamedTuple):
     scales: Annotated[
         Any, Field(f4, ("row",), when="preconditioner.has_scales", at_least=0.0, mixed="largest")
     ]
+    inverse: Annotated[
+        Any, Field(f8, ("row", "row"), when="preconditioner.is_full", fill="fill_inverse")
+    ]
 
 
 class Preprocessing(NamedTuple):
@@ -380,6 +390,47 @@ class Preprocessing(NamedTuple):
     parameters: Annotated[Any, Given(f8)]
     statistics: Annotated[Any, Field(f8, ("feature", "number"), when="preprocessing")]
     seen: Annotated[Any, Field(SEEN, when="preprocessing", at_least=0.0)]
+
+
+class Expansion(NamedTuple):
+    """Expansion of rows into blocks of features, with statistics of their inputs.
+
+    scores, bins, fourier, pairs : the first feature of each block, -1 if there is none; constant :
+    the value of the feature of the intercept, 0 for none; clip : of z-scores; bandwidth : of random
+    features; decay : the factor of the weights of rows at each row, 1 without a half-life; moments
+    : mean and sum of squared deviations of each input; sample : rows that quantiles are computed
+    from;
+    edges, n_edges : upper edges of the bins of each input but the last, and their number;
+    pair_edges,
+    n_pair_edges : those of the bins of pairs; members : the two inputs of each pair; projection,
+    phases : of random features.
+    """
+
+    scores: int
+    bins: int
+    fourier: int
+    pairs: int
+    constant: float
+    clip: float
+    bandwidth: float
+    decay: float
+    moments: Annotated[Any, Field(f8, ("input", 2), when="expansion")]
+    sample: Annotated[Any, Field(f4, (MOST_SAMPLED, "input"), when="has_sample")]
+    edges: Annotated[Any, Field(f4, ("input", "edge"), when="has_sample")]
+    n_edges: Annotated[Any, Field(i8, ("input",), when="has_sample", at_least=0, at_most="edge")]
+    pair_edges: Annotated[Any, Field(f4, ("input", "pair_edge"), when="has_sample")]
+    n_pair_edges: Annotated[
+        Any, Field(i8, ("input",), when="has_sample", at_least=0, at_most="pair_edge")
+    ]
+    members: Annotated[Any, Given(i8, 2)]
+    projection: Annotated[
+        Any,
+        Field(f4, ("input", "projected"), when="expansion", saved=False, fill="fill_projection"),
+    ]
+    phases: Annotated[
+        Any, Field(f4, ("projected",), when="expansion", saved=False, fill="fill_phases")
+    ]
+    seen: Annotated[Any, Field(SEEN_INPUTS, when="expansion", at_least=0.0)]
 
 
 class Decay(NamedTuple):
@@ -403,6 +454,7 @@ class LearnerRecord(NamedTuple):
     algorithm: Algorithm
     preconditioner: Preconditioner
     preprocessing: Preprocessing
+    expansion: Expansion
     calibration: Annotated[
         Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated", mixed="mean")
     ]
@@ -410,17 +462,21 @@ class LearnerRecord(NamedTuple):
 
 
 class EnsembleRecord(NamedTuple):
-    """The state of an ensemble, with one value for each member.
+    """The state of an ensemble, with one value for each member or expert.
 
     rule : how members are combined; discount : discount factor of the past; demotion : factor that
-    the vote of a wrong member is multiplied by; losses : discounted errors or log losses, or the
-    number of errors for votes; weights : weights of the votes and probabilities.
+    the vote of a wrong member is multiplied by; share : part of the weights that is shared among
+    all experts, which are the members and their pool; losses : discounted errors or log losses, or
+    the number of errors for votes; weights : weights of the votes and probabilities; paths : the
+    least loss of a sequence of experts that ends with each.
     """
 
     rule: int
     discount: float
     demotion: float
+    share: float
     counts: Annotated[Any, Field(COUNTS, at_least=0, at_most=MOST_ROWS)]
     losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
-    weights: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
+    weights: Annotated[Any, Field(f8, ("expert",), at_least=0.0)]
+    paths: Annotated[Any, Field(f8, ("expert",), when="shares", at_least=0.0)]
     calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

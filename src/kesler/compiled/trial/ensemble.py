@@ -25,9 +25,10 @@ from kesler.compiled.weights.scores import dense_best
 from kesler.state.records import EnsembleRecord
 
 # How members are combined.
-MAJORITY, BEST, MIXTURE = range(3)
-# The minimum probability that a member is assumed to give a target.
-LEAST = 1e-30
+MAJORITY, BEST, MIXTURE, FIXED_SHARE = range(4)
+# The minimum probability that a member is assumed to give a target, and to give a class in the
+# pool.
+LEAST, LEAST_POOLED = 1e-30, 1e-6
 
 
 ENSEMBLE = tuple_type(EnsembleRecord)
@@ -44,8 +45,11 @@ def followed(losses):
 
 
 @always_inlined
-def blend(ensemble, winners, member_probabilities, t, k, scores):
-    """Score the k classes of row t by votes, by the best member, or by probabilities."""
+def blend(ensemble, winners, member_probabilities, t, k, pooled, scores):
+    """Score the k classes of row t by votes, by the best member, or by probabilities.
+
+    pooled : (classes,), receives the pool of the members' probabilities, if it is used.
+    """
     rule, n_members = ensemble.rule, ensemble.losses.shape[0]
     if k == 0:
         return
@@ -62,12 +66,38 @@ def blend(ensemble, winners, member_probabilities, t, k, scores):
         else:
             for r in range(k):
                 scores[r] += ensemble.weights[i] * member_probabilities[i, t, 2 + r]
+    if rule == FIXED_SHARE and ensemble.weights.shape[0] > n_members:
+        pool(member_probabilities, n_members, t, k, pooled)
+        for r in range(k):
+            scores[r] += ensemble.weights[n_members] * pooled[r]
+
+
+@inlined
+def pool(member_probabilities, n_members, t, k, pooled):
+    """Set pooled[r] to the geometric mean of the members' probabilities, scaled to a sum of 1."""
+    highest, total = -np.inf, 0.0
+    for r in range(k):
+        mean = 0.0
+        for i in range(n_members):
+            mean += math.log(max(LEAST_POOLED, member_probabilities[i, t, 2 + r]))
+        pooled[r] = mean / n_members
+        highest = max(highest, pooled[r])
+    for r in range(k):
+        pooled[r] = math.exp(pooled[r] - highest)
+        total += pooled[r]
+    for r in range(k):
+        pooled[r] /= total
 
 
 @always_inlined
-def judge(ensemble, winners, member_probabilities, t, y):
+def judge(ensemble, winners, member_probabilities, t, y, pooled):
     """Update the losses and weights of the members with a target of a known class."""
     rule = ensemble.rule
+    if rule == FIXED_SHARE:
+        for i in range(ensemble.losses.shape[0]):
+            ensemble.losses[i] -= math.log(max(LEAST, member_probabilities[i, t, 1]))
+        share(ensemble, member_probabilities, t, pooled[y])
+        return
     for i in range(ensemble.losses.shape[0]):
         wrong = 1.0 if winners[i, t] != y else 0.0
         if rule == MAJORITY:
@@ -78,6 +108,33 @@ def judge(ensemble, winners, member_probabilities, t, y):
             log_loss = -math.log(max(LEAST, member_probabilities[i, t, 1]))
             ensemble.losses[i] = ensemble.discount * ensemble.losses[i] + log_loss
     weigh(ensemble)
+
+
+@inlined
+def share(ensemble, member_probabilities, t, pooled):
+    """Update weights by Bayes' rule, then share a part among all; update the best sequences.
+
+    The pool is the last of several experts. paths[i] is the least loss of a sequence of experts
+    that ends with i, with the cost of its switches: -log of its probability in the prior over
+    sequences, which begins with any expert and may switch before each row.
+    """
+    weights, paths, n = ensemble.weights, ensemble.paths, ensemble.weights.shape[0]
+    part, total, least = ensemble.share / n, 0.0, np.inf
+    for i in range(n):
+        least = min(least, paths[i])
+    for i in range(n):
+        is_member = i < ensemble.losses.shape[0]
+        chance = member_probabilities[i, t, 1] if is_member else pooled
+        chance = max(LEAST, chance)
+        weights[i] *= chance
+        total += weights[i]
+        loss = -math.log(chance)
+        stays, switches = paths[i] + loss, least + loss
+        stays -= math.log(1 - ensemble.share + part)
+        switches -= math.log(part)
+        paths[i] = min(stays, switches)
+    for i in range(n):
+        weights[i] = (1 - ensemble.share) * (weights[i] / total) + part
 
 
 @inlined
@@ -104,11 +161,11 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
     predictions, scores, probabilities : as in `kesler.compiled.trial.weight_trial.learn`.
     """
     n_classes = member_probabilities.shape[2] - 2
-    blended, capacity = np.empty(n_classes), whole_lines(n_classes)
+    blended, pooled, capacity = np.empty(n_classes), np.empty(n_classes), whole_lines(n_classes)
     votes, exponentials = np.zeros(capacity, np.float32), np.empty(capacity, np.float32)
     for t in range(codes.shape[0]):
         k, y = ensemble.counts.n_classes, codes[t]
-        blend(ensemble, winners, member_probabilities, t, k, blended)
+        blend(ensemble, winners, member_probabilities, t, k, pooled, blended)
         predictions[t] = dense_best(ensemble, blended, k)
         if k and ensemble.rule == BEST:
             predictions[t] = winners[followed(ensemble.losses), t]
@@ -125,6 +182,15 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
         ensemble.counts.n_trials += 1
         if y < k:
             ensemble.counts.n_mistakes += predictions[t] != y
-            judge(ensemble, winners, member_probabilities, t, y)
+            judge(ensemble, winners, member_probabilities, t, y, pooled)
         else:
             ensemble.counts.n_classes = y + 1
+
+
+@kernel(types.void(ENSEMBLE, INT_TABLE, DOUBLE_STACK, DOUBLE_TABLE))
+def combine_all(ensemble, winners, member_probabilities, blended):
+    """Write the scores of the known classes of each row, as `combine` does, without learning."""
+    k = ensemble.counts.n_classes
+    pooled = np.empty(k)
+    for t in range(blended.shape[0]):
+        blend(ensemble, winners, member_probabilities, t, k, pooled, blended[t])

@@ -16,30 +16,29 @@ from typing import Any
 import numpy as np
 
 from kesler.compiled.jit.pointers import Facts
-from kesler.compiled.trial.preprocessing import COUNTS, NONE, Z_SCORES
+from kesler.compiled.trial.preprocessing import COUNTS, NONE
 from kesler.compiled.trial.records import (
     ADAPTIVE,
     ALL,
-    CENTRE,
     CONTRAST,
     EUCLIDEAN,
-    HEIGHT,
     ITSELF,
     LEARN,
     LOSSES,
     NO_SCALE,
     NO_UNIT,
     NORMS,
+    ONE_VS_REST,
     PER_CLASS,
     PREDICTED,
     ROWS,
     SHARED,
-    SHARPNESS,
     VIOLATED_VS_REST,
     VIRTUAL,
     WAIT,
     WORST,
 )
+from kesler.compiled.weights.second_order import SECOND_ORDER
 
 # Stands for every address in the facts: those of functions are larger than all codes.
 ADDRESS = 2
@@ -111,43 +110,58 @@ SHARED_PAIR = facts(
 )
 """The same rules, with weights for each class and shared ones."""
 
-HYBRID = {
-    "settings__ends_at_faults": {0},
-    "parts__kind__each": {PER_CLASS, SHARED},
-    "parts__map__each": {ITSELF, ADDRESS},
-    "rule__requires": {LOSSES, NORMS},
-    "preconditioner__kind": {ADAPTIVE},
-}
-"""Weights for each class and shared ones, with adaptive step sizes."""
-
 WORDS = facts(
     **LINEAR,
-    **HYBRID,
+    settings__ends_at_faults={0},
     settings__on_new_class={LEARN, VIRTUAL},
+    parts__kind__each={PER_CLASS, SHARED},
+    parts__map__each={ITSELF, ADDRESS},
     statistics__kinds__each={CONTRAST},
     statistics__moments__shape__1={0},
     rule__selection={VIOLATED_VS_REST},
+    rule__requires={LOSSES, NORMS},
+    preconditioner__kind={ADAPTIVE},
     preconditioner__unit={NO_UNIT},
     preprocessing__method={COUNTS},
 )
 """The default for rows that list only non-zeros (:mod:`kesler.online.defaults`)."""
 
+EXPANDED = {
+    "settings__ends_at_faults": {0},
+    "settings__on_new_class": {LEARN},
+    "parts__kind__each": {PER_CLASS},
+    "parts__map__each": {ITSELF},
+    **WITHOUT_MAPS,
+    "rule__requires": {LOSSES, NORMS},
+    "preprocessing__method": {NONE},
+}
+"""Weights for each class, over rows that are expanded before the trial."""
+
 MEASUREMENTS = facts(
     **LINEAR,
-    **HYBRID,
-    settings__on_new_class={LEARN},
-    statistics__kinds__each={CENTRE, SHARPNESS, HEIGHT},
+    **EXPANDED,
     rule__selection={ALL},
+    preconditioner__kind={ADAPTIVE},
     preconditioner__unit={ROWS},
-    preprocessing__method={Z_SCORES},
 )
-"""The default for rows that list every feature."""
+"""The first member of the default for rows that list every feature."""
+
+LEAST_SQUARES = facts(
+    **LINEAR,
+    **EXPANDED,
+    rule__selection={ONE_VS_REST},
+    preconditioner__kind={SECOND_ORDER},
+    preconditioner__unit={NO_UNIT},
+    preconditioner__evidence__shape__0={0},
+)
+"""The second member of the default for rows that list every feature."""
 
 VARIANTS = {
     "one_pair": ONE_PAIR,
     "shared_pair": SHARED_PAIR,
     "words": WORDS,
     "measurements": MEASUREMENTS,
+    "least_squares": LEAST_SQUARES,
     "every": Facts(),
 }
 """The facts of the kernels of learners with a table of weights; the first that hold are used."""

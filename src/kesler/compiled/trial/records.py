@@ -24,6 +24,7 @@ from kesler.compiled.jit.decorators import (
 from kesler.compiled.jit.record_types import record_type
 from kesler.compiled.jit.simd import cut, length_of, whole_lines
 from kesler.compiled.trial.preprocessing import NONE
+from kesler.compiled.weights.second_order import is_second_order
 from kesler.state.records import SOLVER_STATUS, TARGET_SHAPE, Ranks
 
 # The code of a map that is not called: the view of x is x itself, or it is given with the row.
@@ -91,6 +92,7 @@ class Scratch(NamedTuple):
 
     wide, lengths : (classes,), coefficients and squared norms of all classes; scales : (longest
     row,), factors of the step sizes; conditioned, exact : (longest row,), the preprocessed row;
+    direction, exact_direction, exact_values : (longest row,), of a second-order preconditioner;
     shared_rates : (parts, longest row), step sizes of shared hypotheses; rates : (parts, longest
     row, classes), adaptive step sizes that are used again; packed : (parts, half as many), those of
     the classes `chosen`, or the views of these classes for a shared part; chosen : (1 + classes,),
@@ -109,6 +111,7 @@ class Scratch(NamedTuple):
     other: npt.NDArray[np.float32]
     scales: npt.NDArray[np.float32]
     conditioned: npt.NDArray[np.float32]
+    direction: npt.NDArray[np.float32]
     vectors: npt.NDArray[np.float32]
     shared_rates: npt.NDArray[np.float32]
     rates: npt.NDArray[np.float32]
@@ -118,6 +121,8 @@ class Scratch(NamedTuple):
     out: npt.NDArray[np.float64]
     z: npt.NDArray[np.float64]
     exact: npt.NDArray[np.float64]
+    exact_values: npt.NDArray[np.float64]
+    exact_direction: npt.NDArray[np.float64]
     positions: npt.NDArray[np.int64]
     upcoming: npt.NDArray[np.int64]
     chosen: npt.NDArray[np.int64]
@@ -229,11 +234,12 @@ def make_scratch(learner, rows):
     n_vectors, n_stored = longest if wide else 0, n_parts if keeps_views(learner, n_classes) else 0
     is_rated = asks_for_all(learner.rule.selection) and learner.preconditioner.kind == ADAPTIVE
     of_classes = (n_classes, n_classes, n_classes, width)
-    of_row = (longest, longest, longest, n_conditioned, (n_vectors, n_classes))
+    n_directed = longest if is_second_order(learner) else 0
+    of_row = (longest, longest, longest, n_conditioned, n_directed, (n_vectors, n_classes))
     n_rated, rates = n_parts if is_rated else 0, (n_parts, longest)
     rated, packed = (n_rated, longest, n_classes), (n_rated, longest * n_classes // 2)
     floats = (*of_classes, *of_row, rates, rated, packed, (n_stored, longest))
-    doubles = (n_classes, 1, n_positions, n_conditioned)
+    doubles = (n_classes, 1, n_positions, n_conditioned, n_directed, n_directed)
     integers = (n_classes, n_classes, n_positions, 2, 1 + n_classes)
     held = (
         np.empty(length_of(floats), np.float32),

@@ -39,6 +39,7 @@ from kesler.compiled.trial.records import (
     PER_CLASS,
 )
 from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
+from kesler.compiled.weights.second_order import is_second_order
 
 
 class Walk(NamedTuple):
@@ -61,17 +62,23 @@ def is_plain(learner):
     """Return whether a pass adds the amounts to the weights as they are, and does nothing else."""
     preconditioner = learner.preconditioner
     as_they_are = preconditioner.kind == EUCLIDEAN and preconditioner.unit == NO_UNIT
+    as_they_are = as_they_are or is_second_order(learner)
     return as_they_are and learner.weights.states.shape[0] == 0
 
 
 @always_inlined
 def begin_walk(learner):
-    """Return the task and the parameters of the next pass over the weights."""
+    """Return the task and the parameters of the next pass over the weights.
+
+    The direction of a second-order preconditioner contains its step sizes.
+    """
     task, kind, unit = (
         learner.preconditioner.walk.task,
         learner.preconditioner.kind,
         learner.preconditioner.unit,
     )
+    if is_second_order(learner):
+        kind = np.int64(EUCLIDEAN)
     return Walk(
         task,
         kind,

@@ -31,6 +31,7 @@ from kesler.compiled.weights.links import (
 )
 from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
 from kesler.compiled.weights.scores import phi_of
+from kesler.compiled.weights.second_order import is_second_order
 from kesler.compiled.weights.wide import (
     change_widely,
     is_wide,
@@ -44,6 +45,8 @@ from kesler.compiled.weights.wide import (
 def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
     """Return whether no weight changes by more than LARGEST; False for NaN."""
     k = n_candidates(learner)
+    if is_second_order(learner):
+        values = scratch.direction[: values.shape[0]]
     wide = is_wide(learner, solver)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)
@@ -74,8 +77,13 @@ def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def dense_move(learner, indices, values, n_moved, scratch, solver):
-    """Add coefficient phi(x, r) to the hypotheses of each class r to be updated."""
+    """Add coefficient phi(x, r) to the hypotheses of each class r to be updated.
+
+    With a second-order preconditioner, P x takes the place of x.
+    """
     k = n_candidates(learner)
+    if is_second_order(learner):
+        values = scratch.direction[: values.shape[0]]
     wide = is_wide(learner, solver)
     if wide:
         spread_coefficients(n_moved, k, scratch, solver)

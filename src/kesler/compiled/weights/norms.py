@@ -65,6 +65,11 @@ from kesler.compiled.weights.ordered import (
 )
 from kesler.compiled.weights.preconditioners import CUSTOM
 from kesler.compiled.weights.scores import clear, of_map, phi_of
+from kesler.compiled.weights.second_order import (
+    add_second_moments,
+    find_direction,
+    is_second_order,
+)
 from kesler.compiled.weights.wide import (
     add_view_lengths,
     change_widely,
@@ -333,7 +338,12 @@ def rescale_feature(learner, i, size):
 
 @always_inlined
 def dense_gather_gradient(learner, indices, values, k, m, weight, scratch, solver):
-    """Add the square of the gradient of the loss to the evidence, before any step is measured."""
+    """Add the square of the gradient of the loss to the evidence, before any step is measured.
+
+    A second-order preconditioner computes the direction of the steps instead.
+    """
+    if is_second_order(learner):
+        find_direction(learner, values, scratch)
     if learner.preconditioner.kind == ADAPTIVE or learner.preconditioner.kind == CUSTOM:
         gather_squares(learner, indices, values, k, m, weight, scratch, solver)
 
@@ -381,7 +391,25 @@ def gather_by_class(learner, part, indices, values, n_moved, scratch, solver):
 @always_inlined
 def dense_measure_in_metric(learner, indices, values, k, m, scratch, solver):
     """Compute norms[j] = <d_j, d_j> under the preconditioner, for the chosen pairs."""
+    if is_second_order(learner):
+        for j in range(m):
+            times = n_unshared(learner, solver.better[j], solver.worse[j])
+            solver.norms[j] = times * learner.preconditioner.rates.total
+        return
     measure_pairs(learner, indices, values, k, m, scratch, solver)
+
+
+@inlined
+def n_unshared(learner, r, s):
+    """Return the number of hypotheses that one of two classes, or of a class and the rest, has."""
+    total = 0
+    for part in range(learner.parts.kind.shape[0]):
+        if r == THE_REST or s == THE_REST:
+            total += n_hypotheses(learner, part, max(r, s))
+        else:
+            own = n_hypotheses(learner, part, r) + n_hypotheses(learner, part, s)
+            total += own - 2 * n_common(learner, part, r, s)
+    return total
 
 
 @inlined
@@ -441,6 +469,11 @@ def dense_preconditioned_column(learner, indices, values, s, k, scratch, solver,
     """
     column = solver.columns[slot]
     clear(column, k)
+    if is_second_order(learner):
+        for part in range(learner.parts.kind.shape[0]):
+            for r in range(k):
+                column[r] += n_common(learner, part, r, s) * learner.preconditioner.rates.total
+        return
     for part in range(learner.parts.kind.shape[0]):
         is_ordered = learner.parts.kind[part] == ORDERED
         for r in range(k):
@@ -474,6 +507,8 @@ def add_pair(j, n_moved, solver):
 @always_inlined
 def dense_leave_evidence(learner, indices, values, m, weight, scratch, solver):
     """Add the evidence of the trial to the weights along its constraints, after the update."""
+    if is_second_order(learner):
+        add_second_moments(learner, values, weight, scratch)
     if learner.preconditioner.kind == CONFIDENT:
         add_evidence(learner, indices, values, m, weight, scratch, solver)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
+from itertools import combinations
 from typing import Any
 
 from kesler.data.inputs import tokenize
@@ -23,6 +24,7 @@ LENGTHS = {
     "tags": 0.35,
     "vector": 0.75,
     "category": 0.625,
+    "pair": 1.2,
     "number": 0.175,
     "date": 0.125,
 }
@@ -36,6 +38,8 @@ CLIP = 4.0  # the largest z-score
 KNOTS = tuple(k / 2 for k in range(-4, 5))
 LEAST_VARIANCE = 1e-200
 MANY_WORDS, LEAST_OF_TEXT = 14, 0.13  # different words of a text of full length; the least length
+# Of tables without texts, pairs of so many columns of categories have features of their own.
+MOST_PAIRED, UNPAIRED = 12, ("text", "tags", "vector")
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
 
 Moments = Mapping[str, tuple[float, float, float]]
@@ -165,6 +169,8 @@ def entries_of(
             for row, found in enumerate(features(cells)):
                 if found is not None:
                     blocks[row].append(found)
+        if kind == "pair":
+            _add_pairs(paired_columns(schema), values, blocks)
         for entry, block in zip(entries, blocks, strict=True):
             share = length / math.sqrt(max(1, len(block)))
             for part in block:
@@ -193,6 +199,29 @@ def _features(
     return lambda cells: (None if cell is None else make(cell) for cell in cells)
 
 
+def paired_columns(schema: Schema) -> list[str]:
+    """Return the columns of categories whose pairs have features of their own.
+
+    Examples
+    --------
+    >>> paired_columns(Schema((Column("a", "category"), Column("b", "category"))))
+    ['a', 'b']
+    """
+    if any(column.kind in UNPAIRED for column in schema):
+        return []
+    return [column.name for column in schema.of_kind("category")][:MOST_PAIRED]
+
+
+def _add_pairs(names: Sequence[str], values: Values, blocks: list[list[Entry]]) -> None:
+    """Add a feature for each pair of categories of a row."""
+    for one, other in combinations(names, 2):
+        prefix = f"{escaped(one)}&{escaped(other)}="
+        cells = zip(values.get(one, ()), values.get(other, ()), strict=False)
+        for row, (a, b) in enumerate(cells):
+            if a is not None and b is not None and len(a) + len(b) <= LONGEST_CATEGORY:
+                blocks[row].append({f"{prefix}{a}&{b}": 1.0})
+
+
 def escaped(name: str) -> str:
     """Return the name of a column without the characters that end names in features.
 
@@ -201,7 +230,7 @@ def escaped(name: str) -> str:
     >>> escaped("size [m]"), escaped("a=b")
     ('size %5Bm]', 'a%3Db')
     """
-    return re.sub(r"[%:=@~\[]", lambda match: f"%{ord(match[0]):02X}", name)
+    return re.sub(r"[%:=@~&\[]", lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def text_entry(name: str, text: str, options: Mapping[str, Any]) -> Entry:

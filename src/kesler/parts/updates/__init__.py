@@ -9,6 +9,7 @@ from typing import Any
 from kesler.errors import KeslerError
 from kesler.parts.updates.confidence import AROW, SCW
 from kesler.parts.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
+from kesler.parts.updates.least_squares import LeastSquares
 from kesler.parts.updates.mira import MIRA
 from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
 from kesler.parts.updates.passive_aggressive import PassiveAggressive
@@ -32,6 +33,7 @@ RULES: dict[str, Callable[..., UpdateRule]] = {
     "ovr-squared": OneVsRestSquared,
     "ovr-logistic": OneVsRestLogistic,
     "ovr-hinge": OneVsRestHinge,
+    "least-squares": LeastSquares,
     "arow": AROW,
     "scw1": lambda C=1.0, eta=0.9: SCW(C, eta, variant=1),
     "scw2": lambda C=1.0, eta=0.9: SCW(C, eta, variant=2),

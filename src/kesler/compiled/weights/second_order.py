@@ -1,0 +1,72 @@
+"""The second-order preconditioner: directions of steps, and the inverse of the second moments.
+
+The matrix is symmetric: only its lower triangle is read and written.
+"""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, store, total_of
+
+# The kind of this preconditioner, after the others in `kesler.compiled.trial.records`.
+SECOND_ORDER = 4
+
+
+@always_inlined
+def is_second_order(learner):
+    """Return whether steps go along P x instead of x."""
+    return learner.preconditioner.kind == SECOND_ORDER
+
+
+@inlined
+def find_direction(learner, values, scratch):
+    """Write P x to scratch.direction, and x'P x to the rates; rows list all features."""
+    n, x, out = values.shape[0], scratch.exact_values, scratch.exact_direction
+    for j in range(n):
+        x[j] = np.float64(values[j])
+    multiply(learner.preconditioner.inverse, x, out, n)
+    total = 0.0
+    for j in range(n):
+        total += x[j] * out[j]
+        scratch.direction[j] = np.float32(out[j])
+    # Rounding errors may make the smallest of these negative.
+    learner.preconditioner.rates.total = max(0.0, total)
+
+
+@inlined
+def multiply(matrix, x, out, n):
+    """Set out to the product of a symmetric matrix, given by its lower triangle, and x."""
+    for i in range(n):
+        start, in_lines = i * matrix.shape[1], i // SIMD_WIDTH * SIMD_WIDTH
+        own, line, total = x[i], spread(0.0), 0.0
+        for j in range(0, in_lines, SIMD_WIDTH):
+            row = load(matrix, start + j)
+            line = line + row * load(x, j)
+            store(out, j, load(out, j) + row * own)
+        for j in range(in_lines, i):
+            total += matrix[i, j] * x[j]
+            out[j] += matrix[i, j] * own
+        out[i] = total_of(line) + total + matrix[i, i] * own
+
+
+@inlined
+def add_second_moments(learner, values, weight, scratch):
+    """Add a row to the second moments: P -= (P x)(P x)' / (1 / weight + x'P x)."""
+    n, direction = values.shape[0], scratch.exact_direction
+    factor = 1 / (1 / weight + learner.preconditioner.rates.total)
+    subtract_square(learner.preconditioner.inverse, factor, direction, n)
+
+
+@inlined
+def subtract_square(matrix, factor, x, n):
+    """Subtract factor x x' from the lower triangle of a matrix."""
+    for i in range(n):
+        start, in_lines = i * matrix.shape[1], i // SIMD_WIDTH * SIMD_WIDTH
+        own = factor * x[i]
+        for j in range(0, in_lines, SIMD_WIDTH):
+            store(matrix, start + j, load(matrix, start + j) - load(x, j) * own)
+        for j in range(in_lines, i + 1):
+            matrix[i, j] -= x[j] * own

@@ -1,0 +1,166 @@
+"""Learners that expand rows: the layout of the blocks of features, and the expansion of rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.parts.preprocessing import Bins, Pairs, RandomFourier, ZScores
+from kesler.parts.preprocessing.expansion import Expansion, width_of
+from kesler.parts.preprocessing.method import Preprocessing
+from kesler.state.fields import Arrays, converted
+from kesler.state.records import LearnerRecord
+
+PREFIX = "expansion."
+
+
+class ExpandingRows:
+    """The part of a learner's state that its expansion reads and writes.
+
+    Attributes
+    ----------
+    n_inputs : number of features of the rows before their expansion, 0 before the first row.
+    """
+
+    preprocessing: Preprocessing | None
+    constant: float
+    half_life: float | None
+    stored: Arrays
+    _record: Any
+    n_inputs = 0
+
+    @property
+    def expansion(self) -> Expansion | None:
+        """The expansion of rows, None if rows are not expanded."""
+        return self.preprocessing if isinstance(self.preprocessing, Expansion) else None
+
+    @property
+    def has_sample(self) -> bool:
+        """Whether quantiles of the inputs are computed from a sample of rows."""
+        return self._block(Bins) is not None or self._block(Pairs) is not None
+
+    def _block(self, kind: type[Any]) -> Any:
+        return None if self.expansion is None else self.expansion.block(kind)
+
+    def width_of(self, n_inputs: int) -> int:
+        """Return the number of features of expanded rows, the constant one included."""
+        assert self.expansion is not None
+        return self.expansion.width(n_inputs) + bool(self.constant)
+
+    # ---- the state --------------------------------------------------------------------------
+
+    def _expansion_lengths(self) -> dict[str, int]:
+        """Return the lengths of the axes of the statistics of inputs."""
+        bins, pairs, fourier = map(self._block, (Bins, Pairs, RandomFourier))
+        return {
+            "input": self.n_inputs,
+            "edge": max(0, bins.bins_of(self.n_inputs) - 1) if bins else 0,
+            "pair_edge": pairs.n_bins - 1 if pairs else 0,
+            "projected": fourier.n_features if fourier and self.n_inputs else 0,
+        }
+
+    def fill_projection(self, projection: npt.NDArray[np.float32]) -> None:
+        """Write the random projections."""
+        if projection.size:
+            projection[:] = self._block(RandomFourier).draw(self.n_inputs)[0]
+
+    def fill_phases(self, phases: npt.NDArray[np.float32]) -> None:
+        """Write the phases of the random projections."""
+        if phases.size:
+            phases[:] = self._block(RandomFourier).draw(self.n_inputs)[1]
+
+    def _described_expansion(self) -> dict[str, Any]:
+        """Return the settings of the record of the expansion."""
+        z_scores, fourier, pairs = map(self._block, (ZScores, RandomFourier, Pairs))
+        found = {
+            **self._starts(),
+            "constant": self.constant,
+            "clip": z_scores.clip if z_scores else ZScores().clip,
+            "bandwidth": fourier.bandwidth_of(self.n_inputs) if fourier else 1.0,
+            "decay": 1.0 if self.half_life is None else 2.0 ** (-1 / self.half_life),
+            "members": pairs.pairs_of(self.n_inputs) if pairs else np.empty((0, 2)),
+        }
+        return converted(LearnerRecord, {PREFIX + name: value for name, value in found.items()})
+
+    def _starts(self) -> dict[str, int]:
+        """Return the first feature of each block that has features, -1 for all others."""
+        names = {ZScores: "scores", Bins: "bins", RandomFourier: "fourier", Pairs: "pairs"}
+        found, start = dict.fromkeys(names.values(), -1), int(bool(self.constant))
+        for block in () if self.expansion is None else self.expansion.blocks:
+            width = width_of(block, self.n_inputs)
+            if width:
+                found[names[type(block)]] = start
+            start += width
+        return found
+
+    def _require_inputs(self, n_inputs: int) -> None:
+        """Raise unless rows have as many features as the first rows."""
+        if n_inputs != self.n_inputs:
+            raise KeslerError(
+                f"rows have {n_inputs} features, but the first rows had {self.n_inputs}: give rows "
+                "with the same features"
+            )
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def _expanded(
+        self,
+        rows: Rows,
+        *,
+        lists_zeros: bool,
+        learns: bool = False,
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> Rows:
+        """Return expanded rows, with the constant feature; learn the statistics if `learns`.
+
+        The rows must have `n_inputs` features, and list all of them.
+
+        Raises
+        ------
+        KeslerError
+            If they have another number of features.
+        """
+        self._require_inputs(rows.n_features)
+        from kesler.compiled.trial.expansion import expand
+
+        width, n_rows = self.width_of(self.n_inputs), len(rows)
+        n_entries = width if lists_zeros else self._n_listed
+        indices = np.empty(n_rows * n_entries, dtype=np.int32)
+        values = np.empty(n_rows * n_entries, dtype=np.float32)
+        table = np.ascontiguousarray(rows.values, dtype=np.float32).reshape(n_rows, self.n_inputs)
+        amounts = np.empty(0) if weights is None else weights
+        task = (table, amounts, learns, lists_zeros, indices, values, n_entries)
+        expand(self._expansion_record, *task)
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * n_entries
+        return Rows(indptr, indices, values, width, dense=True)
+
+    @property
+    def _expansion_record(self) -> Any:
+        """The record that the expansion reads and writes."""
+        return self._record.expansion
+
+    @cached_property
+    def _n_listed(self) -> int:
+        """Number of entries of an expanded row without the zeros of bins."""
+        bins, pairs = self._block(Bins), self._block(Pairs)
+        zeros = 0
+        if bins is not None:
+            zeros += bins.width(self.n_inputs) - bool(bins.width(self.n_inputs)) * self.n_inputs
+        if pairs is not None:
+            zeros += pairs.width(self.n_inputs) - len(pairs.pairs_of(self.n_inputs))
+        return self.width_of(self.n_inputs) - zeros
+
+    def _kept_statistics(self) -> Arrays:
+        """Return copies of the statistics of inputs."""
+        names = ("moments", "sample", "edges", "n_edges", "pair_edges", "n_pair_edges", "seen")
+        return {name: self.stored[PREFIX + name].copy() for name in names}
+
+    def _put_statistics(self, kept: Arrays) -> None:
+        """Restore statistics of inputs that were kept."""
+        for name, array in kept.items():
+            self.stored[PREFIX + name][:] = array

@@ -1,0 +1,40 @@
+"""The base classes of preprocessing: methods that change values, and expansions into features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kesler.parts.description import describe
+
+NO_METHOD, COUNTS, Z_SCORES, RANGES = range(4)
+"""Numbers of the methods, as in `kesler.compiled.trial.preprocessing`."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The preprocessing of a row before its trial, part of the learner and of its model file.
+
+    Attributes
+    ----------
+    method : the number of the method in compiled code.
+    zero_at_zero : whether a feature with value 0 remains 0, so that zeros of sparse rows may be
+        omitted.
+    """
+
+    method: ClassVar[int]
+    zero_at_zero: ClassVar[bool]
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers passed to the compiled loops."""
+        raise NotImplementedError
+
+    @property
+    def n_statistics(self) -> int:
+        """Number of statistics that are stored for each feature."""
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the parameters, as stored in a model file."""
+        return describe(self)
