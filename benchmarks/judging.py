@@ -49,24 +49,3 @@ def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float
     if only_ours + only_theirs == 0:
         return 1.0
     return float(binomtest(only_ours, only_ours + only_theirs).pvalue)
-
-
-def chosen_without(table: Mapping[str, Errors], left_out: str) -> str:
-    """Return the learner of the smallest geometric mean error over all sets but one.
-
-    Examples
-    --------
-    >>> chosen_without({"A": {"x": 1.0, "y": 9.0}, "B": {"x": 2.0, "y": 2.0}}, "y")
-    'A'
-    """
-
-    def mean_log(name: str) -> float:
-        return float(np.mean([np.log(e) for s, e in table[name].items() if s != left_out]))
-
-    return min(table, key=mean_log)
-
-
-def leave_one_out(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, tuple[str, float]]:
-    """Return for each set the learner chosen on the others, and its error on this one."""
-    chosen = {name: chosen_without(table, name) for name in sets}
-    return {name: (learner, table[learner][name]) for name, learner in chosen.items()}
