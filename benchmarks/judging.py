@@ -1,12 +1,12 @@
-"""Statistics that compare learners over sets: geometric means, ranks, McNemar's test."""
+"""Statistics that compare learners over sets: geometric means, McNemar's test."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest, rankdata
+from scipy.stats import binomtest
 
 Errors = Mapping[str, float]
 """Mistakes in % by set."""
@@ -22,18 +22,6 @@ def geometric_mean(errors: Errors, reference: Errors) -> float:
     """
     shares = [errors[name] / reference[name] for name in errors if name in reference]
     return float(np.exp(np.mean(np.log(shares)))) if shares else float("nan")
-
-
-def mean_ranks(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, float]:
-    """Return the mean rank of each learner over the sets, 1 is best; ties have their mean rank.
-
-    Examples
-    --------
-    >>> mean_ranks({"A": {"x": 1.0, "y": 2.0}, "B": {"x": 3.0, "y": 2.0}}, ["x", "y"])
-    {'A': 1.25, 'B': 1.75}
-    """
-    ranks = np.mean([rankdata([errors[name] for errors in table.values()]) for name in sets], 0)
-    return dict(zip(table, ranks.tolist(), strict=True))
 
 
 def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float:
