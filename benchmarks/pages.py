@@ -126,8 +126,10 @@ def peers_tables(study: Study, sets: Sequence[RealSet]) -> tuple[str, str]:
             times = study.ratio_of_times(DEFAULT, peer, part) if part else None
             times_ensemble = study.ratio_of_times(ENSEMBLE, peer, part) if part else None
             share = [cell(times, 4), cell(times_ensemble, 4)]
-            means.append([peer, f"{len(part)} of {scope}", *errors, *share])
-    heading = [*JUDGED, *(f"processor time of {name}" for name in JUDGED)]
+            lower = [str(study.n_lower(learner, peer, part)) for learner in JUDGED]
+            means.append([peer, f"{len(part)} of {scope}", *errors, *lower, *share])
+    heading = [*JUDGED, *(f"{name}, fewer on" for name in JUDGED)]
+    heading += [f"{name}, processor time" for name in JUDGED]
     return table(header, rows), table(["relative to", "sets", *heading], means)
 
 

@@ -81,6 +81,11 @@ class Study:
         """
         return mean_of_both(self.errors, learner, reference, names_of(sets))
 
+    def n_lower(self, learner: str, reference: str, sets: Iterable[RealSet]) -> int:
+        """Return on how many sets a learner makes fewer mistakes than another."""
+        ours, theirs = self.errors[learner], self.errors[reference]
+        return sum(ours[name] < theirs[name] for name in names_of(sets))
+
     def ratio_of_times(self, learner: str, reference: str, sets: Iterable[RealSet]) -> float:
         """Return the processor time of a learner, divided by that of another, on sets of both."""
         ours, theirs = self.seconds.get(learner, {}), self.seconds.get(reference, {})
