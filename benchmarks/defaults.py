@@ -17,6 +17,7 @@ those of another folder, and exits with 1 if a target is missed.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -47,6 +48,9 @@ KERNEL_ROWS = 10_000
 
 WARM_ROWS = 300
 """The rows that a learner learns beforehand, to load the compiled code."""
+
+SHORT, REPEATS = 0.25, 3
+"""Runs of less than this many seconds are repeated, and the shortest one counts."""
 
 
 def main() -> int:
@@ -141,10 +145,21 @@ def run_ours(
     """Run one of our learners and store its errors and its processor time."""
     warm = stream.head(WARM_ROWS)
     progressive_validate(make(), warm.X, warm.y)
+    result, seconds = timed(make, stream)
+    if seconds < SHORT:
+        seconds = min(seconds, *(timed(make, stream)[1] for _ in range(REPEATS - 1)))
+    study.note_result(learner, name, result, seconds)
+    return result
+
+
+def timed(make: Make, stream: Stream) -> tuple[ProgressiveResult, float]:
+    """Run one of our learners; return the result and the processor time."""
+    gc.disable()  # the collector would go through the objects of earlier runs
     start = time.process_time()
     result = progressive_validate(make(), stream.X, stream.y)
-    study.note_result(learner, name, result, time.process_time() - start)
-    return result
+    seconds = time.process_time() - start
+    gc.enable()
+    return result, seconds
 
 
 def note_peers(study: Study, name: str, n_rows: int) -> None:
