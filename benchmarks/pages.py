@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from candidates import CANDIDATES, DEFAULT, ENSEMBLE, JUDGED, base_and_part, is_ensemble
+from candidates import CANDIDATES, DEFAULT, JUDGED, base_and_part, is_ensemble
 from groups import Gain, chosen_without, gain_of, mean_over
 from refitted import PEERS
 from report import Report, table
@@ -121,13 +121,11 @@ def peers_tables(study: Study, sets: Sequence[RealSet]) -> tuple[str, str]:
     means = []
     for peer in PEERS:
         for scope, within in scopes(sets).items():
-            part = [each for each in within if each.name in study.errors.get(peer, {})]
-            errors = [cell(study.mean(learner, peer, part), 3) for learner in JUDGED]
-            times = study.ratio_of_times(DEFAULT, peer, part) if part else None
-            times_ensemble = study.ratio_of_times(ENSEMBLE, peer, part) if part else None
-            share = [cell(times, 4), cell(times_ensemble, 4)]
-            lower = [str(study.n_lower(learner, peer, part)) for learner in JUDGED]
-            means.append([peer, f"{len(part)} of {scope}", *errors, *lower, *share])
+            if part := study.run_by(peer, within):
+                errors = [cell(study.mean(learner, peer, part), 3) for learner in JUDGED]
+                lower = [str(study.n_lower(learner, peer, part)) for learner in JUDGED]
+                times = [cell(study.ratio_of_times(learner, peer, part), 4) for learner in JUDGED]
+                means.append([peer, f"{len(part)} of {scope}", *errors, *lower, *times])
     heading = [*JUDGED, *(f"{name}, fewer on" for name in JUDGED)]
     heading += [f"{name}, processor time" for name in JUDGED]
     return table(header, rows), table(["relative to", "sets", *heading], means)
@@ -169,8 +167,8 @@ def choice_table(study: Study, sets: Sequence[RealSet]) -> str:
     rows = []
     for kind, candidates in CANDIDATES.items():
         groups = grouped(each for each in sets if each.kind == kind)
-        among = {name: study.errors[name] for name in candidates if not is_ensemble(name)}
-        for group, chosen in (chosen_without(among, groups) if groups else {}).items():
+        among = {n: study.errors[n] for n in candidates if groups and not is_ensemble(n)}
+        for group, chosen in chosen_without(among, groups).items():
             against = [
                 mean_over(among[chosen], groups[group], study.errors[reference])
                 for reference in (VW, DEFAULT)
@@ -222,7 +220,8 @@ def probabilities_table(study: Study, sets: Sequence[RealSet]) -> str:
 
 def drifts_table(study: Study, drifts: Iterable[RealSet]) -> str:
     """Return the mistakes on streams that drift by construction."""
-    who = [*JUDGED, *(peer for peer in PEERS if any(d.name in study.errors[peer] for d in drifts))]
+    drifts = list(drifts)
+    who = [*JUDGED, *(peer for peer in PEERS if study.run_by(peer, drifts))]
     rows = [
         [each.name, *(cell(study.errors[name].get(each.name)) for name in who)] for each in drifts
     ]

@@ -86,6 +86,10 @@ class Study:
         ours, theirs = self.errors[learner], self.errors[reference]
         return sum(ours[name] < theirs[name] for name in names_of(sets))
 
+    def run_by(self, learner: str, sets: Iterable[RealSet]) -> list[RealSet]:
+        """Return the sets that a learner ran on."""
+        return [each for each in sets if each.name in self.errors.get(learner, {})]
+
     def ratio_of_times(self, learner: str, reference: str, sets: Iterable[RealSet]) -> float:
         """Return the processor time of a learner, divided by that of another, on sets of both."""
         ours, theirs = self.seconds.get(learner, {}), self.seconds.get(reference, {})

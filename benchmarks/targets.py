@@ -151,13 +151,14 @@ def against_peers(study: Study, scope: str, sets: Sequence[RealSet]) -> list[Che
     """Return the targets against refitted models and the forest, on the sets that these run on."""
     checks = []
     for peer, most in MOST_AGAINST_PEERS.items():
-        part = [each for each in sets if each.name in study.errors.get(peer, {})]
-        claim = f"default: geometric mean against {peer}, {len(part)} of {scope}"
-        checks.append(at_most(claim, study.mean(DEFAULT, peer, part), most))
-    ratio = study.ratio_of_times(DEFAULT, FOREST, sets)
-    claim = f"default: processor time relative to the {FOREST}, {scope}"
-    has_run = FOREST in study.seconds
-    return [*checks, at_most(claim, ratio if has_run else None, MOST_TIME_OF_FOREST, 4)]
+        if part := study.run_by(peer, sets):
+            claim = f"default: geometric mean against {peer}, {len(part)} of {scope}"
+            checks.append(at_most(claim, study.mean(DEFAULT, peer, part), most))
+    if part := study.run_by(FOREST, sets):
+        ratio = study.ratio_of_times(DEFAULT, FOREST, part)
+        claim = f"default: processor time relative to the {FOREST}, {scope}"
+        checks.append(at_most(claim, ratio, MOST_TIME_OF_FOREST, 4))
+    return checks
 
 
 # ---- single sets ----------------------------------------------------------------------------

@@ -17,8 +17,10 @@ import peer
 from candidates import CANDIDATES, DEFAULT, JUDGED, base_and_part
 from groups import chosen_without, gain_of, mean_over
 from kesler import OnlineClassifier
+from pages import add_tables
 from peer import KeptRuns
 from refitted import FOREST, KeptPeers, PeerRun, is_narrow, listed
+from report import Report
 from sets import FIRST, GROUPS, SETS, RealSet, Stream, numbers
 from study import VW, Study
 from targets import MOST_ERRORS, all_targets, of_kernel, of_parts
@@ -191,6 +193,7 @@ def study_of(sets, ours, theirs):
             study.note(learner, each.name, wrong[False])
             study.note_seconds(learner, each.name, 1.0)
         study.note_probabilities(VW, each.name, theirs / 1000, 0.1)
+        study.p_values[each.name] = 0.5
     return study
 
 
@@ -206,6 +209,18 @@ def test_targets_hold_where_mistakes_are_few_and_fail_where_they_are_many(monkey
     many = failed(all_targets(study_of(SETS, 500, 500), SETS))
     assert len([claim for claim in many if "geometric mean" in claim]) == 2 * 9
     assert "default: % mistakes on elec2, at most 10.5: 50.00" in many
+
+
+@pytest.mark.parametrize("chosen", [*CANDIDATES, "all"])
+def test_pages_of_some_sets_have_every_table(chosen, tmp_path, monkeypatch):
+    monkeypatch.setattr("targets.microseconds_of_budget", lambda: 50.0)
+    sets = [each for each in SETS if chosen in (each.kind, "all")]
+    page, study = Report("page", "A page", tmp_path), study_of(sets, 5, 500)
+    add_tables(page, study, sets, drifts=[])
+    assert all_targets(study, sets)
+    headings = [block for block in page.blocks if block.startswith("## ")]
+    assert len(headings) == 7
+    assert all(f"| {each.name} " in page.blocks[1] for each in sets)
 
 
 def test_kernels_may_be_five_percent_above():
