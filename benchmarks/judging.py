@@ -1,12 +1,12 @@
-"""Statistics that compare learners over sets: geometric means, ranks, McNemar's test."""
+"""Statistics that compare learners over sets: geometric means, McNemar's test."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest, rankdata
+from scipy.stats import binomtest
 
 Errors = Mapping[str, float]
 """Mistakes in % by set."""
@@ -24,18 +24,6 @@ def geometric_mean(errors: Errors, reference: Errors) -> float:
     return float(np.exp(np.mean(np.log(shares)))) if shares else float("nan")
 
 
-def mean_ranks(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, float]:
-    """Return the mean rank of each learner over the sets, 1 is best; ties have their mean rank.
-
-    Examples
-    --------
-    >>> mean_ranks({"A": {"x": 1.0, "y": 2.0}, "B": {"x": 3.0, "y": 2.0}}, ["x", "y"])
-    {'A': 1.25, 'B': 1.75}
-    """
-    ranks = np.mean([rankdata([errors[name] for errors in table.values()]) for name in sets], 0)
-    return dict(zip(table, ranks.tolist(), strict=True))
-
-
 def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float:
     """Return the exact two-sided p-value of McNemar's test, from the mistakes on the same rows.
 
@@ -49,24 +37,3 @@ def mcnemar(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> float
     if only_ours + only_theirs == 0:
         return 1.0
     return float(binomtest(only_ours, only_ours + only_theirs).pvalue)
-
-
-def chosen_without(table: Mapping[str, Errors], left_out: str) -> str:
-    """Return the learner of the smallest geometric mean error over all sets but one.
-
-    Examples
-    --------
-    >>> chosen_without({"A": {"x": 1.0, "y": 9.0}, "B": {"x": 2.0, "y": 2.0}}, "y")
-    'A'
-    """
-
-    def mean_log(name: str) -> float:
-        return float(np.mean([np.log(e) for s, e in table[name].items() if s != left_out]))
-
-    return min(table, key=mean_log)
-
-
-def leave_one_out(table: Mapping[str, Errors], sets: Sequence[str]) -> dict[str, tuple[str, float]]:
-    """Return for each set the learner chosen on the others, and its error on this one."""
-    chosen = {name: chosen_without(table, name) for name in sets}
-    return {name: (learner, table[learner][name]) for name, learner in chosen.items()}

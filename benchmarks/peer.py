@@ -1,8 +1,9 @@
 """Vowpal Wabbit on the sets of the study, with stored runs, so that none is repeated.
 
 It knows the number of classes, and predicts each row before it learns it. Words are present or
-absent, and measurements are scaled to [-1, 1] by the range of the whole set, which is thus known
-beforehand: on these sets it makes fewer mistakes with them than with counts and raw measurements.
+absent, each value of a text category is a feature, and measurements are scaled to [-1, 1] by the
+range of the whole set, which is thus known beforehand: on these sets it makes fewer mistakes with
+them than with counts and raw measurements.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from sets import Features, Stream
+from kesler.evaluation.metrics import calibration_error, log_loss
+from sets import Features, Stream, numbers
 
 DEFAULT = ""
 LOSSES = ("", "--loss_function logistic", "--loss_function hinge")
@@ -31,10 +33,15 @@ SETTINGS = tuple(f"{loss} {rate}".strip() for loss in LOSSES for rate in RATES)
 """Three losses, squared by default, at three rates, 0.5 by default; the best of the nine is chosen
 in hindsight for each set."""
 
+PROBABILITIES = "--loss_function logistic --probabilities"
+"""The setting in which it predicts probabilities; they need the logistic loss."""
+
 BITS = 22
 """The bits of the table of weights; no weights collide on these sets."""
 
 Wrong = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+Probabilities = npt.NDArray[np.float64]
 
 
 def is_installed() -> bool:
@@ -72,10 +79,26 @@ class KeptRuns:
         if missing:
             for setting, wrong in run(stream, missing).items():
                 self._runs[keys[setting]] = packed(wrong)
-            self._runs["version"] = version("vowpalwabbit")
-            self.path.parent.mkdir(exist_ok=True)
-            self.path.write_text(json.dumps(self._runs, indent=0) + "\n", encoding="utf-8")
+            self._write()
         return {setting: unpacked(self._runs[key], len(stream.y)) for setting, key in keys.items()}
+
+    def probabilities(self, name: str, stream: Stream) -> dict[str, float] | None:
+        """Return the log-loss and the calibration error of its probabilities; run it if need be.
+
+        None if they are not stored and Vowpal Wabbit is not installed.
+        """
+        key = f"{name} | {PROBABILITIES}"
+        if key not in self._runs:
+            if not is_installed():
+                return None
+            self._runs[key] = judged(run_probabilities(stream), stream.y)
+            self._write()
+        return dict(self._runs[key])
+
+    def _write(self) -> None:
+        self._runs["version"] = version("vowpalwabbit")
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_text(json.dumps(self._runs, indent=0) + "\n", encoding="utf-8")
 
     @property
     def version(self) -> str:
@@ -110,6 +133,24 @@ def run(stream: Stream, settings: Iterable[str]) -> dict[str, Wrong]:
 
 def run_once(data: Path, stream: Stream, setting: str) -> Wrong:
     """Return the mistakes of one run; the first row of a class is never counted as one."""
+    predictions = np.loadtxt(predicted(data, stream, setting), usecols=0)
+    wrong = predictions.astype(np.int64) - 1 != stream.y
+    wrong[first_rows(stream.y)] = False
+    return np.asarray(wrong)
+
+
+def run_probabilities(stream: Stream) -> Probabilities:
+    """Return the probability of each class for each row, before the row is learnt."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "stream.vw"
+        write(data, prepared(stream.X), stream.y)
+        with predicted(data, stream, PROBABILITIES).open() as lines:
+            rows = [[pair.partition(":")[2] for pair in line.split()] for line in lines]
+    return np.array(rows, dtype=np.float64)
+
+
+def predicted(data: Path, stream: Stream, setting: str) -> Path:
+    """Return the file of the predictions of one run."""
     from vowpalwabbit import Workspace
 
     predictions = data.with_suffix(".out")
@@ -117,13 +158,41 @@ def run_once(data: Path, stream: Stream, setting: str) -> Wrong:
         f"--oaa {stream.n_classes} -b {BITS} -d {data} -p {predictions} --quiet {setting}"
     )
     workspace.finish()
-    wrong = np.loadtxt(predictions, usecols=0).astype(np.int64) - 1 != stream.y
-    wrong[np.unique(stream.y, return_index=True)[1]] = False
-    return np.asarray(wrong)
+    return predictions
+
+
+def first_rows(y: Codes) -> Codes:
+    """Return the first row of each class.
+
+    Examples
+    --------
+    >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
+    [0, 2, 4]
+    """
+    return np.asarray(np.unique(y, return_index=True)[1], dtype=np.int64)
+
+
+def judged(probabilities: Probabilities, y: Codes) -> dict[str, float]:
+    """Return the log-loss and the calibration error, over rows of classes seen before.
+
+    Examples
+    --------
+    >>> found = judged(np.array([[0.5, 0.5], [0.5, 0.5], [0.75, 0.25]]), np.array([0, 1, 0]))
+    >>> {name: round(value, 3) for name, value in found.items()}
+    {'log_loss': 0.288, 'calibration_error': 0.25}
+    """
+    rows = np.delete(np.arange(len(y)), first_rows(y))
+    p, answers = probabilities[rows], y[rows]
+    right = p.argmax(axis=1) == answers
+    return {
+        "log_loss": log_loss(p[np.arange(len(rows)), answers]),
+        "calibration_error": calibration_error(p.max(axis=1), right),
+    }
 
 
 def prepared(X: Features) -> sparse.csr_array:
     """Return words as present or absent, measurements in [-1, 1]; zeros stay if most are 0."""
+    X = numbers(X)
     if sparse.issparse(X):
         return sparse.csr_array(X.sign())
     if np.count_nonzero(X) < X.size / 2:

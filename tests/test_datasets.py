@@ -52,6 +52,11 @@ TABLES = {
     "optdigits": (5620, 64, 10, None),
     "movement_libras": (360, 90, 15, None),
     "led7digit": (500, 7, 10, None),
+    "elec2": (45312, 8, 2, None),
+    "outdoor": (4000, 21, 40, None),
+    "nursery": (12960, 8, 5, None),
+    "magic": (19020, 10, 2, None),
+    "texture": (5500, 40, 11, None),
     "ordinal/ERA": (1000, 4, 9, None),
     "ordinal/ESL": (488, 4, 9, None),
     "ordinal/LEV": (1000, 4, 5, None),
@@ -174,7 +179,7 @@ def check(name):
     assert dataset.name == name
     if isinstance(dataset, Dataset):
         assert len(dataset.y) == dataset.X.shape[0]
-        assert dataset.X.dtype == np.float32
+        assert dataset.X.dtype == (object if name == "nursery" else np.float32)
         assert dataset.feature_names is None or len(dataset.feature_names) == dataset.X.shape[1]
         assert (dataset.target_names is None) == (dataset.y.ndim == 1)
     else:

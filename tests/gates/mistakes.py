@@ -20,7 +20,7 @@ from learners import LEARNERS, N_ROWS, NAMES, rows_of, run
 
 FILE = Path(__file__).parent / "mistakes.tsv"
 HEADING = f"""\
-# Mistakes in progressive validation of the first {N_ROWS:,} rows of each set of benchmarks/sets.py,
+# Mistakes in progressive validation of the first {N_ROWS:,} rows of FIRST in benchmarks/sets.py,
 # in the order in which the benchmark learns them. The first row of a class is no mistake.
 # Made by `python tests/gates/mistakes.py --write "why"`, which adds a line to the reasons below."""
 WHY = "why"

@@ -23,7 +23,7 @@ class Dataset:
     Parameters
     ----------
     X : float32 array or scipy.sparse.csr_array of shape (n_rows, n_features)
-        The instances.
+        The instances; an object array of str for a table of text categories.
     y : array of shape (n_rows,) or (n_rows, n_targets)
         The class of each row (int64 or str); for ordinal regression, its target (int64 or float64);
         for multilabel sets, 1 for each of its labels and 0 otherwise (int64); for label ranking,
@@ -40,7 +40,7 @@ class Dataset:
         Shape, origin and licence.
     """
 
-    X: npt.NDArray[np.float32] | sparse.csr_array = field(repr=False)
+    X: npt.NDArray[Any] | sparse.csr_array = field(repr=False)
     y: npt.NDArray[np.generic] = field(repr=False)
     name: str = ""
     n_train: int | None = None
@@ -81,18 +81,20 @@ LETTERS = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 def table(
     paths: Sequence[Path], n_train: int | None = None, feature_names: tuple[str, ...] | None = None
 ) -> Dataset:
-    """Parse arrays X and y, or X_train, X_test, y_train and y_test.
+    """Parse arrays X and y, or X_train, X_test, y_train and y_test; X may hold text.
 
-    If y contains codes, an array `classes` holds their names. An array `feature_names` is optional.
+    If y contains codes, an array `classes` holds their names. An array `feature_names`, or `names`,
+    is optional.
     """
     with np.load(paths[0]) as file:
         y = _whole(file, "y")
         if "y_train" in file:
             n_train = len(file["y_train"])
-        if "feature_names" in file:
-            feature_names = _strings(file["feature_names"])
+        for key in {"feature_names", "names"} & set(file):
+            feature_names = _strings(file[key])
+        X = _whole(file, "X")
         return Dataset(
-            _whole(file, "X").astype(np.float32),
+            X.astype(object if X.dtype.kind == "U" else np.float32),
             _names(file["classes"])[y] if "classes" in file else _wide(y),
             n_train=n_train,
             feature_names=feature_names,

@@ -222,6 +222,7 @@ PARTLY_RANKED = (
     "authorship blocks breast ecoli glass iris letter libras pendigits satimage segment shuttle "
     "vehicle vowel wine yeast"
 )
+LOSING = "Losing, Hammer and Wersing (2015), https://github.com/vlosing/driftDatasets"
 BEN_DAVID = "ERA ESL LEV SWD"
 REGRESSION = (
     "pyrimidines machine_cpu boston_housing abalone bank32NH cpu_act california_housing "
@@ -255,6 +256,10 @@ def _banking(parse: Callable[[Sequence[Path]], RecordDataset]) -> Source:
         "https://github.com/PolyAI-LDN/task-specific-datasets at commit 57ec275",
         "CC BY 4.0",
     )
+
+
+def _streams(name: str, origin: str, licence: str) -> Source:
+    return Source((f"streams_and_tables/{name}.npz",), table, origin, licence)
 
 
 def _multilabel(name: str) -> Source:
@@ -415,6 +420,30 @@ SOURCES: dict[str, Source] = {
     ),
     "led7digit": _uci(
         "uci_misc/led7digit", "Breiman et al. (1984)", "57/led+display+domain", home=KEEL
+    ),
+    "elec2": _streams(
+        "elec2",
+        f"Harries (1999), electricity prices in the order of time, normalised, as in {LOSING} at "
+        "commit 01d08de, realWorld/Elec2",
+        UNSTATED,
+    ),
+    "outdoor": _streams(
+        "outdoor",
+        f"{LOSING} at commit 01d08de, realWorld/outdoor, in the order of time",
+        UNSTATED,
+    ),
+    "nursery": _streams(
+        "nursery",
+        "Olave, Rajkovic and Bohanec (1989), https://archive.ics.uci.edu/dataset/76/nursery",
+        UCI,
+    ),
+    "magic": _streams(
+        "magic",
+        "Bock et al. (2004), https://archive.ics.uci.edu/dataset/159/magic+gamma+telescope",
+        UCI,
+    ),
+    "texture": _streams(
+        "texture", "ELENA (1995), https://sci2s.ugr.es/keel/dataset.php?cod=72", UNSTATED
     ),
     **{f"enron/{user}": _enron(user) for user in ENRON.split()},
     **{f"multilabel/{name}": _multilabel(name) for name in MULAN.split()},

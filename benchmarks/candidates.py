@@ -1,0 +1,122 @@
+"""The learners that the study compares, for each kind of rows; a new one needs one entry here.
+
+An entry named "BASE without PART" is the entry BASE of the same kind with one part switched off:
+the study reports what the part gains. The other entries are alternatives to the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kesler import OnlineClassifier
+from kesler.hypotheses import PerClass, Shared
+from kesler.maps import Distance, FeatureMap, Frequency
+from kesler.online.defaults import of_measurements, of_words
+from kesler.preconditioners import AdaGrad
+from kesler.preprocessing import Counts
+from kesler.updates import OneVsRestHinge, OneVsRestSquared, SoftmaxGradient
+
+Make = Callable[[], OnlineClassifier]
+
+DEFAULT, ENSEMBLE = "default", "ensemble"
+JUDGED = (DEFAULT, ENSEMBLE)
+"""The learners that the targets are of; they also run in random orders, and on drifting streams."""
+
+SETTINGS: dict[str, Callable[[], dict[str, Any]]] = {
+    "text": of_words,
+    "dense": of_measurements,
+    "table": of_words,
+}
+"""The default settings by kind of rows."""
+
+
+def changed(kind: str, **others: Any) -> Make:
+    """Return the default learner of a kind of rows, with some settings changed."""
+    return lambda: OnlineClassifier(**{**SETTINGS[kind](), **others})
+
+
+def with_steps(kind: str, times: float) -> Make:
+    """Return the default learner with steps of another length."""
+    rule = SETTINGS[kind]()["update"]
+    return changed(kind, update=replace(rule, eta=times * rule.eta))
+
+
+def with_map(kind: str, feature_map: FeatureMap) -> Make:
+    """Return the default learner with another feature map for the shared hypothesis."""
+    return changed(kind, hypotheses=[PerClass(), Shared(feature_map)])
+
+
+def named(kind: str, update: str) -> Make:
+    """Return the default learner with another rule, and the preconditioner of that rule."""
+    return changed(kind, update=update, preconditioner="auto")
+
+
+def parts_of_all(kind: str) -> dict[str, Make]:
+    """Return the candidates that are declared alike for every kind of rows."""
+    return {
+        DEFAULT: OnlineClassifier,
+        ENSEMBLE: lambda: OnlineClassifier(update="ensemble"),
+        "default without preprocessing": changed(kind, preprocessing=None),
+        "default without map": changed(kind, hypotheses="multi"),
+        "default without preconditioner": changed(kind, preconditioner="euclidean"),
+        "squared": changed(kind, update=OneVsRestSquared()),
+        "half steps": with_steps(kind, 0.5),
+        "double steps": with_steps(kind, 2.0),
+        "AROW": named(kind, "arow"),
+        "SCW-I": named(kind, "scw1"),
+        "PA-I": named(kind, "pa1"),
+        "PA-I, as Fink": lambda: OnlineClassifier(update="pa1"),
+    }
+
+
+def parts_of_words(kind: str) -> dict[str, Make]:
+    """Return the candidates for rows that list only non-zeros."""
+    return {
+        **parts_of_all(kind),
+        "default without inheritance": changed(kind, on_new_class="learn"),
+        "default without first rows": changed(kind, on_new_class="register"),
+        "softmax": changed(kind, update=SoftmaxGradient(1.5, invariant=True)),
+        "Fink's map": with_map(kind, Frequency()),
+        "idf": changed(kind, preprocessing=Counts(idf=True)),
+        "AROW, idf": changed(
+            kind, update="arow", preconditioner="auto", preprocessing=Counts(idf=True)
+        ),
+    }
+
+
+CANDIDATES: dict[str, dict[str, Make]] = {
+    "text": parts_of_words("text"),
+    "table": parts_of_words("table"),
+    "dense": {
+        **parts_of_all("dense"),
+        "default without first rows": changed("dense", on_new_class="register"),
+        "default without intercept": changed("dense", intercept=0.0),
+        "default without length-free steps": changed("dense", preconditioner=AdaGrad()),
+        "hinge": changed("dense", update=OneVsRestHinge()),
+        "Fink's map": with_map("dense", Distance()),
+        "half-life 250": changed("dense", half_life=250),
+        "half-life 1,000": changed("dense", half_life=1000),
+    },
+}
+"""Learners by kind of rows and name.
+
+A name means the same for all kinds. The choice with a group left out is among all but ensembles."""
+
+
+def base_and_part(name: str) -> tuple[str, str] | None:
+    """Return the candidate that has a part, and the part that another lacks; None if none.
+
+    Examples
+    --------
+    >>> base_and_part("default without map"), base_and_part("squared")
+    (('default', 'map'), None)
+    """
+    base, without, part = name.partition(" without ")
+    return (base, part) if without else None
+
+
+def is_ensemble(name: str) -> bool:
+    """Return whether a candidate is an ensemble of learners, or one without a part."""
+    return name.startswith(ENSEMBLE)
