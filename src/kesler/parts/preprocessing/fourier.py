@@ -76,7 +76,11 @@ class RandomFourier(Expansion):
         value: Any = self.bandwidth
         if isinstance(value, str) and value == "auto":
             return
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
+        if (
+            not isinstance(value, Real)
+            or isinstance(value, bool)
+            or not 0 < float(value) < math.inf
+        ):
             raise KeslerError(
                 f'RandomFourier(bandwidth={value!r}): give a finite number above 0, or "auto"'
             )
