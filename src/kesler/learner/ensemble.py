@@ -232,8 +232,8 @@ class EnsembleLearner(Counted):
     @contextmanager
     def _map_for(self, n_rows: int) -> Iterator[Callable[..., Any]]:
         """Yield a `map` over the members, which uses threads if there are many rows."""
-        n_threads = min(len(self.members), os.cpu_count() or 1)
-        if n_threads == 1 or n_rows < WORTH_THREADS:
+        n_threads = 1 if n_rows < WORTH_THREADS else min(len(self.members), os.cpu_count() or 1)
+        if n_threads == 1:
             yield map
             return
         with ThreadPoolExecutor(n_threads) as pool:
@@ -254,15 +254,18 @@ class EnsembleLearner(Counted):
 
         n_classes = self.classes.count_with(labels)
         by_member = np.empty((len(self.members), len(labels), 2 + n_classes))
+        in_threads = map_members is not map
 
         def learn(i: int) -> Any:
-            member, answers, start = self.members[i], Answers.of_classes, time.thread_time()
+            # The clock of a thread takes longer than a row.
+            start = time.thread_time() if in_threads else 0.0
+            member, answers = self.members[i], Answers.of_classes
             rows = member._ready(prepared[i], weights)
             found = member._learn(rows, labels, weights, answers, NO_SCORES, by_member[i])
-            return found, time.thread_time() - start
+            return found, time.thread_time() - start if in_threads else 0.0
 
         learnt, seconds = zip(*map_members(learn, range(len(self.members))), strict=True)
-        if map_members is not map:
+        if in_threads:
             self.seconds_in_threads += sum(seconds)
         winners = np.array([predicted for predicted, _ in learnt], dtype=np.int64)
         combine(
