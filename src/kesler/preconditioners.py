@@ -3,6 +3,7 @@
 from kesler.parts.preconditioners import (
     PRECONDITIONERS,
     AdaGrad,
+    CoinBetting,
     Confidence,
     CustomMetric,
     Euclidean,
@@ -16,6 +17,7 @@ from kesler.parts.preconditioners import (
 __all__ = [
     "PRECONDITIONERS",
     "AdaGrad",
+    "CoinBetting",
     "Confidence",
     "CustomMetric",
     "Euclidean",

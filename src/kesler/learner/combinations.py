@@ -44,19 +44,26 @@ def require_half_life(half_life: Any) -> float | None:
 
 
 def require_forgettable(
-    half_life: float | None, rule: UpdateRule, link: Link, *, averaged: bool
+    half_life: float | None,
+    rule: UpdateRule,
+    link: Link,
+    preconditioner: Preconditioner,
+    *,
+    averaged: bool,
 ) -> None:
     """Raise if a half-life is given and weights cannot decay; the message says why."""
     reasons = {
         f"{link!r} computes all weights from sums and their scale": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
         "averaged=True requires the mean over all trials": averaged,
+        f"{preconditioner!r} computes them from the wealth won so far": preconditioner.has_bets,
     }
     for reason, holds in reasons.items():
         if half_life is not None and holds:
             raise KeslerError(
                 f"half_life={half_life:g}: weights cannot decay, since {reason}; leave half_life "
-                "out, or choose an update rule with the linear link and averaged=False"
+                "out, or choose an update rule with the linear link, averaged=False and another "
+                "preconditioner than coin-betting"
             )
 
 
@@ -78,6 +85,12 @@ def require_measurable(
             f"{rule!r} computes its own updates, with the Euclidean preconditioner only, not with "
             f"{preconditioner!r}: choose another rule, for example simproj, or "
             'preconditioner="euclidean"'
+        )
+    if preconditioner.has_bets and rule.as_gradient() is None:
+        raise KeslerError(
+            f"{rule!r} computes its steps from their norms, but {preconditioner!r} has no step "
+            "sizes to measure them in: choose a rule that follows the gradient of a loss, such as "
+            'hinge, softmax or ovr-squared, or preconditioner="adagrad"'
         )
     if preconditioner.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts

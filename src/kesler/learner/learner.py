@@ -80,7 +80,9 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
         require_conceivable(
             self.on_new_class, self.parts, self.rule, self.link, self.costs, self.answer
         )
-        require_forgettable(self.half_life, self.rule, self.link, averaged=self.averaged)
+        require_forgettable(
+            self.half_life, self.rule, self.link, self.preconditioner, averaged=self.averaged
+        )
         super().__post_init__()
         self._require_thresholds()
 
@@ -547,6 +549,8 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             and self.preconditioner.is_euclidean
         )
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
+        if self.preconditioner.has_bets:
+            rule = rule.as_gradient() or rule
         update, custom = self.rule.update, isinstance(self.rule, UserPart)
         return {
             "rule.address": rule_address(rule.steps, custom=custom and update is None),

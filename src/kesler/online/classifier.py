@@ -157,10 +157,10 @@ default "default"
         one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values
         mean fewer mistakes and slower predictions; None means no limit.
     preconditioner : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", \
-"confidence" or preconditioner, default "auto"
+"confidence", "coin-betting" or preconditioner, default "auto"
         The step size of each weight: the same for all weights, smaller where gradients were large,
-        relative to the largest value of the feature, or smaller with growing confidence in the
-        weight; see :mod:`kesler.preconditioners`, and :func:`kesler.preconditioner` for
+        relative to the largest value of the feature, smaller with growing confidence in the
+        weight, or without any parameter ("coin-betting", where eta and C have no effect); see :mod:`kesler.preconditioners`, and :func:`kesler.preconditioner` for
         user-defined ones. "auto" is the preconditioner of the rule if it has one, or
         "euclidean".
     on_new_class : "register", "learn", "inherit", "unseen" or "default", default "default"

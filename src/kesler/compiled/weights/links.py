@@ -38,7 +38,13 @@ from kesler.compiled.trial.records import (
     ORDERED,
     PER_CLASS,
 )
-from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
+from kesler.compiled.weights.preconditioners import (
+    BETTING,
+    CUSTOM,
+    betting_step,
+    custom_step,
+    size_of_bets,
+)
 
 
 class Walk(NamedTuple):
@@ -54,6 +60,7 @@ class Walk(NamedTuple):
     decay: np.float32
     root: float
     gain: float
+    size: float
 
 
 @always_inlined
@@ -65,8 +72,11 @@ def is_plain(learner):
 
 
 @always_inlined
-def begin_walk(learner):
-    """Return the task and the parameters of the next pass over the weights."""
+def begin_walk(learner, coefficient):
+    """Return the task and the parameters of the next pass over the weights.
+
+    Amounts are a coefficient times values of features.
+    """
     task, kind, unit = (
         learner.preconditioner.walk.task,
         learner.preconditioner.kind,
@@ -80,6 +90,7 @@ def begin_walk(learner):
         np.float32(learner.decay.row.weight),
         learner.decay.row.root,
         learner.preconditioner.rates.gain,
+        size_of_bets(learner, coefficient),
     )
 
 
@@ -128,6 +139,8 @@ def step_preconditioned(learner, walk, feature, column, amount, out):
     kind, task = walk.kind, walk.task
     if kind == EUCLIDEAN and walk.unit == NO_UNIT and task == MOVE:
         return amount
+    if kind == BETTING:
+        return betting_step(learner, walk.size, feature, column, amount)
     evidence = np.float32(0)
     if kind != EUCLIDEAN:
         evidence = learner.preconditioner.evidence[feature, column]

@@ -30,6 +30,7 @@ from kesler.compiled.weights.links import (
     is_plain,
 )
 from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
+from kesler.compiled.weights.preconditioners import BETTING, begin_bets
 from kesler.compiled.weights.scores import phi_of
 from kesler.compiled.weights.wide import (
     change_widely,
@@ -75,6 +76,8 @@ def dense_is_movable(learner, indices, values, n_moved, scratch, solver):
 @always_inlined
 def dense_move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient phi(x, r) to the hypotheses of each class r to be updated."""
+    if learner.preconditioner.kind == BETTING:
+        begin_bets(learner, n_moved, solver)
     k = n_candidates(learner)
     wide = is_wide(learner, solver)
     if wide:
@@ -179,7 +182,9 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
                 scratch.other[j] += coefficient * scratch.phi[j]
-    walk = begin_walk(learner)
+    if learner.parts.map[part] != ITSELF:
+        total = learner.preconditioner.bets.present
+    walk = begin_walk(learner, total)
     for j in range(n):
         amount = scratch.other[j]
         if learner.parts.map[part] == ITSELF:
@@ -201,6 +206,6 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
     if is_plain(learner):
         change_plainly(learner.weights.values, column, indices, phi, coefficient)
         return
-    walk = begin_walk(learner)
+    walk = begin_walk(learner, solver.coefficients[r])
     for j in range(indices.shape[0]):
         change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)

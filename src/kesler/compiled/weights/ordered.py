@@ -99,13 +99,14 @@ def move_ordered(learner, part, indices, values, scratch, solver):
     A threshold changes by the sum of the coefficients of all ranks above it, w by the sum of these
     sums over the thresholds.
     """
-    offset, walk = learner.parts.offset[part], begin_walk(learner)
-    above, along = 0.0, 0.0
+    offset, above, along = learner.parts.offset[part], 0.0, 0.0
     for i in range(learner.counts.n_classes - 1, 0, -1):
         r = learner.ranks.order[i]
         above += solver.coefficients[r]
         along += above
+        walk = begin_walk(learner, above)
         change(learner, walk, 0, offset + 1 + r, np.float32(above) * values[0], scratch.out)
+    walk = begin_walk(learner, along)
     for j in range(1, indices.shape[0]):
         change(learner, walk, indices[j], offset, np.float32(along) * values[j], scratch.out)
 
@@ -132,17 +133,17 @@ def dense_insert_rank(learner, y, out):
             for i in range(learner.weights.states.shape[0]):
                 begin_threshold(learner, learner.weights.states[i, 0], start, y)
             if learner.preconditioner.evidence.shape[0]:
-                begin_evidence(learner, start, y)
+                begin_evidence(learner, learner.preconditioner.evidence[0], start, y)
+            if learner.preconditioner.sums.shape[0]:
+                begin_evidence(learner, learner.preconditioner.sums[0], start, y)
+                begin_evidence(learner, learner.preconditioner.winnings[0], start, y)
+                begin_evidence(learner, learner.preconditioner.sizes[0], start, y)
 
 
 @inlined
-def begin_evidence(learner, start, y):
+def begin_evidence(learner, evidence, start, y):
     """Give the threshold that y introduces the evidence of its neighbour."""
-    place, order, evidence = (
-        learner.ranks.positions[y],
-        learner.ranks.order,
-        learner.preconditioner.evidence[0],
-    )
+    place, order = learner.ranks.positions[y], learner.ranks.order
     if 0 < place < y:
         evidence[start + y] = evidence[start + order[place + 1]]
     elif place == 0:

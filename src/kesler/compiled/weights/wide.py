@@ -36,7 +36,7 @@ from kesler.compiled.trial.records import (
     is_vs_rest,
 )
 from kesler.compiled.weights.links import begin_walk, gathered, rate_of, scale_of
-from kesler.compiled.weights.preconditioners import CUSTOM
+from kesler.compiled.weights.preconditioners import BETTING, CUSTOM
 from kesler.compiled.weights.scores import add_products
 
 
@@ -64,8 +64,9 @@ def dense_choose_loops(learner, m, k, scratch, solver):
     number of the classes for which adaptive rates are computed, followed by these classes; the
     number is 0 if they are computed for all.
     """
-    plain = learner.weights.states.shape[0] == 0 and learner.preconditioner.kind != CUSTOM
-    is_adaptive = learner.preconditioner.kind == ADAPTIVE
+    kind = learner.preconditioner.kind
+    plain = learner.weights.states.shape[0] == 0 and kind != CUSTOM and kind != BETTING
+    is_adaptive = kind == ADAPTIVE
     chooses = is_adaptive and is_vs_rest(learner.rule.selection) and 2 * m < k
     solver.status[0].has_few = 32 * m < k
     has_enough = chooses or 8 * m >= k
@@ -171,7 +172,7 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
 @inlined
 def find_scales(learner, indices, scales):
     """Set scales[j] to the factor of the rates of the weights of entry j."""
-    walk = begin_walk(learner)
+    walk = begin_walk(learner, 1.0)
     for j in range(indices.shape[0]):
         scales[j] = scale_of(learner, walk, indices[j])
 
@@ -179,7 +180,7 @@ def find_scales(learner, indices, scales):
 @inlined
 def find_rates(learner, column, indices, rates):
     """Set rates[j] to the step size of the weight of entry j in one hypothesis."""
-    walk = begin_walk(learner)
+    walk = begin_walk(learner, 1.0)
     for j in range(indices.shape[0]):
         evidence = np.float32(0)
         if walk.kind != EUCLIDEAN:
