@@ -41,6 +41,7 @@ HYPOTHESES = ("multi", "single", "hybrid", "grouped-view")
 PRECONDITIONERS = {
     "adagrad": "adagrad",
     "confidence": "confidence",
+    "coin-betting": "coin-betting",
     "own preconditioner": homemade.slowing,
 }
 GEOMETRIES = (*LINKS, "own link", "averaged", *PRECONDITIONERS, "kernel")

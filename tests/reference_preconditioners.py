@@ -2,7 +2,8 @@
 
 Written from Duchi, Hazan and Singer (2011), Section 1.3; Ross, Mineiro and Langford (2013),
 Algorithms 2 and 3; Crammer, Kulesza and Dredze (2009), Figure 1; Wang, Zhao and Hoi (2012),
-Equations 7 and 9; Karampatziakis and Langford (2011), Table 1. Steps that the papers give in closed
+Equations 7 and 9; Karampatziakis and Langford (2011), Table 1; Kempka, Kotlowski and Warmuth
+(2019), Algorithm 2. Steps that the papers give in closed
 form are found here from what they are to satisfy.
 """
 
@@ -128,6 +129,7 @@ def rates(preconditioner: str, evidence: Array, scales: Array, gain: float) -> A
         "scale-free": gain * units**2,  # Ross et al. 2013, Algorithm 2
         "scale-free-adagrad": np.sqrt(gain) * units * steep,  # Ross et al. 2013, Algorithm 3
         **dict.fromkeys(["confidence", "soft"], 1 / (1 + evidence)),  # Crammer et al. 2009
+        "coin-betting": np.full_like(evidence, np.nan),  # has none
     }[preconditioner]
 
 
@@ -149,3 +151,30 @@ def shrunk(preconditioner: str, x: Array, scales: Array) -> tuple[Array, Array]:
     )
     power = {"scale-free": 2, "scale-free-adagrad": 1}.get(preconditioner, 0)
     return enlarged, ratio**power
+
+
+# ---- coin betting -------------------------------------------------------------------------------
+
+
+def wager(sums: Array, squares: Array, sizes: Array, wealth: Array) -> Array:
+    """Kempka et al. 2019, Algorithm 2: sgn(theta) min(|theta|, 1) / (2 sqrt(S^2 + M^2)) eta."""
+    scale = np.sqrt(squares + sizes**2)
+    theta = np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0)
+    share = np.divide(np.clip(theta, -1, 1), 2 * scale, out=np.zeros_like(sums), where=scale > 0)
+    return np.asarray(share * wealth)
+
+
+def bet_again(
+    squares: Array, bets: Array, amounts: Array, sizes: Array
+) -> tuple[Array, Array, Array]:
+    """Return the change of the weights, S^2, and theta, eta and M, after minus the gradient.
+
+    M takes the trial in before the coin is tossed, as in the source.
+    """
+    sums, wealth, running = bets
+    before = wager(sums, squares, running, wealth)
+    sizes = np.maximum(running, sizes)
+    wealth = wealth + amounts * wager(sums, squares, sizes, wealth)
+    sums, squares = sums + amounts, squares + amounts**2
+    change = wager(sums, squares, sizes, wealth) - before
+    return change, squares, np.array([sums, wealth, sizes])

@@ -397,6 +397,7 @@ def test_partitions_that_do_not_go_together(client, parts, sentence):
     [
         (OnlineClassifier("multi", update="pa1", kernel="rbf"), "support vectors"),
         (Ensemble([OnlineClassifier(), OnlineClassifier("multi")]), "ensembles cannot be mixed"),
+        (OnlineClassifier(update="hinge", preconditioner="coin-betting"), "wealth for each"),
         (OnlineClassifier("multi", update="pa1", half_life=100), "half_life needs an order"),
         (
             OnlineClassifier("multi", update="perceptron", link="exponential"),

@@ -46,8 +46,8 @@ MEANS = record(passed="f8", begun="f8")
 RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="f8")
 # The task of a pass over the weights: update them, accumulate evidence, or measure a norm.
 WALK = record(task="i8")
-# Coin betting: the largest coefficient of a trial so far, and that of the present trial.
-BETS = record(largest="f8", present="f8")
+# Coin betting: the largest coefficient of a class in any trial so far.
+BETS = record(largest="f8")
 # The number of rows that preprocessing has seen.
 SEEN = record(n_rows="f8")
 # The sum of the sample weights of all rows.

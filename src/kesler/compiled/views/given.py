@@ -161,7 +161,7 @@ def largest_given(views, r):
 @inlined
 def add_given_sum(learner, part, column, n_moved, scratch, solver):
     """Update a hypothesis that classes share by the sum of their updates, each weight once."""
-    walk = begin_walk(learner, learner.preconditioner.bets.present)
+    walk = begin_walk(learner)
     group, views = column - learner.parts.offset[part], scratch.views
     for i in range(n_moved):
         r = solver.moved[i]
@@ -172,14 +172,16 @@ def add_given_sum(learner, part, column, n_moved, scratch, solver):
         for j in range(views.begins[r], views.ends[r]):
             f = views.indices[j]
             if views.sums[f] != 0:
-                change(learner, walk, f, column, np.float32(views.sums[f]), scratch.out)
+                amount = np.float32(views.sums[f])
+                change(learner, walk, f, column, amount, views.values[j], scratch.out)
                 views.sums[f] = 0
 
 
 @inlined
 def add_given_view(learner, column, r, scratch, solver):
     """Update the hypothesis that belongs to class r alone."""
-    walk = begin_walk(learner, solver.coefficients[r])
+    walk = begin_walk(learner)
     views, coefficient = scratch.views, np.float32(solver.coefficients[r])
     for j in range(views.begins[r], views.ends[r]):
-        change(learner, walk, views.indices[j], column, coefficient * views.values[j], scratch.out)
+        view = views.values[j]
+        change(learner, walk, views.indices[j], column, coefficient * view, view, scratch.out)

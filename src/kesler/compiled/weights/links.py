@@ -43,7 +43,6 @@ from kesler.compiled.weights.preconditioners import (
     CUSTOM,
     betting_step,
     custom_step,
-    size_of_bets,
 )
 
 
@@ -60,7 +59,6 @@ class Walk(NamedTuple):
     decay: np.float32
     root: float
     gain: float
-    size: float
 
 
 @always_inlined
@@ -72,11 +70,8 @@ def is_plain(learner):
 
 
 @always_inlined
-def begin_walk(learner, coefficient):
-    """Return the task and the parameters of the next pass over the weights.
-
-    Amounts are a coefficient times values of features.
-    """
+def begin_walk(learner):
+    """Return the task and the parameters of the next pass over the weights."""
     task, kind, unit = (
         learner.preconditioner.walk.task,
         learner.preconditioner.kind,
@@ -90,7 +85,6 @@ def begin_walk(learner, coefficient):
         np.float32(learner.decay.row.weight),
         learner.decay.row.root,
         learner.preconditioner.rates.gain,
-        size_of_bets(learner, coefficient),
     )
 
 
@@ -134,13 +128,13 @@ def gathered(evidence, share, amount):
 
 
 @always_inlined
-def step_preconditioned(learner, walk, feature, column, amount, out):
+def step_preconditioned(learner, walk, feature, column, amount, view, out):
     """Return the step for an amount if the task is MOVE; else do the task and return 0."""
     kind, task = walk.kind, walk.task
     if kind == EUCLIDEAN and walk.unit == NO_UNIT and task == MOVE:
         return amount
     if kind == BETTING:
-        return betting_step(learner, walk.size, feature, column, amount)
+        return betting_step(learner, feature, column, amount, view)
     evidence = np.float32(0)
     if kind != EUCLIDEAN:
         evidence = learner.preconditioner.evidence[feature, column]
@@ -221,9 +215,12 @@ def ask(learner, task, v, out):
 
 
 @always_inlined
-def change(learner, walk, feature, column, amount, out):
-    """Add the step for an amount to a weight, or to the sum that it is computed from."""
-    amount = step_preconditioned(learner, walk, feature, column, amount, out)
+def change(learner, walk, feature, column, amount, view, out):
+    """Add the step for an amount to a weight, or to the sum that it is computed from.
+
+    `view` is the value of the feature, of which the amount is a multiple.
+    """
+    amount = step_preconditioned(learner, walk, feature, column, amount, view, out)
     if learner.weights.states.shape[0] == 0:
         learner.weights.values[feature, column] += amount
     elif learner.link.address == 0:

@@ -171,6 +171,9 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
     n = indices.shape[0]
     for j in range(n):
         scratch.other[j] = 0
+    if learner.preconditioner.kind == BETTING:
+        for j in range(n):
+            scratch.scales[j] = 0
     total, group = 0.0, column - learner.parts.offset[part]
     for i in range(n_moved):
         r = solver.moved[i]
@@ -182,14 +185,15 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
                 scratch.other[j] += coefficient * scratch.phi[j]
-    if learner.parts.map[part] != ITSELF:
-        total = learner.preconditioner.bets.present
-    walk = begin_walk(learner, total)
+            if learner.preconditioner.kind == BETTING:
+                for j in range(n):
+                    scratch.scales[j] = max(scratch.scales[j], abs(scratch.phi[j]))
+    walk = begin_walk(learner)
     for j in range(n):
-        amount = scratch.other[j]
+        amount, view = scratch.other[j], scratch.scales[j]
         if learner.parts.map[part] == ITSELF:
-            amount = np.float32(total) * values[j]
-        change(learner, walk, indices[j], column, amount, scratch.out)
+            amount, view = np.float32(total) * values[j], values[j]
+        change(learner, walk, indices[j], column, amount, view, scratch.out)
 
 
 @always_inlined
@@ -206,6 +210,6 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
     if is_plain(learner):
         change_plainly(learner.weights.values, column, indices, phi, coefficient)
         return
-    walk = begin_walk(learner, solver.coefficients[r])
+    walk = begin_walk(learner)
     for j in range(indices.shape[0]):
-        change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)
+        change(learner, walk, indices[j], column, coefficient * phi[j], phi[j], scratch.out)

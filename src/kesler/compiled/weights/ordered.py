@@ -99,16 +99,17 @@ def move_ordered(learner, part, indices, values, scratch, solver):
     A threshold changes by the sum of the coefficients of all ranks above it, w by the sum of these
     sums over the thresholds.
     """
-    offset, above, along = learner.parts.offset[part], 0.0, 0.0
+    offset, walk = learner.parts.offset[part], begin_walk(learner)
+    above, along = 0.0, 0.0
     for i in range(learner.counts.n_classes - 1, 0, -1):
         r = learner.ranks.order[i]
         above += solver.coefficients[r]
         along += above
-        walk = begin_walk(learner, above)
-        change(learner, walk, 0, offset + 1 + r, np.float32(above) * values[0], scratch.out)
-    walk = begin_walk(learner, along)
+        amount = np.float32(above) * values[0]
+        change(learner, walk, 0, offset + 1 + r, amount, values[0], scratch.out)
     for j in range(1, indices.shape[0]):
-        change(learner, walk, indices[j], offset, np.float32(along) * values[j], scratch.out)
+        amount = np.float32(along) * values[j]
+        change(learner, walk, indices[j], offset, amount, values[j], scratch.out)
 
 
 @always_inlined

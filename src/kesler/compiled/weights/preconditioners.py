@@ -84,20 +84,10 @@ def custom_step(learner, evidence, amount, out):
 
 @inlined
 def begin_bets(learner, n_moved, solver):
-    """Find the largest coefficient of the trial, before the weights are updated."""
+    """Find the largest coefficient of a class, before the weights are updated."""
     bets = learner.preconditioner.bets
-    bets.present = 0.0
     for i in range(n_moved):
-        bets.present = max(bets.present, abs(solver.coefficients[solver.moved[i]]))
-    bets.largest = max(bets.largest, bets.present)
-
-
-@inlined
-def size_of_bets(learner, coefficient):
-    """Return the largest coefficient so far in units of that of a pass over weights, at least 1."""
-    if learner.preconditioner.kind != BETTING or coefficient == 0:
-        return 1.0
-    return max(1.0, learner.preconditioner.bets.largest / abs(coefficient))
+        bets.largest = max(bets.largest, abs(solver.coefficients[solver.moved[i]]))
 
 
 @inlined
@@ -110,20 +100,21 @@ def bet(total, squares, size, wealth):
 
 
 @inlined
-def betting_step(learner, size_of, feature, column, amount):
+def betting_step(learner, feature, column, amount, view):
     """Return the change of a weight, and update its sum, wealth and evidence.
 
     An amount may be larger than any before: the wealth changes by the bet that takes it into
-    account. If the step is not finite, it is counted and 0 returned.
+    account. Rounding errors of amounts are no size to divide by, and `view`, the value of the
+    feature, is: a coefficient may be as large as any. If the step is not finite, it is counted and 0 returned.
     """
-    if amount == 0:
+    if view == 0 and amount == 0:
         return np.float32(0)
     own, change = learner.preconditioner, np.float64(amount)
     total, wealth = own.sums[feature, column], 1.0 + own.winnings[feature, column]
     squares = np.float64(own.evidence[feature, column])
     size = np.float64(own.sizes[feature, column])
     before = bet(total, squares, size, wealth)
-    size = np.float64(np.float32(max(size, size_of * abs(change))))
+    size = np.float64(np.float32(max(size, own.bets.largest * abs(np.float64(view)), abs(change))))
     wealth += change * bet(total, squares, size, wealth)
     total += change
     squares = np.float64(np.float32(min(squares + change * change, LARGEST)))
@@ -132,5 +123,8 @@ def betting_step(learner, size_of, feature, column, amount):
         learner.counts.n_not_finite += 1
         return np.float32(0)
     own.sums[feature, column], own.winnings[feature, column] = total, wealth - 1.0
-    own.evidence[feature, column], own.sizes[feature, column] = np.float32(squares), np.float32(size)
+    own.evidence[feature, column], own.sizes[feature, column] = (
+        np.float32(squares),
+        np.float32(size),
+    )
     return np.float32(step)

@@ -172,7 +172,7 @@ def add_view_lengths(learner, part, indices, values, k, y, scratch):
 @inlined
 def find_scales(learner, indices, scales):
     """Set scales[j] to the factor of the rates of the weights of entry j."""
-    walk = begin_walk(learner, 1.0)
+    walk = begin_walk(learner)
     for j in range(indices.shape[0]):
         scales[j] = scale_of(learner, walk, indices[j])
 
@@ -180,7 +180,7 @@ def find_scales(learner, indices, scales):
 @inlined
 def find_rates(learner, column, indices, rates):
     """Set rates[j] to the step size of the weight of entry j in one hypothesis."""
-    walk = begin_walk(learner, 1.0)
+    walk = begin_walk(learner)
     for j in range(indices.shape[0]):
         evidence = np.float32(0)
         if walk.kind != EUCLIDEAN:
