@@ -160,9 +160,10 @@ default "default"
 "confidence", "coin-betting" or preconditioner, default "auto"
         The step size of each weight: the same for all weights, smaller where gradients were large,
         relative to the largest value of the feature, smaller with growing confidence in the
-        weight, or without any parameter ("coin-betting", where eta and C have no effect); see :mod:`kesler.preconditioners`, and :func:`kesler.preconditioner` for
-        user-defined ones. "auto" is the preconditioner of the rule if it has one, or
-        "euclidean".
+        weight, or found without any parameter ("coin-betting", for rules that follow a gradient;
+        their eta and C have no effect); see :mod:`kesler.preconditioners`, and
+        :func:`kesler.preconditioner` for user-defined ones. "auto" is the preconditioner of the
+        rule if it has one, or "euclidean".
     on_new_class : "register", "learn", "inherit", "unseen" or "default", default "default"
         The effect of the first row of a class: "register" adds the class without an update, as the
         theorems assume; "learn" also learns from the row; "inherit" learns from it with the

@@ -263,35 +263,35 @@ class CoinBetting(Preconditioner):
         \theta_i = -\sum_{s < t} g_{s, i}, \quad
         \eta_i = 1 - \sum_{s < t} g_{s, i} (w_{s, i} - w_{0, i})
 
-    with g the gradient of the loss of the rule, :math:`w_0` the initial weights, and :math:`M_i` the
-    largest :math:`|\phi_i|` of an updated weight times the largest absolute coefficient of a class
-    so far, which :math:`|g_i|` does not exceed. A trial adds the change of w. The units of features
-    and of losses do not matter.
+    with g the gradient of the loss of the rule and :math:`w_0` the initial weights. :math:`M_i` is
+    the largest :math:`|\phi_i|` so far in an updated hypothesis, times the largest coefficient of a
+    class in any trial so far, which :math:`|g_i|` does not exceed. A trial adds the change of w.
+    Neither the units of features nor those of losses matter.
 
     Notes
     -----
-    For rules that take steps along the gradient of a loss: "perceptron", "margin-perceptron",
-    "simperc", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge". Their eta,
-    C and `invariant` have no effect, since w depends on the gradient only; `sample_weight`
-    multiplies it. Other rules compute steps from norms under step sizes, which do not exist here.
+    For rules that step along the gradient of a loss: "perceptron", "margin-perceptron", "simperc",
+    "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic" and "ovr-hinge". Their eta, C and
+    `invariant` have no effect, since weights depend on gradients only; `sample_weight` multiplies
+    these. Other rules compute steps from norms under step sizes, of which there are none here.
 
     For every u, the losses exceed those of u by at most
 
-    .. math:: \sum_i \left(1 + 2 |u_i - w_{0, i}| \hat S_i
-        \Bigl[\ln \frac{3 |u_i - w_{0, i}| \hat S_i^3}{M_{1, i}^2} - 1\Bigr]_+ \right)
-        + \sum_{t, i} |g_{t, i}| |w_{t, i} - w'_{t, i}|
+    .. math:: \sum_i \Bigl(1 + 2 |u_i - w_{0, i}| \hat S_i \Bigl[\ln
+        \frac{3 |u_i - w_{0, i}| \hat S_i^3}{M_{1, i}^2} - 1\Bigr]_+ \Bigr)
+        + \sum_{t, i} g_{t, i} (w_{t, i} - w'_{t, i})
 
-    over the weights that were updated, with :math:`M_1` at the first update. The last sum is over
-    the updates that increased M, and w' is w with the increased M: Kempka et al. know the row before
-    they compute w', so that theirs is 0.
+    over the weights updated so far, with :math:`M_1` at the first update. The last sum is over
+    updates that increase M, with w' the weight under the larger M: it is 0 in the source, which
+    knows a row before it computes the weights. See :func:`kesler.mistake_bound`.
 
-    Memory: 24 bytes per weight. Each update takes two roots, and loops over weights one by one: with
-    many classes, trials take several times those with "adagrad".
+    Memory: 28 bytes per weight. An update takes two square roots, and loops run over weights one by
+    one: with many classes, trials take several times as long as with "adagrad".
 
     References
     ----------
-    Kempka, Kotlowski and Warmuth (2019), ScInOL2, Algorithm 2 and Theorem 4; Orabona and Pal (2016),
-    coin betting.
+    Kempka, Kotlowski and Warmuth (2019), Algorithm 2 (ScInOL2); Orabona and Pal (2016), coin
+    betting.
 
     Examples
     --------

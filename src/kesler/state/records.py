@@ -46,8 +46,9 @@ MEANS = record(passed="f8", begun="f8")
 RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="f8")
 # The task of a pass over the weights: update them, accumulate evidence, or measure a norm.
 WALK = record(task="i8")
-# Coin betting: the largest coefficient of a class in any trial so far.
-BETS = record(largest="f8")
+# Coin betting: the largest coefficient of a class in any trial so far, and the sum of what the
+# weights lost, beyond smaller bets, by amounts that were larger than any before.
+BETS = record(largest="f8", excess="f8")
 # The number of rows that preprocessing has seen.
 SEEN = record(n_rows="f8")
 # The sum of the sample weights of all rows.
@@ -340,9 +341,9 @@ class Preconditioner(NamedTuple):
     kind : what the step sizes are computed from; unit : the unit of the step sizes;
     evidence_rule : how a step adds evidence; parameter : parameter of the evidence; address,
     parameters : a user-defined function and its parameters; evidence : evidence of each weight;
-    scales : the largest absolute value of each feature so far; bets, sums, winnings, sizes : of coin
-    betting, for each weight the sum of the amounts, the wealth beyond the initial one, and the
-    largest amount that may occur.
+    scales : the largest absolute value of each feature so far; bets, sums, winnings, sizes, firsts :
+    of coin betting, for each weight the sum of the amounts, the wealth beyond the initial one, the
+    largest amount that may occur, and what that was at first.
     """
 
     kind: int
@@ -369,20 +370,16 @@ class Preconditioner(NamedTuple):
     scales: Annotated[
         Any, Field(f4, ("row",), when="preconditioner.has_scales", at_least=0.0, mixed="largest")
     ]
-    bets: Annotated[Any, Field(BETS, when="preconditioner.has_bets", at_least=0.0)]
+    bets: Annotated[Any, Field(BETS, when="preconditioner.has_bets")]
     sums: Annotated[Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets")]
     winnings: Annotated[
         Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=-1.0)
     ]
     sizes: Annotated[
-        Any,
-        Field(
-            f4,
-            ("row", "hypothesis"),
-            aligned=True,
-            when="preconditioner.has_bets",
-            at_least=0.0,
-        ),
+        Any, Field(f4, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=0.0)
+    ]
+    firsts: Annotated[
+        Any, Field(f4, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=0.0)
     ]
 
 

@@ -92,7 +92,7 @@ def begin_bets(learner, n_moved, solver):
 
 @inlined
 def bet(total, squares, size, wealth):
-    """Return the weight of Kempka et al. (2019), Algorithm 2: a share of the wealth, 1/2 at most."""
+    """Return the weight of Kempka et al. (2019), Algorithm 2, of which half the wealth is at stake."""
     scale = np.sqrt(squares + size * size)
     if not scale > 0:
         return 0.0
@@ -104,8 +104,9 @@ def betting_step(learner, feature, column, amount, view):
     """Return the change of a weight, and update its sum, wealth and evidence.
 
     An amount may be larger than any before: the wealth changes by the bet that takes it into
-    account. Rounding errors of amounts are no size to divide by, and `view`, the value of the
-    feature, is: a coefficient may be as large as any. If the step is not finite, it is counted and 0 returned.
+    account. Sizes follow from `view`, the value of the feature, and the largest coefficient, since
+    amounts may be nothing but rounding errors. If the step is not finite, it is counted and 0
+    returned.
     """
     if view == 0 and amount == 0:
         return np.float32(0)
@@ -115,13 +116,17 @@ def betting_step(learner, feature, column, amount, view):
     size = np.float64(own.sizes[feature, column])
     before = bet(total, squares, size, wealth)
     size = np.float64(np.float32(max(size, own.bets.largest * abs(np.float64(view)), abs(change))))
-    wealth += change * bet(total, squares, size, wealth)
+    smaller = bet(total, squares, size, wealth)
+    wealth += change * smaller
     total += change
     squares = np.float64(np.float32(min(squares + change * change, LARGEST)))
     step = bet(total, squares, size, wealth) - before
     if not (abs(step) <= LARGEST and size <= LARGEST):
         learner.counts.n_not_finite += 1
         return np.float32(0)
+    own.bets.excess += change * (smaller - before)
+    if own.firsts[feature, column] == 0:
+        own.firsts[feature, column] = np.float32(size)
     own.sums[feature, column], own.winnings[feature, column] = total, wealth - 1.0
     own.evidence[feature, column], own.sizes[feature, column] = (
         np.float32(squares),
