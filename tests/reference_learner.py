@@ -83,6 +83,7 @@ class ReferenceLearner:
         self.running: list[Any] = []
         self.ranks: list[int] = []  # the rank of each class, by its number
         self.seen = np.zeros(self.n, dtype=bool)
+        self.pace = 0.1
         self.scales, self.trials, self.length = np.zeros(self.n), 0.0, 0.0
 
     @property
@@ -145,6 +146,7 @@ class ReferenceLearner:
             for i in range(len(self.parts))
         ]
         decay = model._learner.stored["decay.row"]["weight"][0]
+        self.pace = 0.1 * model._learner.stored["preconditioner.pace"]["size"][0]
         v = self.laid_out(model, tables) / decay
         if "preconditioner.evidence.0" not in arrays:
             return State(v, np.zeros_like(v))
@@ -259,7 +261,8 @@ class ReferenceLearner:
             norms = np.array([self.link.squared_norm(each) for each in d])
         else:
             norms = (d * d) @ rates
-        strength = reference.strength_of(self.rule, self.C) * weight
+        C = 1.0 if self.preconditioner == "distance-adagrad" else self.C
+        strength = reference.strength_of(self.rule, C) * weight
         alpha = self.rule_reference()(losses, norms, (d * rates) @ d.T, strength)
         alpha = weight * alpha if self.rule in reference.UNIT_STEPS else alpha
         moving = np.full(len(alpha), alpha.sum()) if self.rule == "mira" else alpha
@@ -336,7 +339,9 @@ class ReferenceLearner:
     def rates(self, evidence: Any) -> Any:
         everywhere = np.tile(self.scales, len(evidence) // self.n)
         gain = self.trials / self.length if self.length else 0.0
-        return reference_preconditioners.rates(self.preconditioner, evidence, everywhere, gain)
+        return reference_preconditioners.rates(
+            self.preconditioner, evidence, everywhere, gain, self.pace
+        )
 
     def rescaled(self, x: Any, before: State, weight: float) -> State:
         """Count features in the units that they have from this row on."""

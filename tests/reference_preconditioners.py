@@ -105,7 +105,13 @@ PLAIN: dict[str, Rule] = {  # one step along the gradient
 AGAINST_REST = tuple(PLAIN)
 OWN_PRECONDITIONER = {"arow": "confidence", "scw1": "soft", "scw2": "soft"}
 
-FOLLOWS_GRADIENTS = ("adagrad", "length-free-adagrad", "scale-free-adagrad", "slowing")
+FOLLOWS_GRADIENTS = (
+    "adagrad",
+    "distance-adagrad",
+    "length-free-adagrad",
+    "scale-free-adagrad",
+    "slowing",
+)
 
 # ---- metrics ------------------------------------------------------------------------------------
 
@@ -116,7 +122,7 @@ def gradients_squared(V: Array, coefficients: Array, summed: NDArray[np.bool_]) 
     return np.where(summed, (coefficients @ V) ** 2, each)
 
 
-def rates(preconditioner: str, evidence: Array, scales: Array, gain: float) -> Array:
+def rates(preconditioner: str, evidence: Array, scales: Array, gain: float, pace: float) -> Array:
     """Return the step size of each weight; a scale of 0 is of a feature that was never seen."""
     with np.errstate(divide="ignore"):
         steep = np.where(evidence > 0, evidence**-0.5, 0.0)
@@ -124,6 +130,7 @@ def rates(preconditioner: str, evidence: Array, scales: Array, gain: float) -> A
     return {
         "euclidean": np.ones_like(evidence),
         "adagrad": steep,  # Duchi et al. 2011
+        "distance-adagrad": pace * steep,  # Ivgi et al. 2023, in the norm of Duchi et al.
         "length-free-adagrad": np.sqrt(gain) * steep,
         "slowing": np.where(evidence > 0, (0.5 + evidence) ** (-1 / 3), 0.0),  # `homemade`'s
         "scale-free": gain * units**2,  # Ross et al. 2013, Algorithm 2
@@ -178,3 +185,12 @@ def bet_again(
     sums, squares = sums + amounts, squares + amounts**2
     change = wager(sums, squares, sizes, wealth) - before
     return change, squares, np.array([sums, wealth, sizes])
+
+
+# ---- distance over gradients --------------------------------------------------------------------
+
+
+def pace_of(distances: Array, squares: Array) -> float:
+    """Return where AdaGrad's bound, sum_i sqrt(G_i) (u_i^2 / 2 eta + eta), is smallest."""
+    roots = np.sqrt(squares)
+    return float(np.sqrt((roots @ distances**2) / (2 * roots.sum())))

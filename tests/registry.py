@@ -356,6 +356,7 @@ def _forgetting() -> list[Row]:
         Row("simproj", "hybrid", "frequency", preconditioner="confidence", half_life=2.0),
         Row("softmax", "hybrid", "product-mean", preconditioner="slowing", half_life=2.0),
         Row("softmax", "multi", None, preconditioner="confidence", half_life=5.0),
+        Row("hinge", "hybrid", "frequency", preconditioner="distance-adagrad", half_life=5.0),
         Row("pa1", "multi", None, preprocessing="idf", half_life=2.0),
         Row("pa1", "hybrid", "distance", preprocessing="z-scores", half_life=2.0),
     ]

@@ -230,6 +230,7 @@ LEARNERS = {
     "gaussian": OnlineClassifier([Shared(GaussianRatio())], update="softmax"),
     "grouped": OnlineClassifier([Grouped(lambda y: [y % 2, "all"]), PerClass()], update="pa1"),
     "scale-free": OnlineClassifier("multi", update="hinge", preconditioner="scale-free-adagrad"),
+    "pace": OnlineClassifier("multi", update="pa1", preconditioner="distance-adagrad"),
     "ng": OnlineClassifier("multi", update="hinge", preconditioner="scale-free"),
     "inherit": OnlineClassifier("multi", update="ovr-hinge", on_new_class="inherit"),
     "ranges": OnlineClassifier("multi", update="pa1", preprocessing="ranges"),

@@ -49,7 +49,7 @@ def expected_refusal(cell: Cell) -> str | None:
     against_rest, measured = cell.rule in AGAINST_REST, cell.rule in OWN_PRECONDITIONER
     if measured and cell.geometry == "confidence" and cell.rule != "arow":
         return "brings along"
-    if measured and cell.geometry in ("kernel", "adagrad", "coin-betting", "own preconditioner"):
+    if measured and cell.geometry in ("kernel", *(g for g in PRECONDITIONERS if g != "confidence")):
         return (
             "matrix of all pairs of support vectors"
             if cell.geometry == "kernel"

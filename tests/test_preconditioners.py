@@ -27,8 +27,16 @@ from kesler import (
     load,
     preconditioner,
 )
+from kesler.hypotheses import Shared
+from kesler.maps import Distance
 from kesler.online.defaults import of_measurements
-from kesler.preconditioners import PRECONDITIONERS, AdaGrad, Confidence, SoftConfidence
+from kesler.preconditioners import (
+    PRECONDITIONERS,
+    AdaGrad,
+    Confidence,
+    DistanceAdaGrad,
+    SoftConfidence,
+)
 from kesler.updates import (
     AROW,
     RULES,
@@ -41,7 +49,7 @@ from kesler.updates import (
     SoftmaxGradient,
 )
 from reference_learner import ReferenceLearner, State, pairs_of
-from reference_preconditioners import PHI, root_of_u
+from reference_preconditioners import PHI, pace_of, root_of_u
 from registry import DEFAULTS, ROWS, SETS, Row
 from streams import Stream, assert_same, assert_same_but_declared, make_stream, streams
 from test_answers import settings_of_oracle
@@ -398,6 +406,65 @@ def test_in_another_preconditioner_units_matter():
     assert (first != other).sum() > 5
 
 
+# ---- distance over gradients --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "half_life"),
+    [("multi", None), ("hybrid", None), ("multi", 9.0), ("begun", None)],
+)
+def test_the_step_size_is_that_of_the_smallest_bound(hypotheses, half_life):
+    """After 1 to 8 trials, 10, 12, 15, ...; it never decreases, and is what AdaGrad is given."""
+    if hypotheses == "begun":
+        hypotheses = [Shared(Distance(), begins_at=0.5)]
+    model = OnlineClassifier(
+        hypotheses,
+        update="softmax",
+        preconditioner=DistanceAdaGrad(start=0.01),
+        half_life=half_life,
+    )
+    stream, due, pace = make_stream(20, n_rows=200), 1, 0.01
+    renewed = 0
+    for t, (x, y) in enumerate(zip(stream.X, stream.y, strict=True), start=1):
+        model.learn_one(x, y)
+        arrays = model._learner.arrays()
+        found = 0.01 * arrays["preconditioner.pace"][0]
+        if t >= due:
+            due = t + max(1, t // 4)
+            parts = range(len(model._learner.parts))
+            begun = [getattr(part, "begins_at", 0.0) for part in model._learner.parts]
+            squares, distances = (
+                np.concatenate([table.ravel() for table in tables]).astype(float)
+                for tables in (
+                    [arrays[f"preconditioner.evidence.{i}"] for i in parts],
+                    [arrays[f"weights.values.{i}"] - begun[i] for i in parts],
+                )
+            )
+            before, weight = pace, 1.0 if half_life is None else arrays["decay.row"][0]
+            weight /= 1.0 if half_life is None else 2 ** (1 / half_life)
+            if squares.any():
+                pace = max(pace, pace_of(distances, squares) / weight)
+            renewed += pace > before
+        assert found == pytest.approx(pace, rel=1e-5)
+    assert renewed >= 5 and pace > 0.02
+
+
+@pytest.mark.parametrize("rule", ["pa1", "simproj", "softmax", "ovr-squared", "hinge"])
+def test_until_it_grows_the_step_size_is_that_of_the_rule(rule):
+    stream, parameter = make_stream(21, n_rows=2), "C" if rule in ("pa1", "simproj") else "eta"
+    ours = OnlineClassifier(
+        "multi", update=rule, preconditioner="distance-adagrad", on_new_class="learn"
+    )
+    other = OnlineClassifier(
+        *("multi", "auto"),
+        **{"update": rule, "preconditioner": "adagrad", "on_new_class": "learn", parameter: 0.1},
+    )
+    for model in (ours, other):
+        model.partial_fit(stream.X, stream.y)
+    assert ours._learner.arrays()["preconditioner.pace"][0] == 1
+    np.testing.assert_allclose(ours._scores(stream.X), other._scores(stream.X), rtol=1e-5)
+
+
 # ---- coin betting -------------------------------------------------------------------------------
 
 
@@ -492,6 +559,7 @@ KEPT = [
     ("softmax", "multi", "scale-free-adagrad", "inherit"),
     ("pa1", "multi", "scale-free", "learn"),
     ("softmax", "hybrid", "coin-betting", "inherit"),
+    ("pa1", "hybrid", "distance-adagrad", "inherit"),
     ("pa1", "hybrid", homemade.slowing, "learn"),
 ]
 
@@ -639,6 +707,7 @@ def test_what_cannot_be_is_said(name):
         *(lambda e=e: SCW(eta=e) for e in (0.5, 1.0, "high", float("nan"))),
         *(lambda e=e: OneVsRestSquared(eta=e) for e in (0, float("inf"), None)),
         lambda: SoftConfidence(0.0),
+        lambda: DistanceAdaGrad(start=0.0),
         lambda: SCW(variant=3),
         lambda: SCW(C=0.0),
         lambda: HingeGradient(invariant=1),  # type: ignore[arg-type]

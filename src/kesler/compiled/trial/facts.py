@@ -81,6 +81,7 @@ WITHOUT_MAPS = {
 WITHOUT_STEP_SIZES = {
     "preconditioner__kind": {EUCLIDEAN},
     "preconditioner__unit": {NO_UNIT},
+    "preconditioner__is_paced": {0},
     "preconditioner__evidence__shape__0": {0},
 }
 """The same step size for every weight."""
@@ -117,6 +118,7 @@ HYBRID = {
     "parts__map__each": {ITSELF, ADDRESS},
     "rule__requires": {LOSSES, NORMS},
     "preconditioner__kind": {ADAPTIVE},
+    "preconditioner__is_paced": {0},
 }
 """Weights for each class and shared ones, with adaptive step sizes."""
 

@@ -70,6 +70,14 @@ def is_plain(learner):
 
 
 @always_inlined
+def pace_of(learner):
+    """Return the factor of all step sizes that follows the distance from the initial weights."""
+    if learner.preconditioner.is_paced:
+        return learner.preconditioner.parameter * learner.preconditioner.pace.size
+    return 1.0
+
+
+@always_inlined
 def begin_walk(learner):
     """Return the task and the parameters of the next pass over the weights."""
     task, kind, unit = (
@@ -83,7 +91,7 @@ def begin_walk(learner):
         unit,
         learner.preconditioner.rates.share,
         np.float32(learner.decay.row.weight),
-        learner.decay.row.root,
+        learner.decay.row.root * pace_of(learner),
         learner.preconditioner.rates.gain,
     )
 
@@ -108,7 +116,7 @@ def rate_of(kind, evidence, decay):
 @always_inlined
 def scale_of(learner, walk, feature):
     """Return the factor of the step sizes of a feature's weights."""
-    root = walk.root  # squares of gradients are stored multiplied by its square
+    root = walk.root  # with the pace; squares of gradients are stored multiplied by its square
     if walk.unit == NO_UNIT:
         return np.float32(root if walk.kind == ADAPTIVE else 1.0)
     gain, scale = walk.gain, 1.0

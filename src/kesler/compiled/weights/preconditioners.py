@@ -92,7 +92,7 @@ def begin_bets(learner, n_moved, solver):
 
 @inlined
 def bet(total, squares, size, wealth):
-    """Return the weight of Kempka et al. (2019), Algorithm 2, of which half the wealth is at stake."""
+    """Return the weight of Kempka et al. (2019), Algorithm 2: at most half the wealth is lost."""
     scale = np.sqrt(squares + size * size)
     if not scale > 0:
         return 0.0

@@ -174,6 +174,10 @@ class GradientRule(UpdateRule):
         """The step size."""
         return (self.eta,)
 
+    def of_unit_strength(self) -> UpdateRule:
+        """Return the rule with eta = 1."""
+        return replace(self, eta=1.0)
+
     def as_gradient(self) -> UpdateRule:
         """Return the rule with plain steps of eta = 1."""
         return replace(self, eta=1.0, invariant=False)

@@ -80,6 +80,10 @@ class UpdateRule:
         """
         return self
 
+    def of_unit_strength(self) -> UpdateRule:
+        """Return the rule with eta or C of 1, for steps whose size the preconditioner finds."""
+        return self
+
     def as_gradient(self) -> UpdateRule | None:
         """Return the rule whose steps are the gradient of the loss; None if there is none."""
         return self if self.requires == "losses" else None
@@ -110,9 +114,13 @@ class AggressiveRule(UpdateRule):
         """The aggressiveness."""
         return (self.C,)
 
+    def of_unit_strength(self) -> UpdateRule:
+        """Return the rule with C = 1."""
+        return replace(self, C=1.0)
+
     def as_gradient(self) -> UpdateRule | None:
         """Return the rule with C = 1 if its steps depend on losses only."""
-        return replace(self, C=1.0) if self.requires == "losses" else None
+        return self.of_unit_strength() if self.requires == "losses" else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
