@@ -347,9 +347,9 @@ class CoinBetting(Preconditioner):
 
     over the weights updated so far, with :math:`M_1` at the first update. The last sum is over
     updates that increase M, with w' the weight under the larger M: it is 0 in the source, which
-    knows a row before it computes the weights. See :func:`kesler.mistake_bound`.
+    knows a row before it computes the weights.
 
-    Memory: 28 bytes per weight. An update takes two square roots, and loops run over weights one by
+    Memory: 24 bytes per weight. An update takes two square roots, and loops run over weights one by
     one: with many classes, trials take several times as long as with "adagrad".
 
     References

@@ -49,9 +49,8 @@ WALK = record(task="i8")
 # Step sizes that follow the distance from the initial weights: the size of all of them in units of
 # the first one, and the number of trials after which it is computed again.
 PACE = record(size="f8", due="f8")
-# Coin betting: the largest coefficient of a class in any trial so far, and the sum of what the
-# weights lost, beyond smaller bets, by amounts that were larger than any before.
-BETS = record(largest="f8", excess="f8")
+# Coin betting: the largest coefficient of a class in any trial so far.
+BETS = record(largest="f8")
 # The number of rows that preprocessing has seen.
 SEEN = record(n_rows="f8")
 # The sum of the sample weights of all rows.
@@ -346,9 +345,8 @@ class Preconditioner(NamedTuple):
     evidence_rule : how a step adds evidence; parameter : parameter of the evidence; address,
     parameters : a user-defined function and its parameters; evidence : evidence of each weight;
     scales : the largest absolute value of each feature so far; pace : the factor of all
-    step sizes; bets, sums, winnings, sizes, firsts : of coin betting, for each weight the sum of
-    the amounts, the wealth beyond the initial one, the largest amount that may occur, and what that
-    was at first.
+    step sizes; bets, sums, winnings, sizes : of coin betting, for each weight the sum of the
+    amounts, the wealth beyond the initial one, and the largest amount that may occur.
     """
 
     kind: int
@@ -386,15 +384,12 @@ class Preconditioner(NamedTuple):
             mixed="largest",
         ),
     ]
-    bets: Annotated[Any, Field(BETS, when="preconditioner.has_bets")]
+    bets: Annotated[Any, Field(BETS, when="preconditioner.has_bets", at_least=0.0)]
     sums: Annotated[Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets")]
     winnings: Annotated[
         Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=-1.0)
     ]
     sizes: Annotated[
-        Any, Field(f4, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=0.0)
-    ]
-    firsts: Annotated[
         Any, Field(f4, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=0.0)
     ]
 

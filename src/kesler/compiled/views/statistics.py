@@ -57,7 +57,6 @@ def dense_inherit(learner, y):
                     own.sums[i, column + 1] = own.sums[i, column]
                     own.winnings[i, column + 1] = own.winnings[i, column]
                     own.sizes[i, column + 1] = own.sizes[i, column]
-                    own.firsts[i, column + 1] = own.firsts[i, column]
                 for n in range(learner.weights.states.shape[0]):
                     learner.weights.states[n, i, column + 1] = learner.weights.states[n, i, column]
 

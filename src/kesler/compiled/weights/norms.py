@@ -28,8 +28,10 @@ from kesler.compiled.trial.records import (
     NOTHING,
     ONE,
     ORDERED,
+    PER_CLASS,
     THE_REST,
     is_vs_rest,
+    n_candidates,
     n_common,
     n_hypotheses,
     takes_one,
@@ -483,6 +485,16 @@ def dense_keep_pace(learner):
 
 
 @inlined
+def n_paced(learner, part):
+    """Return how many columns of a part may hold weights of known classes."""
+    if learner.parts.kind[part] == PER_CLASS:
+        return n_candidates(learner)
+    if learner.parts.kind[part] == ORDERED:
+        return 1 + learner.counts.n_classes
+    return learner.parts.width[part]
+
+
+@inlined
 def renew_pace(learner):
     """Set the size of the steps to that at which the bound of AdaGrad is smallest, if it is larger.
 
@@ -493,7 +505,7 @@ def renew_pace(learner):
     for part in range(learner.parts.kind.shape[0]):
         start, origin = learner.parts.offset[part], learner.weights.initial[part]
         for i in range(learner.weights.values.shape[0]):
-            for c in range(start, start + learner.parts.width[part]):
+            for c in range(start, start + n_paced(learner, part)):
                 evidence = np.float64(learner.preconditioner.evidence[i, c])
                 if evidence > 0:
                     distance = np.float64(learner.weights.values[i, c]) - origin

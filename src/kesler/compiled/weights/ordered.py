@@ -139,7 +139,6 @@ def dense_insert_rank(learner, y, out):
                 begin_evidence(learner, learner.preconditioner.sums[0], start, y)
                 begin_evidence(learner, learner.preconditioner.winnings[0], start, y)
                 begin_evidence(learner, learner.preconditioner.sizes[0], start, y)
-                begin_evidence(learner, learner.preconditioner.firsts[0], start, y)
 
 
 @inlined

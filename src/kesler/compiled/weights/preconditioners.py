@@ -116,17 +116,13 @@ def betting_step(learner, feature, column, amount, view):
     size = np.float64(own.sizes[feature, column])
     before = bet(total, squares, size, wealth)
     size = np.float64(np.float32(max(size, own.bets.largest * abs(np.float64(view)), abs(change))))
-    smaller = bet(total, squares, size, wealth)
-    wealth += change * smaller
+    wealth += change * bet(total, squares, size, wealth)
     total += change
     squares = np.float64(np.float32(min(squares + change * change, LARGEST)))
     step = bet(total, squares, size, wealth) - before
     if not (abs(step) <= LARGEST and size <= LARGEST):
         learner.counts.n_not_finite += 1
         return np.float32(0)
-    own.bets.excess += change * (smaller - before)
-    if own.firsts[feature, column] == 0:
-        own.firsts[feature, column] = np.float32(size)
     own.sums[feature, column], own.winnings[feature, column] = total, wealth - 1.0
     own.evidence[feature, column], own.sizes[feature, column] = (
         np.float32(squares),
