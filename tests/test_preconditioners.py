@@ -424,9 +424,9 @@ def test_the_step_size_is_that_of_the_smallest_bound(hypotheses, half_life):
         half_life=half_life,
     )
     stream, due, pace = make_stream(20, n_rows=200), 1, 0.01
-    y = np.argmax(stream.X[:, :3], axis=1).tolist()
+    labels = np.argmax(stream.X[:, :3], axis=1).tolist()
     renewed = 0
-    for t, (x, y) in enumerate(zip(stream.X, y, strict=True), start=1):
+    for t, (x, y) in enumerate(zip(stream.X, labels, strict=True), start=1):
         model.learn_one(x, y)
         arrays = model._learner.arrays()
         found = 0.01 * arrays["preconditioner.pace"][0]
