@@ -40,7 +40,9 @@ ESTIMATORS: dict[str, Any] = {
 HYPOTHESES = ("multi", "single", "hybrid", "grouped-view")
 PRECONDITIONERS = {
     "adagrad": "adagrad",
+    "distance-adagrad": "distance-adagrad",
     "confidence": "confidence",
+    "coin-betting": "coin-betting",
     "own preconditioner": homemade.slowing,
 }
 GEOMETRIES = (*LINKS, "own link", "averaged", *PRECONDITIONERS, "kernel")

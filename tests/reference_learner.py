@@ -28,6 +28,17 @@ class State:
 
     v: Any
     evidence: Any
+    bets: Any = None  # of coin betting the sums, the wealth and the sizes
+    largest: float = 0.0  # and the largest coefficient of a class so far
+
+
+def pairs_of(ours: State, theirs: State) -> list[tuple[Any, Any]]:
+    """Return what must be equal in two states."""
+    found = [(ours.v, theirs.v), (ours.evidence, theirs.evidence)]
+    if ours.bets is not None:
+        found += zip(ours.bets, theirs.bets, strict=True)
+        found += [(np.array([ours.largest]), np.array([theirs.largest]))]
+    return found
 
 
 @dataclass
@@ -72,6 +83,7 @@ class ReferenceLearner:
         self.running: list[Any] = []
         self.ranks: list[int] = []  # the rank of each class, by its number
         self.seen = np.zeros(self.n, dtype=bool)
+        self.pace = 0.1
         self.scales, self.trials, self.length = np.zeros(self.n), 0.0, 0.0
 
     @property
@@ -81,7 +93,7 @@ class ReferenceLearner:
 
     def faded(self, state: State) -> State:
         """Return what is left of a state when the trial is over."""
-        return State(self.fading * state.v, self.fading * state.evidence)
+        return replace(state, v=self.fading * state.v, evidence=self.fading * state.evidence)
 
     # ---- views and weights ------------------------------------------------------------------
 
@@ -134,11 +146,25 @@ class ReferenceLearner:
             for i in range(len(self.parts))
         ]
         decay = model._learner.stored["decay.row"]["weight"][0]
+        self.pace = 0.1 * model._learner.stored["preconditioner.pace"]["size"][0]
         v = self.laid_out(model, tables) / decay
         if "preconditioner.evidence.0" not in arrays:
             return State(v, np.zeros_like(v))
-        evidence = [arrays[f"preconditioner.evidence.{i}"] for i in range(len(self.parts))]
-        return State(v, self.laid_out(model, evidence) / decay)
+        evidence = self.laid_out_field(model, "evidence") / decay
+        if self.preconditioner != "coin-betting":
+            return State(v, evidence)
+        sums, won, sizes = (
+            self.laid_out_field(model, each) for each in ("sums", "winnings", "sizes")
+        )
+        return State(
+            v, evidence, np.array([sums, 1 + won, sizes]), arrays["preconditioner.bets"][0]
+        )
+
+    def laid_out_field(self, model: Any, name: str) -> Any:
+        """Lay a field of the preconditioner out as views are."""
+        arrays = model._learner.arrays()
+        tables = [arrays[f"preconditioner.{name}.{i}"] for i in range(len(self.parts))]
+        return self.laid_out(model, tables)
 
     def laid_out(self, model: Any, tables: list[Any]) -> Any:
         """Lay tables out as views are."""
@@ -210,7 +236,11 @@ class ReferenceLearner:
         clear = self.is_clear(again, V * w, pairs, size)
         along = reference_answers.chosen(self.rule, again, pairs, self.margin)
         clear = clear and self.is_steep(V, along, again) and self.is_off_thresholds(x)
-        return scores, self.moved(before, V, again, along, weight) if along else before, clear
+        if not along:
+            return scores, before, clear
+        if self.preconditioner == "coin-betting":
+            return scores, self.betted(before, x, V, again, along, weight), clear
+        return scores, self.moved(before, V, again, along, weight), clear
 
     def scored(self, x: Any, w: Any, k: int, known: Any = ()) -> tuple[Any, Any]:
         """Return the scores and the views of the first k classes, of which some are known."""
@@ -231,7 +261,8 @@ class ReferenceLearner:
             norms = np.array([self.link.squared_norm(each) for each in d])
         else:
             norms = (d * d) @ rates
-        strength = reference.strength_of(self.rule, self.C) * weight
+        C = 1.0 if self.preconditioner == "distance-adagrad" else self.C
+        strength = reference.strength_of(self.rule, C) * weight
         alpha = self.rule_reference()(losses, norms, (d * rates) @ d.T, strength)
         alpha = weight * alpha if self.rule in reference.UNIT_STEPS else alpha
         moving = np.full(len(alpha), alpha.sum()) if self.rule == "mira" else alpha
@@ -239,6 +270,41 @@ class ReferenceLearner:
             self.preconditioner, d[seen], moving[seen], norms[seen], weight
         )
         return State(before.v + rates * (alpha @ d), evidence)
+
+    def betted(
+        self, before: State, x: Any, V: Any, scores: Any, along: Any, weight: float
+    ) -> State:
+        """Bet on the next gradient, whatever the step size of the rule."""
+        losses = reference_answers.losses_of(scores, along, self.margin)
+        plain = reference.RULES | reference_preconditioners.PLAIN
+        none = np.full(len(along), np.nan)  # norms are not read
+        alpha = plain[self.rule](losses, none, none, weight)
+        alpha = weight * alpha if self.rule in reference.UNIT_STEPS else alpha
+        c = np.zeros(len(V))
+        for (r, s), step in zip(along, alpha, strict=True):
+            c[[r, s]] += [step, -step]
+        c[-1] = 0  # the rest
+        amounts, largest = c @ V, max(before.largest, abs(c).max())
+        concerned = sorted(
+            {r for pair, step in zip(along, alpha, strict=True) if step for r in pair}
+        )
+        sizes = self.sizes_of_bets(x, V[concerned], amounts, largest)
+        change, squares, bets = reference_preconditioners.bet_again(
+            before.evidence, before.bets, amounts, sizes
+        )
+        return State(before.v + change, squares, bets, largest)
+
+    def sizes_of_bets(self, x: Any, V: Any, amounts: Any, largest: float) -> Any:
+        """Return what amounts would be at the largest coefficient so far."""
+        ends = np.cumsum([self.n * size for size in self.sizes()])[:-1]
+        views, found = np.split(V, ends, axis=1), []
+        for part, view, amount in zip(self.parts, views, np.split(amounts, ends), strict=True):
+            unit = abs(view).max(axis=0, initial=0)
+            if part["kind"] == "ordered":  # of the row, not of its multiples by ranks
+                unit = np.append(abs(x), np.zeros(self.n))
+                unit[0], unit[[self.n + 1 + rank for rank in sorted(self.ranks)[1:]]] = 0, abs(x[0])
+            found.append(np.maximum(abs(amount), largest * unit))
+        return np.concatenate(found)
 
     def with_gradient(self, along: Any, scores: Any) -> list[int]:
         """Return the constraints in the gradient of the loss: Amit et al. 2006, Eq. 1, the worst.
@@ -273,7 +339,9 @@ class ReferenceLearner:
     def rates(self, evidence: Any) -> Any:
         everywhere = np.tile(self.scales, len(evidence) // self.n)
         gain = self.trials / self.length if self.length else 0.0
-        return reference_preconditioners.rates(self.preconditioner, evidence, everywhere, gain)
+        return reference_preconditioners.rates(
+            self.preconditioner, evidence, everywhere, gain, self.pace
+        )
 
     def rescaled(self, x: Any, before: State, weight: float) -> State:
         """Count features in the units that they have from this row on."""
@@ -290,7 +358,11 @@ class ReferenceLearner:
         self.let_join(answer)
         if self.on_new_class != "inherit" or len(self.running) == first:
             return before
-        return State(*(self.inherited(each, first) for each in (before.v, before.evidence)))
+        state = State(*(self.inherited(each, first) for each in (before.v, before.evidence)))
+        if before.bets is None:
+            return state
+        bets = np.array([self.inherited(each, first) for each in before.bets])
+        return replace(state, bets=bets, largest=before.largest)
 
     def inherited(self, table: Any, first: int) -> Any:
         """Copy what class `first` has to those that come after it."""
@@ -328,7 +400,8 @@ class ReferenceLearner:
 
     def is_steep(self, V: Any, along: Any, scores: Any) -> bool:
         """Whether no gradient that rounding leaves is the first to be divided by its size."""
-        if "adagrad" not in self.preconditioner or self.rule not in ("softmax", "logistic"):
+        follows = "adagrad" in self.preconditioner or self.preconditioner == "coin-betting"
+        if not follows or self.rule not in ("softmax", "logistic"):
             return True  # whole numbers cancel in any arithmetic
         losses = reference_answers.losses_of(scores, along, self.margin)
         c = self.coefficients(along, losses, len(scores))

@@ -2,7 +2,8 @@
 
 Written from Duchi, Hazan and Singer (2011), Section 1.3; Ross, Mineiro and Langford (2013),
 Algorithms 2 and 3; Crammer, Kulesza and Dredze (2009), Figure 1; Wang, Zhao and Hoi (2012),
-Equations 7 and 9; Karampatziakis and Langford (2011), Table 1. Steps that the papers give in closed
+Equations 7 and 9; Karampatziakis and Langford (2011), Table 1; Kempka, Kotlowski and Warmuth
+(2019), Algorithm 2. Steps that the papers give in closed
 form are found here from what they are to satisfy.
 """
 
@@ -110,7 +111,13 @@ PLAIN: dict[str, Rule] = {  # one step along the gradient
 AGAINST_REST = (*PLAIN, "least-squares")
 OWN_PRECONDITIONER = {"arow": "confidence", "scw1": "soft", "scw2": "soft"}
 
-FOLLOWS_GRADIENTS = ("adagrad", "length-free-adagrad", "scale-free-adagrad", "slowing")
+FOLLOWS_GRADIENTS = (
+    "adagrad",
+    "distance-adagrad",
+    "length-free-adagrad",
+    "scale-free-adagrad",
+    "slowing",
+)
 
 # ---- metrics ------------------------------------------------------------------------------------
 
@@ -121,7 +128,7 @@ def gradients_squared(V: Array, coefficients: Array, summed: NDArray[np.bool_]) 
     return np.where(summed, (coefficients @ V) ** 2, each)
 
 
-def rates(preconditioner: str, evidence: Array, scales: Array, gain: float) -> Array:
+def rates(preconditioner: str, evidence: Array, scales: Array, gain: float, pace: float) -> Array:
     """Return the step size of each weight; a scale of 0 is of a feature that was never seen."""
     with np.errstate(divide="ignore"):
         steep = np.where(evidence > 0, evidence**-0.5, 0.0)
@@ -129,11 +136,13 @@ def rates(preconditioner: str, evidence: Array, scales: Array, gain: float) -> A
     return {
         "euclidean": np.ones_like(evidence),
         "adagrad": steep,  # Duchi et al. 2011
+        "distance-adagrad": pace * steep,  # Ivgi et al. 2023, in the norm of Duchi et al.
         "length-free-adagrad": np.sqrt(gain) * steep,
         "slowing": np.where(evidence > 0, (0.5 + evidence) ** (-1 / 3), 0.0),  # `homemade`'s
         "scale-free": gain * units**2,  # Ross et al. 2013, Algorithm 2
         "scale-free-adagrad": np.sqrt(gain) * units * steep,  # Ross et al. 2013, Algorithm 3
         **dict.fromkeys(["confidence", "soft"], 1 / (1 + evidence)),  # Crammer et al. 2009
+        "coin-betting": np.full_like(evidence, np.nan),  # has none
     }[preconditioner]
 
 
@@ -155,3 +164,39 @@ def shrunk(preconditioner: str, x: Array, scales: Array) -> tuple[Array, Array]:
     )
     power = {"scale-free": 2, "scale-free-adagrad": 1}.get(preconditioner, 0)
     return enlarged, ratio**power
+
+
+# ---- coin betting -------------------------------------------------------------------------------
+
+
+def wager(sums: Array, squares: Array, sizes: Array, wealth: Array) -> Array:
+    """Kempka et al. 2019, Algorithm 2: sgn(theta) min(|theta|, 1) / (2 sqrt(S^2 + M^2)) eta."""
+    scale = np.sqrt(squares + sizes**2)
+    theta = np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0)
+    share = np.divide(np.clip(theta, -1, 1), 2 * scale, out=np.zeros_like(sums), where=scale > 0)
+    return np.asarray(share * wealth)
+
+
+def bet_again(
+    squares: Array, bets: Array, amounts: Array, sizes: Array
+) -> tuple[Array, Array, Array]:
+    """Return the change of the weights, S^2, and theta, eta and M, after minus the gradient.
+
+    M takes the trial in before the coin is tossed, as in the source.
+    """
+    sums, wealth, running = bets
+    before = wager(sums, squares, running, wealth)
+    sizes = np.maximum(running, sizes)
+    wealth = wealth + amounts * wager(sums, squares, sizes, wealth)
+    sums, squares = sums + amounts, squares + amounts**2
+    change = wager(sums, squares, sizes, wealth) - before
+    return change, squares, np.array([sums, wealth, sizes])
+
+
+# ---- distance over gradients --------------------------------------------------------------------
+
+
+def pace_of(distances: Array, squares: Array) -> float:
+    """Return where AdaGrad's bound, sum_i sqrt(G_i) (u_i^2 / 2 eta + eta), is smallest."""
+    roots = np.sqrt(squares)
+    return float(np.sqrt((roots @ distances**2) / (2 * roots.sum())))

@@ -356,6 +356,7 @@ def _forgetting() -> list[Row]:
         Row("simproj", "hybrid", "frequency", preconditioner="confidence", half_life=2.0),
         Row("softmax", "hybrid", "product-mean", preconditioner="slowing", half_life=2.0),
         Row("softmax", "multi", None, preconditioner="confidence", half_life=5.0),
+        Row("hinge", "hybrid", "frequency", preconditioner="distance-adagrad", half_life=5.0),
         Row("pa1", "multi", None, preprocessing="idf", half_life=2.0),
         Row("pa1", "hybrid", "distance", preprocessing="z-scores", half_life=2.0),
     ]
@@ -372,13 +373,21 @@ def _adaptive() -> list[Row]:
                 *(name for name in PRECONDITIONERS if name not in SCALED),
                 "slowing",
             ]
-            if preconditioner != "euclidean"
+            if preconditioner not in ("euclidean", "coin-betting")
             for rule, family in [
                 *(("pa1", "multi"), ("simproj", "hybrid"), ("ovr-squared", "multi")),
                 *(("mira", "multi"), ("mira", "hybrid")),
                 *(("softmax", "grouped-view"), ("ovr-squared", "all-three")),
             ]
         ),
+        *(
+            Row(rule, family, view if family in WITH_MAP else None, preconditioner="coin-betting")
+            for rule, family in [
+                *(("hinge", "multi"), ("simperc", "hybrid"), ("ovr-squared", "multi")),
+                *(("softmax", "grouped-view"), ("ovr-squared", "all-three")),
+            ]
+        ),
+        Row("hinge", "multi", None, preconditioner="coin-betting", averaged=True),
         Row("softmax", "hybrid", "distance", preconditioner="adagrad"),
         Row("perceptron", "own-view", "frequency", preconditioner="adagrad", averaged=True),
         *(
@@ -395,6 +404,7 @@ def _adaptive() -> list[Row]:
                 ("pa1", "all-three", "distance", "auto"),
                 ("scw1", "hybrid", view, "auto"),
                 ("ovr-hinge", "multi", None, "scale-free-adagrad"),
+                ("softmax", "hybrid", "frequency", "coin-betting"),
             ]
         ),
         Row("simproj", "multi", None, on_new_class="inherit", averaged=True),

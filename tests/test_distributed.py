@@ -230,6 +230,7 @@ LEARNERS = {
     "gaussian": OnlineClassifier([Shared(GaussianRatio())], update="softmax"),
     "grouped": OnlineClassifier([Grouped(lambda y: [y % 2, "all"]), PerClass()], update="pa1"),
     "scale-free": OnlineClassifier("multi", update="hinge", preconditioner="scale-free-adagrad"),
+    "pace": OnlineClassifier("multi", update="pa1", preconditioner="distance-adagrad"),
     "ng": OnlineClassifier("multi", update="hinge", preconditioner="scale-free"),
     "inherit": OnlineClassifier("multi", update="ovr-hinge", on_new_class="inherit"),
     "ranges": OnlineClassifier("multi", update="pa1", preprocessing="ranges"),
@@ -397,6 +398,7 @@ def test_partitions_that_do_not_go_together(client, parts, sentence):
     [
         (OnlineClassifier("multi", update="pa1", kernel="rbf"), "support vectors"),
         (Ensemble([OnlineClassifier(), OnlineClassifier("multi")]), "ensembles cannot be mixed"),
+        (OnlineClassifier(update="hinge", preconditioner="coin-betting"), "wealth for each"),
         (OnlineClassifier("multi", update="pa1", half_life=100), "half_life needs an order"),
         (
             OnlineClassifier("multi", update="perceptron", link="exponential"),

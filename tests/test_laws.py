@@ -518,6 +518,7 @@ def assert_same_weights(row: Row, one: OnlineClassifier, other: OnlineClassifier
 OF_FEATURES = (
     *("weights.", "statistics.sums", "statistics.pooled", "link.is_seen"),
     *("preconditioner.evidence", "preconditioner.scales", "preprocessing.statistics"),
+    *("preconditioner.sums", "preconditioner.winnings", "preconditioner.sizes"),
     "statistics.moments",
 )
 """The state of each feature."""

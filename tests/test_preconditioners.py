@@ -27,10 +27,19 @@ from kesler import (
     load,
     preconditioner,
 )
+from kesler.hypotheses import Shared
+from kesler.maps import Distance
 from kesler.online.defaults import of_measurements
-from kesler.preconditioners import PRECONDITIONERS, AdaGrad, Confidence, SoftConfidence
+from kesler.preconditioners import (
+    PRECONDITIONERS,
+    AdaGrad,
+    Confidence,
+    DistanceAdaGrad,
+    SoftConfidence,
+)
 from kesler.updates import (
     AROW,
+    RULES,
     SCW,
     HingeGradient,
     LogisticGradient,
@@ -39,8 +48,8 @@ from kesler.updates import (
     OneVsRestSquared,
     SoftmaxGradient,
 )
-from reference_learner import ReferenceLearner, State
-from reference_preconditioners import PHI, root_of_u
+from reference_learner import ReferenceLearner, State, pairs_of
+from reference_preconditioners import PHI, pace_of, root_of_u
 from registry import DEFAULTS, ROWS, SETS, Row
 from streams import Stream, assert_same, assert_same_but_declared, make_stream, streams
 from test_answers import settings_of_oracle
@@ -95,12 +104,12 @@ def follow(
 def empty(reference_learner: ReferenceLearner) -> State:
     begun = [part.get("begins_at", 0.0) for part in reference_learner.parts]
     v = np.repeat(begun, [reference_learner.n * size for size in reference_learner.sizes()])
-    return State(v, np.zeros(len(v)))
+    return State(v, np.zeros(len(v)), np.array([[0.0], [1.0], [0.0]]) + np.zeros(len(v)))
 
 
 def assert_near(ours: State, theirs: State, rule: str) -> None:
     near = 2e-4 if rule == "mira" else 2e-5
-    for found, expected in [(ours.v, theirs.v), (ours.evidence, theirs.evidence)]:
+    for found, expected in pairs_of(ours, theirs):
         atol = near * max(1.0, float(abs(expected).max()))
         np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
@@ -267,7 +276,10 @@ def test_a_plain_step_of_weight_two_is_not_the_row_twice():
     assert abs(heavy._learner.weights - twice._learner.weights).max() > 0.1
 
 
-@pytest.mark.parametrize("preconditioner", [m for m in PRECONDITIONERS if m != "confidence"])
+# The rules that go no further have steps; the weights of coin betting are bets on the gradient.
+@pytest.mark.parametrize(
+    "preconditioner", [m for m in PRECONDITIONERS if m not in ("confidence", "coin-betting")]
+)
 @pytest.mark.parametrize("rule", [OneVsRestSquared, OneVsRestHinge, OneVsRestLogistic])
 @examples(10)
 @given(stream=streams(max_rows=24), eta=st.sampled_from([0.1, 10.0, 1e6]))
@@ -360,8 +372,16 @@ def test_arow_worked_by_hand():
 # ---- units --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("preconditioner", ["scale-free", "scale-free-adagrad"])
-@pytest.mark.parametrize("rule", ["ovr-squared", "softmax", "pa1", "perceptron", "hinge"])
+@pytest.mark.parametrize(
+    ("preconditioner", "rule"),
+    [
+        *product(
+            ["scale-free", "scale-free-adagrad"],
+            ["ovr-squared", "softmax", "pa1", "perceptron", "hinge"],
+        ),
+        *product(["coin-betting"], ["ovr-squared", "softmax", "simperc", "perceptron", "hinge"]),
+    ],
+)
 def test_the_unit_of_a_feature_does_not_matter(preconditioner, rule):
     stream = make_stream(8, n_rows=60)
     units = np.array([1024.0, 1.0, 1 / 4096, 1.0, 2.0**20, 1.0, 2.0**-20])
@@ -384,6 +404,112 @@ def test_in_another_preconditioner_units_matter():
         for X in (stream.X, stream.X * [1000, 1, 1, 1, 1, 1, 1])
     )
     assert (first != other).sum() > 5
+
+
+# ---- distance over gradients --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "half_life"),
+    [("multi", None), ("hybrid", None), ("multi", 9.0), ("begun", None)],
+)
+def test_the_step_size_is_that_of_the_smallest_bound(hypotheses, half_life):
+    """After 1 to 8 trials, 10, 12, 15, ...; it never decreases, and is what AdaGrad is given."""
+    if hypotheses == "begun":
+        hypotheses = [Shared(Distance(), begins_at=0.5)]
+    model = OnlineClassifier(
+        hypotheses,
+        update="softmax",
+        preconditioner=DistanceAdaGrad(start=0.01),
+        half_life=half_life,
+    )
+    stream, due, pace = make_stream(20, n_rows=200), 1, 0.01
+    labels = np.argmax(stream.X[:, :3], axis=1).tolist()
+    renewed = 0
+    for t, (x, y) in enumerate(zip(stream.X, labels, strict=True), start=1):
+        model.learn_one(x, y)
+        arrays = model._learner.arrays()
+        found = 0.01 * arrays["preconditioner.pace"][0]
+        if t >= due:
+            due = t + max(1, t // 4)
+            parts = range(len(model._learner.parts))
+            begun = [getattr(part, "begins_at", 0.0) for part in model._learner.parts]
+            squares, distances = (
+                np.concatenate([table.ravel() for table in tables]).astype(float)
+                for tables in (
+                    [arrays[f"preconditioner.evidence.{i}"] for i in parts],
+                    [arrays[f"weights.values.{i}"] - begun[i] for i in parts],
+                )
+            )
+            before, weight = pace, 1.0 if half_life is None else arrays["decay.row"][0]
+            weight /= 1.0 if half_life is None else 2 ** (1 / half_life)
+            if squares.any():
+                pace = max(pace, pace_of(distances, squares) / weight)
+            renewed += pace > before
+        assert found == pytest.approx(pace, rel=1e-5)
+    assert renewed >= 2
+
+
+@pytest.mark.parametrize("rule", ["pa1", "simproj", "softmax", "ovr-squared", "hinge"])
+def test_until_it_grows_the_step_size_is_that_of_the_rule(rule):
+    stream, parameter = make_stream(21, n_rows=2), "C" if rule in ("pa1", "simproj") else "eta"
+    ours = OnlineClassifier(
+        "multi", update=rule, preconditioner="distance-adagrad", on_new_class="learn"
+    )
+    other = OnlineClassifier(
+        *("multi", "auto"),
+        **{"update": rule, "preconditioner": "adagrad", "on_new_class": "learn", parameter: 0.1},
+    )
+    for model in (ours, other):
+        model.partial_fit(stream.X, stream.y)
+    assert ours._learner.arrays()["preconditioner.pace"][0] == 1
+    np.testing.assert_allclose(ours._scores(stream.X), other._scores(stream.X), rtol=1e-5)
+
+
+# ---- coin betting -------------------------------------------------------------------------------
+
+
+def test_bets_worked_by_hand():
+    """x = 2: theta = 2, S^2 + M^2 = 8, w = 1/8; x = 1: wealth 9/8, theta = 3 = root of 5 + 4."""
+    model = OnlineClassifier("multi", update="hinge", preconditioner="coin-betting")
+    model.partial_fit([[0.0], [0.0], [2.0]], [*"aba"])
+    assert model._learner.arrays()["weights.values.0"][0].tolist() == [0.125, -0.125]
+    model.learn_one([1.0], "a")
+    arrays = model._learner.arrays()
+    assert arrays["weights.values.0"][0].tolist() == pytest.approx([9 / 48, -9 / 48])
+    assert arrays["preconditioner.winnings.0"][0].tolist() == pytest.approx([1 / 8, 1 / 8])
+    assert arrays["preconditioner.sums.0"][0].tolist() == [3, -3]
+
+
+@pytest.mark.parametrize("rule", ["softmax", "hinge", "logistic", "ovr-squared", "ovr-hinge"])
+@pytest.mark.parametrize("hypotheses", ["multi", "hybrid"])
+def test_the_parameters_of_a_rule_do_not_matter_to_bets(rule, hypotheses):
+    stream, found = make_stream(19, n_rows=60), []
+    for eta, invariant in product([0.01, 100.0], [False, True]):
+        update = replace(RULES[rule](), eta=eta, invariant=invariant)
+        model = OnlineClassifier(hypotheses, update=update, preconditioner="coin-betting")
+        found.append(model.partial_fit(stream.X, stream.y)._scores(stream.X))
+    assert all((scores == found[0]).all() for scores in found)
+
+
+@examples(20)
+@given(stream=streams(max_rows=40), weighted=st.booleans())
+def test_no_bet_is_more_than_half_of_the_wealth(stream, weighted):
+    """Kempka et al. 2019: whatever the next gradient up to M, the wealth stays above 0."""
+    model = OnlineClassifier("multi", update="ovr-squared", preconditioner="coin-betting")
+    for x, y, weight in zip(stream.X, stream.y, stream.weights, strict=True):
+        model.partial_fit([x], [y], sample_weight=[weight if weighted else 1.0])
+        arrays = model._learner.arrays()
+        sums, won, sizes, squares, w = (
+            arrays[f"{name}.0"].astype(float)
+            for name in (
+                *(f"preconditioner.{each}" for each in ("sums", "winnings", "sizes", "evidence")),
+                "weights.values",
+            )
+        )
+        assert (won > -1).all() and np.isfinite(sums).all()
+        assert (abs(w) * sizes <= (1 + won) / 2 * (1 + 1e-5) + 1e-6).all()
+        assert (squares >= 0).all()
 
 
 # ---- new classes
@@ -433,6 +559,8 @@ KEPT = [
     ("scw2", "hybrid", "auto", "inherit"),
     ("softmax", "multi", "scale-free-adagrad", "inherit"),
     ("pa1", "multi", "scale-free", "learn"),
+    ("softmax", "hybrid", "coin-betting", "inherit"),
+    ("pa1", "hybrid", "distance-adagrad", "inherit"),
     ("pa1", "hybrid", homemade.slowing, "learn"),
 ]
 
@@ -489,6 +617,8 @@ def test_harsh_values_leave_finite_weights(harsh, preconditioner, on_new_class):
     for rule, invariant in [*product(RULES_MEASURED, [False]), ("softmax", True)]:
         if rule in ("arow", "scw1") and preconditioner != "auto":
             continue
+        if rule == "pa1" and preconditioner == "coin-betting":
+            continue
         update = SoftmaxGradient(invariant=True) if invariant else rule
         model = OnlineClassifier(
             "multi", update=update, preconditioner=preconditioner, on_new_class=on_new_class
@@ -504,7 +634,9 @@ def test_harsh_values_leave_finite_weights(harsh, preconditioner, on_new_class):
         assert all(np.isfinite(array).all() for array in arrays.values()), rule
 
 
-@pytest.mark.parametrize("preconditioner", ["adagrad", "scale-free", "scale-free-adagrad"])
+@pytest.mark.parametrize(
+    "preconditioner", ["adagrad", "scale-free", "scale-free-adagrad", "coin-betting"]
+)
 def test_mistakes_recover_where_the_scale_jumps(preconditioner):
     stream = make_stream(13, n_rows=1200, n_classes=3, density=1.0)
     X = stream.X * np.where(np.arange(1200) < 300, 1.0, 1e6)[:, None]
@@ -528,6 +660,14 @@ CANNOT_BE: dict[str, tuple[Any, str]] = {
     "two metrics": (
         lambda: OnlineClassifier(update="scw1", preconditioner="adagrad"),
         "brings along",
+    ),
+    "bets and norms": (
+        lambda: OnlineClassifier(update="pa1", preconditioner="coin-betting"),
+        "from their norms",
+    ),
+    "bets and half-life": (
+        lambda: OnlineClassifier(update="hinge", preconditioner="coin-betting", half_life=9),
+        "wealth",
     ),
     "no preconditioner": (lambda: OnlineClassifier(preconditioner="newton"), "not known"),
     "rest and link": (
@@ -568,6 +708,7 @@ def test_what_cannot_be_is_said(name):
         *(lambda e=e: SCW(eta=e) for e in (0.5, 1.0, "high", float("nan"))),
         *(lambda e=e: OneVsRestSquared(eta=e) for e in (0, float("inf"), None)),
         lambda: SoftConfidence(0.0),
+        lambda: DistanceAdaGrad(start=0.0),
         lambda: SCW(variant=3),
         lambda: SCW(C=0.0),
         lambda: HingeGradient(invariant=1),  # type: ignore[arg-type]

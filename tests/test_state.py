@@ -44,6 +44,10 @@ LEARNERS = {
         "multi", update="hinge", preconditioner="scale-free-adagrad"
     ),
     "arow": lambda: OnlineClassifier("multi", update="arow", half_life=9.0),
+    "pace": lambda: OnlineClassifier(
+        "multi", update="pa1", preconditioner="distance-adagrad", half_life=9.0
+    ),
+    "bets": lambda: OnlineClassifier("hybrid", update="softmax", preconditioner="coin-betting"),
     "link": lambda: OnlineClassifier("multi", update="perceptron", link="exponential"),
     "algorithm": lambda: LinearMax("alma"),
     "costs": lambda: OnlineClassifier("multi", update="pa1", costs={(0, 1): 3.0}),

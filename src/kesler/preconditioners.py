@@ -3,8 +3,10 @@
 from kesler.parts.preconditioners import (
     PRECONDITIONERS,
     AdaGrad,
+    CoinBetting,
     Confidence,
     CustomMetric,
+    DistanceAdaGrad,
     Euclidean,
     Preconditioner,
     ScaleFree,
@@ -17,8 +19,10 @@ from kesler.parts.preconditioners import (
 __all__ = [
     "PRECONDITIONERS",
     "AdaGrad",
+    "CoinBetting",
     "Confidence",
     "CustomMetric",
+    "DistanceAdaGrad",
     "Euclidean",
     "Preconditioner",
     "ScaleFree",

@@ -69,6 +69,9 @@ def require_mixable(learner: Any) -> None:
         "half_life needs an order of the rows, which several shards do not have": (
             learner.half_life is not None
         ),
+        f"{learner.preconditioner!r} has a wealth for each weight, won one row after the other": (
+            learner.preconditioner.has_bets
+        ),
         "ratings by sub-experts are not read from partitions": learner.takes_ratings,
         "a shard has no thresholds for ranks that it has not seen": any(
             isinstance(part, Ordered) for part in learner.parts
@@ -78,7 +81,8 @@ def require_mixable(learner: Any) -> None:
         if holds:
             raise KeslerError(
                 f"{reason}, so parameters cannot be mixed: choose an update rule with the linear "
-                "link, features instead of ratings, and no half_life"
+                "link, features instead of ratings, no half_life and another preconditioner than "
+                "coin-betting"
             )
 
 

@@ -57,12 +57,14 @@ def require_forgettable(
         f"{rule!r} computes its own updates": rule.update is not None,
         "averaged=True requires the mean over all trials": averaged,
         f"{preconditioner!r} would lose what keeps its matrix invertible": preconditioner.is_full,
+        f"{preconditioner!r} computes them from the wealth won so far": preconditioner.has_bets,
     }
     for reason, holds in reasons.items():
         if half_life is not None and holds:
             raise KeslerError(
                 f"half_life={half_life:g}: weights cannot decay, since {reason}; leave half_life "
-                "out, or choose an update rule with the linear link and averaged=False"
+                "out, or choose an update rule with the linear link, averaged=False and another "
+                "preconditioner than coin-betting"
             )
 
 
@@ -92,6 +94,12 @@ def require_measurable(
             f"{preconditioner!r} has one matrix for the features of x, but views depend on the "
             'classes: use hypotheses="multi" or groups without a map, or '
             'preconditioner="adagrad"'
+        )
+    if preconditioner.has_bets and rule.as_gradient() is None:
+        raise KeslerError(
+            f"{rule!r} computes its steps from their norms, but {preconditioner!r} has no step "
+            "sizes to measure them in: choose a rule that follows the gradient of a loss, such as "
+            'hinge, softmax or ovr-squared, or preconditioner="adagrad"'
         )
     if preconditioner.unit == "features" and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts

@@ -356,6 +356,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             "link.factor": 1.0,
             "preconditioner.kind": 0,
             "preconditioner.unit": 0,
+            "preconditioner.is_paced": 0,
         }
         learner = bind(LearnerRecord, self._values | converted(LearnerRecord, settings))
         blocks = self._blocks(self._ready(self._admitted(rows, labels), None))
@@ -616,6 +617,10 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             and self.preconditioner.is_euclidean
         )
         rule = self.rule.for_hypotheses(one_per_class=one_per_class)
+        if self.preconditioner.has_bets:
+            rule = rule.as_gradient() or rule
+        if self.preconditioner.is_paced:
+            rule = rule.of_unit_strength()
         update, custom = self.rule.update, isinstance(self.rule, UserPart)
         return {
             "rule.address": rule_address(rule.steps, custom=custom and update is None),
@@ -640,6 +645,7 @@ on_new_class, preprocessing, half_life : as in :class:`~kesler.learner.state.Lea
             "link.factor": self.link.factor,
             "preconditioner.kind": kind,
             "preconditioner.unit": unit,
+            "preconditioner.is_paced": self.preconditioner.is_paced,
             "preconditioner.evidence_rule": evidence_rule,
             "preconditioner.parameter": next(iter(self.preconditioner.parameters), 0.0),
             "preconditioner.address": rate_address(self.preconditioner.function),

@@ -153,13 +153,14 @@ default "default"
         The maximum number of support vectors of each part of the hypotheses; beyond it the oldest
         one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values
         mean fewer mistakes and slower predictions; None means no limit.
-    preconditioner : "auto", "euclidean", "adagrad", "scale-free", "scale-free-adagrad", \
-"confidence" or preconditioner, default "auto"
+    preconditioner : "auto", "euclidean", "adagrad", "distance-adagrad", "scale-free", \
+"scale-free-adagrad", "confidence", "coin-betting" or preconditioner, default "auto"
         The step size of each weight: the same for all weights, smaller where gradients were large,
-        relative to the largest value of the feature, or smaller with growing confidence in the
-        weight; see :mod:`kesler.preconditioners`, and :func:`kesler.preconditioner` for
-        user-defined ones. "auto" is the preconditioner of the rule if it has one, or
-        "euclidean".
+        relative to the largest value of the feature, smaller with growing confidence in the
+        weight, or found without a parameter, where eta and C have no effect ("distance-adagrad",
+        and "coin-betting" for rules that follow a gradient); see :mod:`kesler.preconditioners`, and
+        :func:`kesler.preconditioner` for user-defined ones. "auto" is the preconditioner of the
+        rule if it has one, or "euclidean".
     on_new_class : "register", "learn", "inherit", "unseen" or "default", default "default"
         The effect of the first row of a class: "register" adds the class without an update, as the
         theorems assume; "learn" also learns from the row; "inherit" learns from it with the

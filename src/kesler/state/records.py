@@ -47,6 +47,11 @@ MEANS = record(passed="f8", begun="f8")
 RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="f8")
 # The task of a pass over the weights: update them, accumulate evidence, or measure a norm.
 WALK = record(task="i8")
+# Step sizes that follow the distance from the initial weights: the size of all of them in units of
+# the first one, and the number of trials after which it is computed again.
+PACE = record(size="f8", due="f8")
+# Coin betting: the largest coefficient of a class in any trial so far.
+BETS = record(largest="f8")
 # The number of rows that preprocessing has seen.
 SEEN = record(n_rows="f8")
 # The rows that an expansion has seen: the sum of their weights, that of their weighted squared
@@ -341,15 +346,19 @@ class Algorithm(NamedTuple):
 class Preconditioner(NamedTuple):
     """The step size of each weight.
 
-    kind : what the step sizes are computed from; unit : the unit of the step sizes;
+    kind : what the step sizes are computed from; unit : the unit of the step sizes; is_paced :
+    whether they follow the distance from the initial weights;
     evidence_rule : how a step adds evidence; parameter : parameter of the evidence; address,
     parameters : a user-defined function and its parameters; evidence : evidence of each weight;
     scales : the largest absolute value of each feature so far; inverse : the lower triangle of the
-    inverse of the second moments of rows.
+    inverse of the second moments of rows; pace : the factor of all step sizes; bets, sums,
+    winnings, sizes : of coin betting, for each weight the sum of the amounts, the wealth beyond the
+    initial one, and the largest amount that may occur.
     """
 
     kind: int
     unit: int
+    is_paced: int
     evidence_rule: int
     parameter: float
     address: int
@@ -374,6 +383,24 @@ class Preconditioner(NamedTuple):
     ]
     inverse: Annotated[
         Any, Field(f8, ("row", "row"), when="preconditioner.is_full", fill="fill_inverse")
+    ]
+    pace: Annotated[
+        Any,
+        Field(
+            PACE,
+            initial=(1.0, 1.0),
+            when="preconditioner.is_paced",
+            at_least=1.0,
+            mixed="largest",
+        ),
+    ]
+    bets: Annotated[Any, Field(BETS, when="preconditioner.has_bets", at_least=0.0)]
+    sums: Annotated[Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets")]
+    winnings: Annotated[
+        Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=-1.0)
+    ]
+    sizes: Annotated[
+        Any, Field(f4, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=0.0)
     ]
 
 

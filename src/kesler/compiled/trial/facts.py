@@ -80,6 +80,7 @@ WITHOUT_MAPS = {
 WITHOUT_STEP_SIZES = {
     "preconditioner__kind": {EUCLIDEAN},
     "preconditioner__unit": {NO_UNIT},
+    "preconditioner__is_paced": {0},
     "preconditioner__evidence__shape__0": {0},
 }
 """The same step size for every weight."""
@@ -122,6 +123,7 @@ WORDS = facts(
     rule__requires={LOSSES, NORMS},
     preconditioner__kind={ADAPTIVE},
     preconditioner__unit={NO_UNIT},
+    preconditioner__is_paced={0},
     preprocessing__method={COUNTS},
 )
 """The default for rows that list only non-zeros (:mod:`kesler.online.defaults`)."""
@@ -133,6 +135,7 @@ EXPANDED = {
     "parts__map__each": {ITSELF},
     **WITHOUT_MAPS,
     "rule__requires": {LOSSES, NORMS},
+    "preconditioner__is_paced": {0},
     "preprocessing__method": {NONE},
 }
 """Weights for each class, over rows that are expanded before the trial."""

@@ -46,6 +46,7 @@ from kesler.compiled.trial.variants import (
     is_averaged,
     is_movable,
     judge,
+    keep_pace,
     keep_up,
     leave_evidence,
     list_features,
@@ -277,6 +278,7 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             return t
         learner.counts.n_trials += 1
         learner.counts.n_mistakes += mistaken
+        keep_pace(learner)
         age(learner)
         counted = weight * learner.decay.row.weight
         meet(learner, row, x, codes, levels, counted, scratch.out)

@@ -144,6 +144,7 @@ gram_diagonal = by_weights(
 preconditioned_column = by_weights(
     dense="weights.norms.dense_preconditioned_column", sparse=nothing, kernel=nothing
 )
+keep_pace = by_weights(dense="weights.norms.dense_keep_pace", sparse=nothing, kernel=nothing)
 leave_evidence = by_weights(
     dense="weights.norms.dense_leave_evidence", sparse=nothing, kernel=nothing
 )

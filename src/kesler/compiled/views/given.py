@@ -172,7 +172,8 @@ def add_given_sum(learner, part, column, n_moved, scratch, solver):
         for j in range(views.begins[r], views.ends[r]):
             f = views.indices[j]
             if views.sums[f] != 0:
-                change(learner, walk, f, column, np.float32(views.sums[f]), scratch.out)
+                amount = np.float32(views.sums[f])
+                change(learner, walk, f, column, amount, views.values[j], scratch.out)
                 views.sums[f] = 0
 
 
@@ -182,4 +183,5 @@ def add_given_view(learner, column, r, scratch, solver):
     walk = begin_walk(learner)
     views, coefficient = scratch.views, np.float32(solver.coefficients[r])
     for j in range(views.begins[r], views.ends[r]):
-        change(learner, walk, views.indices[j], column, coefficient * views.values[j], scratch.out)
+        view = views.values[j]
+        change(learner, walk, views.indices[j], column, coefficient * view, view, scratch.out)

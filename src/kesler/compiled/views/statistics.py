@@ -44,15 +44,19 @@ def join(learner, y):
 @always_inlined
 def dense_inherit(learner, y):
     """Give class y the weights of the virtual class, and copy them to the next virtual class."""
-    evidence = learner.preconditioner.evidence
+    own = learner.preconditioner
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] == PER_CLASS:
             column = learner.parts.offset[part] + y
             for j in range(learner.weights.lists.n_listed):
                 i = learner.weights.listed[j]
                 learner.weights.values[i, column + 1] = learner.weights.values[i, column]
-                if evidence.shape[0]:
-                    evidence[i, column + 1] = evidence[i, column]
+                if own.evidence.shape[0]:
+                    own.evidence[i, column + 1] = own.evidence[i, column]
+                if own.sums.shape[0]:
+                    own.sums[i, column + 1] = own.sums[i, column]
+                    own.winnings[i, column + 1] = own.winnings[i, column]
+                    own.sizes[i, column + 1] = own.sizes[i, column]
                 for n in range(learner.weights.states.shape[0]):
                     learner.weights.states[n, i, column + 1] = learner.weights.states[n, i, column]
 

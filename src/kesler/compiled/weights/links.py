@@ -38,7 +38,12 @@ from kesler.compiled.trial.records import (
     ORDERED,
     PER_CLASS,
 )
-from kesler.compiled.weights.preconditioners import CUSTOM, custom_step
+from kesler.compiled.weights.preconditioners import (
+    BETTING,
+    CUSTOM,
+    betting_step,
+    custom_step,
+)
 from kesler.compiled.weights.second_order import is_second_order
 
 
@@ -67,6 +72,14 @@ def is_plain(learner):
 
 
 @always_inlined
+def pace_of(learner):
+    """Return the factor of all step sizes that follows the distance from the initial weights."""
+    if learner.preconditioner.is_paced:
+        return learner.preconditioner.parameter * learner.preconditioner.pace.size
+    return 1.0
+
+
+@always_inlined
 def begin_walk(learner):
     """Return the task and the parameters of the next pass over the weights.
 
@@ -85,7 +98,7 @@ def begin_walk(learner):
         unit,
         learner.preconditioner.rates.share,
         np.float32(learner.decay.row.weight),
-        learner.decay.row.root,
+        learner.decay.row.root * pace_of(learner),
         learner.preconditioner.rates.gain,
     )
 
@@ -110,7 +123,7 @@ def rate_of(kind, evidence, decay):
 @always_inlined
 def scale_of(learner, walk, feature):
     """Return the factor of the step sizes of a feature's weights."""
-    root = walk.root  # squares of gradients are stored multiplied by its square
+    root = walk.root  # with the pace; squares of gradients are stored multiplied by its square
     if walk.unit == NO_UNIT:
         return np.float32(root if walk.kind == ADAPTIVE else 1.0)
     gain, scale = walk.gain, 1.0
@@ -130,11 +143,13 @@ def gathered(evidence, share, amount):
 
 
 @always_inlined
-def step_preconditioned(learner, walk, feature, column, amount, out):
+def step_preconditioned(learner, walk, feature, column, amount, view, out):
     """Return the step for an amount if the task is MOVE; else do the task and return 0."""
     kind, task = walk.kind, walk.task
     if kind == EUCLIDEAN and walk.unit == NO_UNIT and task == MOVE:
         return amount
+    if kind == BETTING:
+        return betting_step(learner, feature, column, amount, view)
     evidence = np.float32(0)
     if kind != EUCLIDEAN:
         evidence = learner.preconditioner.evidence[feature, column]
@@ -215,9 +230,12 @@ def ask(learner, task, v, out):
 
 
 @always_inlined
-def change(learner, walk, feature, column, amount, out):
-    """Add the step for an amount to a weight, or to the sum that it is computed from."""
-    amount = step_preconditioned(learner, walk, feature, column, amount, out)
+def change(learner, walk, feature, column, amount, view, out):
+    """Add the step for an amount to a weight, or to the sum that it is computed from.
+
+    `view` is the value of the feature, of which the amount is a multiple.
+    """
+    amount = step_preconditioned(learner, walk, feature, column, amount, view, out)
     if learner.weights.states.shape[0] == 0:
         learner.weights.values[feature, column] += amount
     elif learner.link.address == 0:

@@ -30,6 +30,7 @@ from kesler.compiled.weights.links import (
     is_plain,
 )
 from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
+from kesler.compiled.weights.preconditioners import BETTING, begin_bets
 from kesler.compiled.weights.scores import phi_of
 from kesler.compiled.weights.second_order import is_second_order
 from kesler.compiled.weights.wide import (
@@ -81,6 +82,8 @@ def dense_move(learner, indices, values, n_moved, scratch, solver):
 
     With a second-order preconditioner, P x takes the place of x.
     """
+    if learner.preconditioner.kind == BETTING:
+        begin_bets(learner, n_moved, solver)
     k = n_candidates(learner)
     if is_second_order(learner):
         values = scratch.direction[: values.shape[0]]
@@ -176,6 +179,9 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
     n = indices.shape[0]
     for j in range(n):
         scratch.other[j] = 0
+    if learner.preconditioner.kind == BETTING:
+        for j in range(n):
+            scratch.scales[j] = 0
     total, group = 0.0, column - learner.parts.offset[part]
     for i in range(n_moved):
         r = solver.moved[i]
@@ -187,12 +193,15 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
                 scratch.other[j] += coefficient * scratch.phi[j]
+            if learner.preconditioner.kind == BETTING:
+                for j in range(n):
+                    scratch.scales[j] = max(scratch.scales[j], abs(scratch.phi[j]))
     walk = begin_walk(learner)
     for j in range(n):
-        amount = scratch.other[j]
+        amount, view = scratch.other[j], scratch.scales[j]
         if learner.parts.map[part] == ITSELF:
-            amount = np.float32(total) * values[j]
-        change(learner, walk, indices[j], column, amount, scratch.out)
+            amount, view = np.float32(total) * values[j], values[j]
+        change(learner, walk, indices[j], column, amount, view, scratch.out)
 
 
 @always_inlined
@@ -211,4 +220,4 @@ def add_view(learner, part, column, indices, values, r, scratch, solver):
         return
     walk = begin_walk(learner)
     for j in range(indices.shape[0]):
-        change(learner, walk, indices[j], column, coefficient * phi[j], scratch.out)
+        change(learner, walk, indices[j], column, coefficient * phi[j], phi[j], scratch.out)

@@ -21,14 +21,17 @@ from kesler.compiled.trial.records import (
     GIVEN,
     GROWING,
     ITSELF,
+    LARGEST,
     MEASURE,
     MOVE,
     NO_UNIT,
     NOTHING,
     ONE,
     ORDERED,
+    PER_CLASS,
     THE_REST,
     is_vs_rest,
+    n_candidates,
     n_common,
     n_hypotheses,
     takes_one,
@@ -502,6 +505,51 @@ def add_pair(j, n_moved, solver):
 
 
 # ---- after the update ----------------------------------------------------------------------------
+
+
+@always_inlined
+def dense_keep_pace(learner):
+    """Compute the size of all steps again, each time that a quarter more trials have passed."""
+    if (
+        learner.preconditioner.is_paced
+        and learner.counts.n_trials >= learner.preconditioner.pace.due
+    ):
+        renew_pace(learner)
+
+
+@inlined
+def n_paced(learner, part):
+    """Return how many columns of a part may hold weights of known classes."""
+    if learner.parts.kind[part] == PER_CLASS:
+        return n_candidates(learner)
+    if learner.parts.kind[part] == ORDERED:
+        return 1 + learner.counts.n_classes
+    return learner.parts.width[part]
+
+
+@inlined
+def renew_pace(learner):
+    """Set the size of the steps to that at which the bound of AdaGrad is smallest, if it is larger.
+
+    It is the root of half the mean of the squared distances from the initial weights, weighted by
+    the roots of the evidence.
+    """
+    pull, total = 0.0, 0.0
+    for part in range(learner.parts.kind.shape[0]):
+        start, origin = learner.parts.offset[part], learner.weights.initial[part]
+        for i in range(learner.weights.values.shape[0]):
+            for c in range(start, start + n_paced(learner, part)):
+                evidence = np.float64(learner.preconditioner.evidence[i, c])
+                if evidence > 0:
+                    distance = np.float64(learner.weights.values[i, c]) - origin
+                    root = np.sqrt(evidence)
+                    pull += root * (distance * distance)
+                    total += root
+    pace = learner.preconditioner.pace
+    pace.due = np.float64(learner.counts.n_trials + max(1, learner.counts.n_trials // 4))
+    if total > 0:
+        size = np.sqrt(pull / (2.0 * total)) / learner.decay.row.weight
+        pace.size = max(pace.size, min(size, LARGEST) / learner.preconditioner.parameter)
 
 
 @always_inlined

@@ -105,9 +105,11 @@ def move_ordered(learner, part, indices, values, scratch, solver):
         r = learner.ranks.order[i]
         above += solver.coefficients[r]
         along += above
-        change(learner, walk, 0, offset + 1 + r, np.float32(above) * values[0], scratch.out)
+        amount = np.float32(above) * values[0]
+        change(learner, walk, 0, offset + 1 + r, amount, values[0], scratch.out)
     for j in range(1, indices.shape[0]):
-        change(learner, walk, indices[j], offset, np.float32(along) * values[j], scratch.out)
+        amount = np.float32(along) * values[j]
+        change(learner, walk, indices[j], offset, amount, values[j], scratch.out)
 
 
 @always_inlined
@@ -132,17 +134,17 @@ def dense_insert_rank(learner, y, out):
             for i in range(learner.weights.states.shape[0]):
                 begin_threshold(learner, learner.weights.states[i, 0], start, y)
             if learner.preconditioner.evidence.shape[0]:
-                begin_evidence(learner, start, y)
+                begin_evidence(learner, learner.preconditioner.evidence[0], start, y)
+            if learner.preconditioner.sums.shape[0]:
+                begin_evidence(learner, learner.preconditioner.sums[0], start, y)
+                begin_evidence(learner, learner.preconditioner.winnings[0], start, y)
+                begin_evidence(learner, learner.preconditioner.sizes[0], start, y)
 
 
 @inlined
-def begin_evidence(learner, start, y):
+def begin_evidence(learner, evidence, start, y):
     """Give the threshold that y introduces the evidence of its neighbour."""
-    place, order, evidence = (
-        learner.ranks.positions[y],
-        learner.ranks.order,
-        learner.preconditioner.evidence[0],
-    )
+    place, order = learner.ranks.positions[y], learner.ranks.order
     if 0 < place < y:
         evidence[start + y] = evidence[start + order[place + 1]]
     elif place == 0:

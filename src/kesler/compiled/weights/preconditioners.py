@@ -1,4 +1,4 @@
-"""User-defined preconditioners: functions from the evidence of a weight to its step size."""
+"""Coin betting, and user-defined preconditioners: from the evidence of a weight to its step."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.trial.records import LARGEST
 
-# The kind of a user-defined preconditioner, after the kinds in `kesler.compiled.trial.records`.
-CUSTOM = 3
+# The kinds of user-defined preconditioners and of coin betting, after the kinds in
+# `kesler.compiled.trial.records`.
+CUSTOM, BETTING = 3, 4
 
 # evidence, parameters, out
 RATE = types.void(types.float64, DOUBLES, DOUBLES)
@@ -75,4 +76,56 @@ def custom_step(learner, evidence, amount, out):
     if not (rate >= 0 and abs(step) <= LARGEST):
         learner.counts.n_not_finite += 1
         return np.float32(0)
+    return np.float32(step)
+
+
+# ---- coin betting --------------------------------------------------------------------------------
+
+
+@inlined
+def begin_bets(learner, n_moved, solver):
+    """Find the largest coefficient of a class, before the weights are updated."""
+    bets = learner.preconditioner.bets
+    for i in range(n_moved):
+        bets.largest = max(bets.largest, abs(solver.coefficients[solver.moved[i]]))
+
+
+@inlined
+def bet(total, squares, size, wealth):
+    """Return the weight of Kempka et al. (2019), Algorithm 2: at most half the wealth is lost."""
+    scale = np.sqrt(squares + size * size)
+    if not scale > 0:
+        return 0.0
+    return max(-1.0, min(1.0, total / scale)) * wealth / (2.0 * scale)
+
+
+@inlined
+def betting_step(learner, feature, column, amount, view):
+    """Return the change of a weight, and update its sum, wealth and evidence.
+
+    An amount may be larger than any before: the wealth changes by the bet that takes it into
+    account. Sizes follow from `view`, the value of the feature, and the largest coefficient, since
+    amounts may be nothing but rounding errors. If the step is not finite, it is counted and 0
+    returned.
+    """
+    if view == 0 and amount == 0:
+        return np.float32(0)
+    own, change = learner.preconditioner, np.float64(amount)
+    total, wealth = own.sums[feature, column], 1.0 + own.winnings[feature, column]
+    squares = np.float64(own.evidence[feature, column])
+    size = np.float64(own.sizes[feature, column])
+    before = bet(total, squares, size, wealth)
+    size = np.float64(np.float32(max(size, own.bets.largest * abs(np.float64(view)), abs(change))))
+    wealth += change * bet(total, squares, size, wealth)
+    total += change
+    squares = np.float64(np.float32(min(squares + change * change, LARGEST)))
+    step = bet(total, squares, size, wealth) - before
+    if not (abs(step) <= LARGEST and size <= LARGEST):
+        learner.counts.n_not_finite += 1
+        return np.float32(0)
+    own.sums[feature, column], own.winnings[feature, column] = total, wealth - 1.0
+    own.evidence[feature, column], own.sizes[feature, column] = (
+        np.float32(squares),
+        np.float32(size),
+    )
     return np.float32(step)

@@ -12,7 +12,7 @@ from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, store, total_of
 
 # The kind of this preconditioner, after the others in `kesler.compiled.trial.records`.
-SECOND_ORDER = 4
+SECOND_ORDER = 5
 
 
 @always_inlined

@@ -36,7 +36,7 @@ from kesler.compiled.trial.records import (
     is_vs_rest,
 )
 from kesler.compiled.weights.links import begin_walk, gathered, rate_of, scale_of
-from kesler.compiled.weights.preconditioners import CUSTOM
+from kesler.compiled.weights.preconditioners import BETTING, CUSTOM
 from kesler.compiled.weights.scores import add_products
 
 
@@ -64,8 +64,9 @@ def dense_choose_loops(learner, m, k, scratch, solver):
     number of the classes for which adaptive rates are computed, followed by these classes; the
     number is 0 if they are computed for all.
     """
-    plain = learner.weights.states.shape[0] == 0 and learner.preconditioner.kind != CUSTOM
-    is_adaptive = learner.preconditioner.kind == ADAPTIVE
+    kind = learner.preconditioner.kind
+    plain = learner.weights.states.shape[0] == 0 and kind != CUSTOM and kind != BETTING
+    is_adaptive = kind == ADAPTIVE
     chooses = is_adaptive and is_vs_rest(learner.rule.selection) and 2 * m < k
     solver.status[0].has_few = 32 * m < k
     has_enough = chooses or 8 * m >= k

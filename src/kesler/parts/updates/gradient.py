@@ -8,7 +8,7 @@ twice. The functions of numbers are compiled into the rules that call them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import ClassVar
 
@@ -173,6 +173,14 @@ class GradientRule(UpdateRule):
     def parameters(self) -> tuple[float, ...]:
         """The step size."""
         return (self.eta,)
+
+    def of_unit_strength(self) -> UpdateRule:
+        """Return the rule with eta = 1."""
+        return replace(self, eta=1.0)
+
+    def as_gradient(self) -> UpdateRule:
+        """Return the rule with plain steps of eta = 1."""
+        return replace(self, eta=1.0, invariant=False)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -80,6 +80,14 @@ class UpdateRule:
         """
         return self
 
+    def of_unit_strength(self) -> UpdateRule:
+        """Return the rule with eta or C of 1, for steps whose size the preconditioner finds."""
+        return self
+
+    def as_gradient(self) -> UpdateRule | None:
+        """Return the rule whose steps are the gradient of the loss; None if there is none."""
+        return self if self.requires == "losses" else None
+
     def describe(self) -> dict[str, Any]:
         """Return the name and the parameters, as stored in a model file."""
         return describe(self)
@@ -105,6 +113,14 @@ class AggressiveRule(UpdateRule):
     def parameters(self) -> tuple[float, ...]:
         """The aggressiveness."""
         return (self.C,)
+
+    def of_unit_strength(self) -> UpdateRule:
+        """Return the rule with C = 1."""
+        return replace(self, C=1.0)
+
+    def as_gradient(self) -> UpdateRule | None:
+        """Return the rule with C = 1 if its steps depend on losses only."""
+        return self.of_unit_strength() if self.requires == "losses" else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
