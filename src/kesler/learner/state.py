@@ -124,6 +124,8 @@ class LearnerState(KnownClasses):
         self.n_features = 0
         self.n_sub_experts = 0
         asked = {m.statistic for m in self._maps}
+        if self.preprocessing is not None:
+            asked |= self.preprocessing.statistics_of_classes
         stored = {layer for statistic in asked for layer in layers_of(statistic)}
         self.statistics = [name for name in STATISTICS if name in stored]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
@@ -414,6 +416,7 @@ class LearnerState(KnownClasses):
             self.has_weights
             and not self.stays_dense
             and self.parts == [PerClass()]
+            and not self.statistics
             and self.answer == "class"
             and rule.constraints in TWO_CLASSES
             and rule.requires != "gram"

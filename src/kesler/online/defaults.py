@@ -19,6 +19,7 @@ from kesler.parts.maps.gaussian import GaussianRatio
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import AdaGrad
 from kesler.parts.preprocessing import Counts, ZScores
+from kesler.parts.updates.confidence import AROW
 from kesler.parts.updates.gradient import SoftmaxGradient
 from kesler.parts.updates.one_vs_rest import OneVsRestHinge
 
@@ -28,14 +29,22 @@ OPEN = "default"
 Settings = dict[str, Any]
 
 
+CONTRASTS = [
+    Shared(Contrast(), begins_at=0.15),
+    Shared(Contrast(relative=False), begins_at=0.05),
+]
+"""The shared hypotheses of words: over rare and common words alike, and over common words."""
+
+
 def of_words(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows that list only non-zeros."""
+    views = [Shared(view, begins_at=0.15)] if view else CONTRASTS
     return {
-        "hypotheses": [PerClass(), Shared(view or Contrast(), begins_at=0.15)],
+        "hypotheses": [PerClass(), *views],
         "update": OneVsRestHinge(),
         "preconditioner": AdaGrad(),
         "on_new_class": "inherit",
-        "preprocessing": Counts(),
+        "preprocessing": Counts(information=True),
         "intercept": 0.0,
     }
 
@@ -58,11 +67,9 @@ def of_ensemble(*, dense: bool) -> list[Settings]:
         paces = [SoftmaxGradient(eta, invariant=True) for eta in (1.0, 2.0)]
         return [{**of_measurements(), "update": pace} for pace in paces]
     default = of_words()
-    return [
-        default,
-        {**default, "on_new_class": "learn"},
-        {**default, "preprocessing": Counts(idf=True)},
-    ]
+    arow = {"update": AROW(), "preconditioner": "auto", "on_new_class": "learn"}
+    rare = {"hypotheses": [PerClass(), CONTRASTS[0]], "preprocessing": Counts(idf=True)}
+    return [default, default | arow, default | rare, default | arow | rare]
 
 
 SOURCES: Settings = {
