@@ -10,6 +10,7 @@ import numpy as np
 
 from kesler.data import model_file
 from kesler.data.rows import Vocabulary
+from kesler.data.texts import TextLengths
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner
@@ -190,6 +191,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["declared"]:
         model._learner.classes.require_admissible(metadata["declared"])
         model._declared = metadata["declared"]
+    if metadata["texts"] is not None:
+        model._texts = TextLengths(*metadata["texts"])
     model.notes_ = metadata["notes"]
     if metadata["columns"] is not None:
         _restore_columns(model, metadata["columns"])
