@@ -123,7 +123,7 @@ class LearnerState(KnownClasses):
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
-        asked = {m.statistic for m in self._maps}
+        asked: set[str] = {m.statistic for m in self._maps}
         if self.preprocessing is not None:
             asked |= self.preprocessing.statistics_of_classes
         stored = {layer for statistic in asked for layer in layers_of(statistic)}

@@ -332,9 +332,9 @@ class EventLearner(FeatureReader):
         ----------
         x : dict of feature names to values, str, array of shape (n_features,), (indices, values) \
 or sparse row
-            The features of a text are those described in `fit`. A pair of arrays lists the non-zero features by
-            position, each once. Learners with sub-experts take a mapping {label: ratings} or
-            :class:`~kesler.Ratings` of one row.
+            The features of a text are those described in `fit`. A pair of arrays lists the non-zero
+            features by position, each once. Learners with sub-experts take a mapping
+            {label: ratings} or :class:`~kesler.Ratings` of one row.
         y : the target of the row.
 
         Returns
