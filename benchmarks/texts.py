@@ -104,6 +104,7 @@ def main() -> int:
     names = [name for group in GROUPS.values() for name in group]
     parser.add_argument("--sets", nargs="+", choices=names, default=names, help="only these")
     chosen = parser.parse_args().sets
+    page = Report("texts", "Texts with nothing chosen", RESULTS)
     errors: dict[str, Errors] = {name: {} for name in (*LEARNERS, VW, SVC)}
     seconds: dict[str, Errors] = {name: {} for name in LEARNERS}
     calibration: dict[str, Errors] = {name: {} for name in LEARNERS}
@@ -120,7 +121,7 @@ def main() -> int:
         if theirs is not None:
             errors[VW][name] = percent(theirs)
         print(name, {k: round(v[name], 2) for k, v in errors.items() if name in v}, flush=True)
-    return write(errors, seconds, calibration)
+    return write(page, errors, seconds, calibration)
 
 
 # ---- sets ---------------------------------------------------------------------------------------
@@ -178,10 +179,12 @@ def percent(wrong: npt.NDArray[np.bool_]) -> float:
 
 
 def write(
-    errors: Mapping[str, Errors], seconds: Mapping[str, Errors], calibration: Mapping[str, Errors]
+    page: Report,
+    errors: Mapping[str, Errors],
+    seconds: Mapping[str, Errors],
+    calibration: Mapping[str, Errors],
 ) -> int:
     """Write the page; return the exit code."""
-    page = Report("texts", "Texts with nothing chosen", RESULTS)
     page.add(__doc__.split("\n\n", 2)[2].strip())
     sets = list(errors[BEFORE])
     rows = [[name, *(shown(found.get(name)) for found in errors.values())] for name in sets]
