@@ -27,7 +27,7 @@ def gained(running: Array, w: Array, labels: Any) -> Array:
     total = -n_log_n(w @ occurs)
     for r in set(labels.tolist()):
         total += n_log_n(w[labels == r] @ occurs[labels == r])
-    for t in range(len(labels)):
+    for t in np.flatnonzero(w):
         so_far = w[: t + 1]
         share = so_far[labels[: t + 1] == labels[t]].sum() / so_far.sum()
         total -= np.where(occurs[t], w[t] * np.log(share), 0.0)
@@ -96,8 +96,11 @@ def in_ranges(X: Array) -> Array:
     return np.divide(X[-1] - X[0], width(X), out=0 * X[0], where=width(X) > 0)
 
 
-def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
-    """Return all rows of a stream as their trials see them, rounded to float32."""
+def conditioned(part: Any, X: Any, weights: Any = None, labels: Any = None) -> Array:
+    """Return all rows of a stream as their trials see them, rounded to float32.
+
+    The labels matter to information; each row has its own class if there are none.
+    """
     X = np.asarray(X, dtype=np.float64)
     if part is None:
         return X
@@ -108,7 +111,13 @@ def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
     running, rows = X[:0], []
     for t, x in enumerate(X):
         of_counts = isinstance(part, Counts)
-        rows.append((counts if of_counts else z_scores)(x, running, w[:t], part))
+        known = None if labels is None else labels[:t]
+        seen = (
+            counts(x, running, w[:t], part, known)
+            if of_counts
+            else z_scores(x, running, w[:t], part)
+        )
+        rows.append(seen)
         taken = x if of_counts else taken_in(x, running, w[:t])
         running = np.vstack([running, taken])
     return np.array(rows, dtype=np.float32).astype(np.float64)
