@@ -16,11 +16,10 @@ from sklearn.base import clone
 from kesler import Ensemble, KeslerError, OnlineClassifier, load
 from kesler.compiled.trial.events import READS_MAPPINGS
 from kesler.compiled.trial.texts import LENGTH_OF_RUNS
-from kesler.data.inputs import presence
+from kesler.data.inputs import RUN_LENGTH, SHORT_TEXT, TextLengths, presence, with_runs
 from kesler.data.model_file import load as read_file
 from kesler.data.model_file import save as write_file
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import LENGTH, SHORT, TextLengths, with_runs
 from kesler.learner.events import Event
 
 reads_mappings = pytest.mark.skipif(not READS_MAPPINGS, reason="Python code reads texts")
@@ -63,12 +62,12 @@ def assert_same(one: Any, other: Any) -> None:
 def test_a_short_text_is_its_words_pairs_and_runs():
     entry = with_runs("To be, to be!")
     line = " TO BE TO BE "
-    runs = dict.fromkeys(line[i : i + LENGTH] for i in range(len(line) - LENGTH + 1))
+    runs = dict.fromkeys(line[i : i + RUN_LENGTH] for i in range(len(line) - RUN_LENGTH + 1))
     assert list(entry) == ["to", "be", "to be", "be to", *runs]
     assert set(entry.values()) == {1.0}
     assert with_runs("") == with_runs(" ?! ") == {}
     assert list(with_runs("a")) == ["a"]
-    assert LENGTH == LENGTH_OF_RUNS
+    assert RUN_LENGTH == LENGTH_OF_RUNS
 
 
 @reads_mappings
@@ -114,8 +113,10 @@ def test_short_texts_with_rare_letters_are_left_to_python():
 
 
 def test_texts_are_short_by_their_mean_length_so_far():
-    assert TextLengths().is_short("x" * SHORT) and not TextLengths().is_short("x" * (SHORT + 1))
-    long, short = "word " * SHORT, "a few words"
+    assert TextLengths().is_short("x" * SHORT_TEXT) and not TextLengths().is_short(
+        "x" * (SHORT_TEXT + 1)
+    )
+    long, short = "word " * SHORT_TEXT, "a few words"
     model = OnlineClassifier().fit([short, long, short], ["a", "b", "a"])
     assert list(model.vocabulary_.names) == [*with_runs(short), "word"]
     assert OnlineClassifier().fit([long, short], ["a", "b"]).vocabulary_.names == [
@@ -155,7 +156,7 @@ def test_texts_in_any_split_and_as_events_are_learnt_alike(unfitted, longest):
     assert_same(whole, split)
     assert_same(whole, one)
     runs = any(name.startswith(" ") for name in whole.vocabulary_.names)
-    assert runs and (whole._texts.n_characters > SHORT * 60) == (longest == 90)
+    assert runs and (whole._texts.n_characters > SHORT_TEXT * 60) == (longest == 90)
 
 
 @pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.inputs import spaced
 from kesler.data.rows import MAX_FEATURES, Vocabulary
-from kesler.data.texts import spaced
 from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
@@ -107,7 +107,7 @@ class Event:
         return self._has_read(n, len(numbers), dense=False)
 
     def read_short_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
-        """Read a text as :func:`kesler.data.texts.with_runs` does; return whether it could be read.
+        """Read a text as :func:`kesler.data.inputs.with_runs`; return whether it could be read.
 
         Parameters
         ----------

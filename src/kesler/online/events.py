@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.inputs import presence
+from kesler.data.inputs import TextLengths, presence, with_runs
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
-from kesler.data.texts import TextLengths, with_runs
 from kesler.errors import KeslerError
 from kesler.learner.events import DICTIONARIES, NO_SCORES, Event
 from kesler.learner.targets import Answers

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from kesler.data import model_file
+from kesler.data.inputs import TextLengths
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import TextLengths
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner

@@ -40,7 +40,7 @@ MOST_CODES = 0x20000
 
 SPACE = ord(" ")
 LENGTH_OF_RUNS = 4
-"""As in :data:`kesler.data.texts.LENGTH`."""
+"""As in :data:`kesler.data.inputs.RUN_LENGTH`."""
 
 new_text = types.ExternalFunction("PyUnicode_FromStringAndSize", INT(INT, INT))
 
