@@ -5,9 +5,11 @@
 One pass over each set, predicted before learnt; errors are the share in % of wrong predictions
 among all rows, without first rows of classes. The thirteen sets of words of `defaults.py` are given
 as counts, so that runs of characters play no part, and two sets of short questions as lists of
-texts (the train part, shuffled by `numpy.random.default_rng(0)`). Each part of the default is
-chosen on the other group of sets, of long or of short texts. TF-IDF with `LinearSVC` learns words
-at rows 2, 4, 8 and so on, from all rows before. The script writes benchmarks/results/texts.md.
+texts (the train part, shuffled by `numpy.random.default_rng(0)`). One table chooses a learner on
+long texts and judges it on short ones, and the reverse; the constants of information, the initial
+weights and the lengths of runs were chosen on all of these sets, so that their gain on others may
+be smaller. TF-IDF with `LinearSVC` learns words at rows 2, 4, 8 and so on, from all rows before.
+The script writes benchmarks/results/texts.md.
 """
 
 from __future__ import annotations
@@ -92,10 +94,10 @@ LEARNERS: dict[str, Callable[[], OnlineClassifier]] = {
     "default": OnlineClassifier,
     "ensemble": lambda: OnlineClassifier(update="ensemble"),
 }
-MOST = {"default": 0.82, "ensemble": 0.815}
+MOST = {"default": 0.81, "ensemble": 0.81}
 MOST_OF_CLINC = {"default": 9.7, "ensemble": 9.4}
 MOST_OF_SVC = 0.68
-MOST_CALIBRATION_ERROR, LEAST_CALIBRATED = 0.05, 0.75
+MOST_CALIBRATION_ERROR, LEAST_CALIBRATED = 0.05, 0.9
 
 
 def main() -> int:
