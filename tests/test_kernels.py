@@ -75,7 +75,7 @@ class Case:
 
     def oracle(self, stream: Stream, C: float = 1.0, *, weighted: bool = False) -> dict[str, Any]:
         return reference_kernel_run(
-            self.row.seen(stream.X, stream.weights if weighted else None),
+            self.row.seen(stream.X, stream.weights if weighted else None, stream.y),
             stream.y,
             self.row.oracle(),
             self.row.rule,

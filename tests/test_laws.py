@@ -932,7 +932,7 @@ def oracle_weights(row: Row, model: OnlineClassifier) -> list[Any]:
 
 
 def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) -> None:
-    seen = row.seen(stream.X, weights)
+    seen = row.seen(stream.X, weights, stream.y)
     run = oracle.Watched(seen, stream.y, row.oracle(), row.rule, C, weights)
     if not exactly and run.doubtful < len(stream):
         assume(run.doubtful >= 8)
@@ -986,7 +986,7 @@ def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
     """
     model, parts = row.learner(C=C), row.oracle()
     running: list[reference.Past] = [[] for _ in range(stream.n_classes)]
-    seen = row.seen(stream.X)
+    seen = row.seen(stream.X, None, stream.y)
     for given_x, x, y in zip(stream.X, seen, stream.y.tolist(), strict=True):
         satisfied = [r for r, rows in enumerate(running) if rows]
         if y in satisfied:

@@ -124,7 +124,9 @@ class LearnerState(ExpandingRows, KnownClasses):
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
-        asked = {m.statistic for m in self._maps}
+        asked: set[str] = {m.statistic for m in self._maps}
+        if self.preprocessing is not None:
+            asked |= self.preprocessing.statistics_of_classes
         stored = {layer for statistic in asked for layer in layers_of(statistic)}
         self.statistics = [name for name in STATISTICS if name in stored]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
@@ -440,6 +442,7 @@ class LearnerState(ExpandingRows, KnownClasses):
             self.has_weights
             and not self.stays_dense
             and self.parts == [PerClass()]
+            and not self.statistics
             and self.answer == "class"
             and rule.constraints in TWO_CLASSES
             and rule.requires != "gram"

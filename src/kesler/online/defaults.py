@@ -18,6 +18,7 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import AdaGrad, SecondOrder
 from kesler.parts.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
+from kesler.parts.updates.confidence import AROW
 from kesler.parts.updates.gradient import SoftmaxGradient
 from kesler.parts.updates.least_squares import LeastSquares
 from kesler.parts.updates.one_vs_rest import OneVsRestHinge
@@ -28,14 +29,22 @@ OPEN = "default"
 Settings = dict[str, Any]
 
 
+CONTRASTS = [
+    Shared(Contrast(), begins_at=0.15),
+    Shared(Contrast(relative=False), begins_at=0.05),
+]
+"""The shared hypotheses of words: over rare and common words alike, and over common words."""
+
+
 def of_words(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows that list only non-zeros."""
+    views = [Shared(view, begins_at=0.15)] if view else CONTRASTS
     return {
-        "hypotheses": [PerClass(), Shared(view or Contrast(), begins_at=0.15)],
+        "hypotheses": [PerClass(), *views],
         "update": OneVsRestHinge(),
         "preconditioner": AdaGrad(),
         "on_new_class": "inherit",
-        "preprocessing": Counts(),
+        "preprocessing": Counts(information=True),
         "intercept": 0.0,
     }
 
@@ -78,11 +87,9 @@ def of_ensemble(*, dense: bool) -> list[Settings]:
         drifting = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
         return [*members_of_default(dense=True), drifting]
     default = of_words()
-    return [
-        default,
-        {**default, "on_new_class": "learn"},
-        {**default, "preprocessing": Counts(idf=True)},
-    ]
+    arow = {"update": AROW(), "preconditioner": "auto", "on_new_class": "learn"}
+    rare = {"hypotheses": [PerClass(), CONTRASTS[0]], "preprocessing": Counts(idf=True)}
+    return [default, default | arow, default | rare, default | arow | rare]
 
 
 SOURCES: Settings = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kesler.data import model_file
+from kesler.data.inputs import TextLengths
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -188,6 +189,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["declared"]:
         model._learner.classes.require_admissible(metadata["declared"])
         model._declared = metadata["declared"]
+    if metadata["texts"] is not None:
+        model._texts = TextLengths(*metadata["texts"])
     model.notes_ = metadata["notes"]
     if metadata["columns"] is not None:
         _restore_columns(model, metadata["columns"])

@@ -13,6 +13,7 @@ from kesler.learner.ensemble import Combination
 from kesler.parts.links.link import Linear
 from kesler.parts.preconditioners import EUCLIDEAN
 from kesler.state.fields import damaged
+from kesler.state.records import MOST_ROWS
 
 Metadata = dict[str, Any]
 Check = Callable[[Any], bool]
@@ -101,6 +102,11 @@ def _are_costs(value: Any) -> bool:
     return isinstance(value, str) or _are(lambda c: isinstance(c, list) and len(c) == 3)(value)
 
 
+def _are_lengths(value: Any) -> bool:
+    """Return whether a value states a number of texts and one of characters."""
+    return _are(lambda n: is_integer(n) and 0 <= n <= MOST_ROWS)(value) and len(value) == 2
+
+
 def _are_columns(value: Any) -> bool:
     return isinstance(value, dict) and {"given", "on_mismatch", "table"} <= set(value)
 
@@ -121,6 +127,7 @@ OF_FILE = {
     "sub_experts": Entry(_NAMES, _are_names, None),
     "width": Entry(f"{_COUNT}, or null", _or_none(_is_count)),
     "declared": Entry(_LABELS, _distinct_labels, []),
+    "texts": Entry("two counts, of texts and characters, or null", _or_none(_are_lengths), None),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
     "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
 }

@@ -282,7 +282,7 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         age(learner)
         counted = weight * learner.decay.row.weight
         meet(learner, row, x, codes, levels, counted, scratch.out)
-        remember(learner, row, values, counted)
+        remember(learner, row, values, codes, levels, counted)
     return rows.indptr.shape[0] - 1
 
 
