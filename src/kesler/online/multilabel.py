@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.learner.classes import OnNewClass
-from kesler.learner.targets import Targets
+from kesler.learner.targets import Kind, Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import Classifier, between_trials, exclusive
 from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
@@ -125,22 +125,24 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     """
 
     n_virtual: ClassVar[int] = 1
+    answer: ClassVar[Kind] = "sets"
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "multi",
+        hypotheses: str | Part | list[Part] = "default",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "simproj",
-        intercept: float = 1.0,
+        update: str | UpdateRule = "default",
+        intercept: float | str = "default",
         link: str | Link = "linear",
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass = "register",
-        preprocessing: str | Preprocessing | None = None,
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
+        decision: str = "default",
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,
@@ -161,6 +163,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.decision = decision
         self.C = C
         self.eta = eta
         self.delta = delta
@@ -217,6 +220,36 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         Array of shape (n_rows, n_labels), in the order of `classes_`.
         """
         return above_threshold(self._scores(X), self._known_classes().order)
+
+    @between_trials
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability that each label is relevant, in the order of `classes_`.
+
+        The probabilities are sigmoids of the scores above the threshold, at a temperature and with
+        offsets that are learnt online; see :mod:`kesler.learner.calibration`. Those of
+        different labels are estimated separately, so a row need not sum to 1.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_labels).
+        """
+        learner = self._fitted()
+        found = np.concatenate([learner.probabilities(rows) for rows in self._rows_to_score(X)])
+        probabilities: npt.NDArray[np.float64] = found[:, learner.classes.order]
+        return probabilities
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability that each label is relevant to one row, as in `learn_one`."""
+        learner = self._fitted()
+        with learner.lock:
+            event = learner.event
+            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
+            found = learner.probabilities(row)[0, self.n_virtual :].tolist()
+            return dict(zip(learner.classes.labels, found, strict=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the subset accuracy: the share of rows whose label set is predicted exactly.

@@ -13,6 +13,7 @@ from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.online.classifier import OnlineClassifier
+from kesler.online.contract import between_trials
 from kesler.parts.hypotheses import Ordered, Part
 from kesler.parts.links.link import Link
 from kesler.parts.preconditioners import Preconditioner
@@ -124,16 +125,17 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "hybrid",
-        update: str | UpdateRule = "simproj",
+        hypotheses: str | Part | list[Part] = "default",
+        update: str | UpdateRule = "default",
         order: Sequence[Label] | None = None,
-        intercept: float = 1.0,
+        intercept: float | str = "default",
         link: str | Link = "linear",
         averaged: bool = False,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass = "register",
-        preprocessing: str | Preprocessing | None = None,
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
+        decision: str = "default",
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,
@@ -151,12 +153,32 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.decision = decision
         self.C = C
         self.eta = eta
         self.delta = delta
         self.r = r
         self.columns = columns
         self.on_mismatch = on_mismatch
+
+    @between_trials
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each rank, in the order of `classes_`.
+
+        The probabilities are the softmax of the scores at a temperature that is learnt online, as
+        in :class:`~kesler.OnlineClassifier`. With decision="median", `predict` returns the lowest
+        rank for which the probabilities of the ranks up to it sum to 1/2 or more; with "score", the
+        rank of the highest probability.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_ranks); each row sums to 1.
+        """
+        return super().predict_proba(X)
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         values = getattr(y, "dtype", None)
