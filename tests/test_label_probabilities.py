@@ -244,22 +244,23 @@ def test_probabilities_of_ranks_are_a_softmax():
 DENSE = np.array([[0.5, 2.0], [1.5, 1.0], [3.0, -1.0]])
 WORDS = sparse.csr_array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 LF, GAUSSIAN = AdaGrad(length_free=True), Shared(GaussianRatio(), begins_at=0.02)
+CONTRAST = Shared(Contrast(), begins_at=0.15)
 LOGISTIC = LogisticGradient(1.0, invariant=True)
 RESOLVED: dict[str, tuple[Any, Any, list[Any], Any, Any, Any]] = {
     "ranks": (
-        *(OnlineOrdinalClassifier(), DENSE, [PerClass(), Ordered(), GAUSSIAN]),
-        *(LOGISTIC, LF, ZScores()),
+        *(OnlineOrdinalClassifier(), DENSE, [PerClass(), GAUSSIAN, Ordered()]),
+        *(LogisticGradient(1.5, invariant=True), LF, ZScores()),
     ),
     "ranks of words": (
-        *(OnlineOrdinalClassifier(), WORDS, [PerClass(), Ordered()]),
-        *(LOGISTIC, AdaGrad(), Counts()),
+        *(OnlineOrdinalClassifier(), WORDS, [PerClass(), CONTRAST, Ordered()]),
+        *(LogisticGradient(1.5, invariant=True), AdaGrad(), Counts()),
     ),
     "sets": (
         *(OnlineMultilabelClassifier(), DENSE, [PerClass(), GAUSSIAN]),
         *(OneVsRestLogistic(1.0), LF, ZScores()),
     ),
     "sets of words": (
-        *(OnlineMultilabelClassifier(), WORDS, [PerClass(), Shared(Contrast(), begins_at=0.15)]),
+        *(OnlineMultilabelClassifier(), WORDS, [PerClass(), CONTRAST]),
         *(OneVsRestHinge(), AdaGrad(), Counts()),
     ),
     "rankings": (

@@ -88,12 +88,12 @@ def over_kernel(*, dense: bool) -> Settings:
 
 
 def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
-    """Return the settings for ordered classes; there is no shared map for words."""
-    shared = [Shared(view or GaussianRatio(), begins_at=0.02)] if dense else []
+    """Return the settings for ordered classes: those of classes, and a direction for all ranks."""
+    default = of_measurements(view) if dense else of_words(view)
     return {
-        **_of_rows(dense=dense),
-        "hypotheses": [PerClass(), Ordered(), *shared],
-        "update": LogisticGradient(1.0, invariant=True),
+        **default,
+        "hypotheses": [*default["hypotheses"], Ordered()],
+        "update": LogisticGradient(1.5, invariant=True),
         "on_new_class": "learn",
         "intercept": 1.0,
         "decision": "median",
@@ -165,7 +165,7 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class
     >>> resolve_open({"update": "mira", "on_new_class": "default"}, dense=False)
     {'update': 'mira', 'on_new_class': 'register'}
     >>> resolve_open({"update": "default", "decision": "default"}, dense=True, answer="rank")
-    {'update': LogisticGradient(eta=1.0, invariant=True), 'decision': 'median'}
+    {'update': LogisticGradient(eta=1.5, invariant=True), 'decision': 'median'}
     """
     if answer == "class":
         chosen = _settings(given, dense=dense)
