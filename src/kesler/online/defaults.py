@@ -136,6 +136,9 @@ OF_ANSWERS: dict[Kind, Callable[..., Settings]] = {
 }
 """The settings for each kind of target other than single classes."""
 
+KERNEL_OF_SETS: Settings = {"update": OneVsRestHinge(), "decision": "f1"}
+"""What differs from the other settings with a kernel for label sets."""
+
 SOURCES_OF_ANSWERS: dict[Kind, Settings] = {
     kind: {
         **SOURCES,
@@ -197,7 +200,7 @@ def _settings_of(answer: Kind, given: Mapping[str, Any], *, dense: bool) -> Sett
         return sources
     prepared = {**sources, "on_new_class": "learn", "preprocessing": "auto"}
     if given.get("kernel") is not None:
-        return {**prepared, "hypotheses": "multi"}
+        return {**prepared, "hypotheses": "multi", **(KERNEL_OF_SETS if answer == "sets" else {})}
     if not _is(given.get("link", "linear"), "linear"):
         return prepared
     named = given.get("feature_map", "auto")

@@ -75,7 +75,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     decision : "default", "median" or "score", default "default"
         How a rank is predicted: the median of the probabilities of `predict_proba`, which minimises
         the expected absolute error, or the rank of the highest score. What is learnt does not
-        depend on it. "default" is "median", or "score" with a named rule.
+        depend on it. "default" is "median", or "score" with a named rule. scikit-learn expects the
+        highest score of `decision_function`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch

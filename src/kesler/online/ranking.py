@@ -37,8 +37,8 @@ class OnlineLabelRanker(OnlineLearner):
     ----------
     hypotheses : "default", "multi", "single", "hybrid" or list of parts, default "default"
         How labels share weights, as in :class:`~kesler.OnlineClassifier`; "default" is "hybrid", or
-        "multi" with a kernel. The statistics of a label
-        in a feature map are those of the rows in which it was ranked first.
+        "multi" with a kernel. The statistics of a label in a feature map are those of the rows in
+        which it was ranked first.
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
         The feature map of the shared vector; not used by "multi".
