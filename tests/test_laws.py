@@ -1134,7 +1134,7 @@ ESTIMATORS = [
     OnlineClassifier("single", "product-mean"),
     OnlineClassifier("hybrid", "distance", update="mira"),
     OnlineClassifier("multi", update="mira"),
-    OnlineOrdinalClassifier("single"),
+    OnlineOrdinalClassifier("single", decision="score"),
     OnlineOrdinalClassifier("single", link="exponential"),
     OnlineOrdinalClassifier("multi", update="mira"),
     OnlineOrdinalClassifier(update="perceptron"),
@@ -1155,3 +1155,9 @@ def test_10_scikit_learn_checks_pass(estimator):
     n_checks = len(list(estimator_checks_generator(estimator)))
     assert len(results) == n_checks
     assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 59
+
+
+def test_10_scikit_learn_checks_of_ranks_pass_but_for_their_median():
+    results = check_estimator(OnlineOrdinalClassifier(), on_fail=None, on_skip=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed <= {DENSE, SPARSE, "check_classifiers_train"}  # which asks for the highest score

@@ -260,9 +260,15 @@ class RowBuffer:
             self._class_capacity = class_capacity
         return self._task
 
-    def scoring(self, scores: npt.NDArray[np.float32]) -> Any:
+    def scoring(
+        self,
+        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
+    ) -> Any:
         """Return the task of scoring the event."""
-        return task_of(self.rows, no_targets(), 1, scores) if scores.size else self._task
+        if not scores.size:
+            return self._task
+        return task_of(self.rows, no_targets(), 1, scores, probabilities)
 
     def _reserve(self, n_entries: int) -> None:
         from kesler.compiled.trial.records import Blocks

@@ -15,7 +15,7 @@ from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.expanding import PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
-from kesler.learner.targets import Kind
+from kesler.learner.targets import Decision, Kind
 from kesler.learner.weights import (
     BYTES_OF_FEATURE,
     SparseWeights,
@@ -91,6 +91,8 @@ class LearnerState(ExpandingRows, KnownClasses):
         :data:`kesler.learner.classes.OnNewClass`.
     preprocessing : the preprocessing of rows, None for none.
     half_life : the number of rows after which a row has half of its weight, None for no decay.
+    decision : how a prediction follows from the scores; see
+        :data:`kesler.learner.targets.Decision`.
 
     Notes
     -----
@@ -117,6 +119,7 @@ class LearnerState(ExpandingRows, KnownClasses):
     on_new_class: OnNewClass = "register"
     preprocessing: Preprocessing | None = None
     half_life: float | None = None
+    decision: Decision = "score"
 
     def __post_init__(self) -> None:
         self.parts = list(self.parts)
@@ -510,7 +513,12 @@ class LearnerState(ExpandingRows, KnownClasses):
     @property
     def is_calibrated(self) -> bool:
         """Whether probabilities of classes are learnt."""
-        return self.answer != "levels"
+        return self.answer in ("class", "rank")
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether targets are label sets, and probabilities of labels are learnt."""
+        return self.answer == "sets"
 
     @property
     def is_normalised(self) -> bool:

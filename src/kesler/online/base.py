@@ -520,6 +520,7 @@ or texts
                 chosen["preprocessing"], dense=dense, by_distance=goes_by_distance(kernel, parts)
             ),
             "half_life": require_half_life(chosen.get("half_life")),
+            "decision": chosen.get("decision", "score"),
             **self._moves(chosen),
         }
         budget = getattr(self, "budget", None)
@@ -529,7 +530,7 @@ or texts
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         """Return the parameters, with defaults resolved for the kind of the rows."""
-        return resolve_open(self.get_params(deep=False), dense=dense)
+        return resolve_open(self.get_params(deep=False), dense=dense, answer=self.answer)
 
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
@@ -558,6 +559,7 @@ or texts
             "costs": None if learner.costs is None else learner.costs.given,
             "preprocessing": learner.preprocessing,
             "half_life": learner.half_life,
+            "decision": learner.decision,
         }
         if isinstance(learner, KernelLearner):
             targets |= {"kernel": learner.kernel, "budget": learner.budget}

@@ -157,6 +157,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "on_new_class": metadata["on_new_class"],
         "preprocessing": preprocessing,
         "half_life": metadata["half_life"],
+        "decision": metadata["decision"],
     }
     stored = metadata["kernel"]
     inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from kesler.data.rows import MAX_FEATURES
 from kesler.learner.classes import OnNewClass
 from kesler.learner.ensemble import Combination
+from kesler.learner.targets import Decision
 from kesler.parts.links.link import Linear
 from kesler.parts.preconditioners import EUCLIDEAN
 from kesler.state.fields import damaged
@@ -151,6 +152,11 @@ OF_LEARNER = {
     "preprocessing": Entry(f"{_PART}, or null", _or_none(is_described), None),
     "half_life": Entry(
         "a number above 0, or null", _or_none(lambda v: is_number(v) and v > 0), None
+    ),
+    "decision": Entry(
+        f"one of {', '.join(get_args(Decision))}",
+        lambda value: value in get_args(Decision),
+        "score",
     ),
     "labels": Entry(_LABELS, _distinct_labels),
     "order": Entry(f"{_LABELS}, or null", _or_none(_distinct_labels), None),

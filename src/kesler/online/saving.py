@@ -118,6 +118,7 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
         "costs": None if learner.costs is None else learner.costs.describe(),
         "preprocessing": learner.preprocessing and learner.preprocessing.describe(),
         "half_life": learner.half_life,
+        "decision": learner.decision,
         "labels": learner.classes.labels,
         "order": learner.classes.declared,
         "n_features": learner.n_features,
