@@ -146,7 +146,7 @@ class ReferenceLearner:
             for i in range(len(self.parts))
         ]
         decay = model._learner.stored["decay.row"]["weight"][0]
-        self.pace = 0.1 * model._learner.stored["preconditioner.pace"]["size"][0]
+        self.pace = 0.1 * model._learner.stored["preconditioner.pace"]["factor"][0]
         v = self.laid_out(model, tables) / decay
         if "preconditioner.evidence.0" not in arrays:
             return State(v, np.zeros_like(v))

@@ -21,7 +21,7 @@ from kesler import LinearMax, OnlineClassifier
 from kesler.algorithms import ALGORITHMS
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.links import LINKS, resolve_link
-from kesler.maps import MAPS, FeatureMap
+from kesler.maps import MAPS, FeatureMap, GaussianRatio
 from kesler.online.defaults import of_measurements, of_words
 from kesler.preconditioners import PRECONDITIONERS
 from kesler.preprocessing import PREPROCESSINGS, Preprocessing, resolve_preprocessing
@@ -110,11 +110,13 @@ SCALED = [name for name, make in PRECONDITIONERS.items() if make().unit == "feat
 """The metrics that measure features in units of their own, which maps have none of."""
 
 DEFAULTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "default": dict,
     "words": of_words,
-    "measurements": of_measurements,
+    "measurements": lambda: of_measurements(GaussianRatio()),
 }
-"""The settings of the default learner: by default, or named."""
+"""Settings of the default learner: for words, and for measurements with a map.
+
+The default for measurements without a map expands rows: see `test_expansions.py`.
+"""
 
 # ---- rows ---------------------------------------------------------------------------------------
 
@@ -208,7 +210,8 @@ class Row:
     @property
     def dense_only(self) -> bool:
         parts = (self.feature_map, self.conditioned_by)
-        return any(part is not None and not part.zero_at_zero for part in parts)
+        reads_zeros = any(part is not None and not part.zero_at_zero for part in parts)
+        return reads_zeros or self.preconditioner == "second-order"
 
     def update(self, C: float) -> UpdateRule:
         if self.rule not in RULES:
@@ -310,7 +313,7 @@ def _rows() -> list[Row]:
 
 
 def _defaults() -> list[Row]:
-    """The learner of those who choose nothing: it sees arrays, which it takes for measurements."""
+    """The defaults for words, and for measurements with a map."""
     words = Row(
         *("ovr-hinge", "hybrid", "contrast"),
         preprocessing="information",
@@ -326,7 +329,7 @@ def _defaults() -> list[Row]:
         invariant=True,
         settings="measurements",
     )
-    return [words, measurements, replace(measurements, settings="default")]
+    return [words, measurements]
 
 
 def _sparse() -> list[Row]:
@@ -377,7 +380,7 @@ def _adaptive() -> list[Row]:
                 *(name for name in PRECONDITIONERS if name not in SCALED),
                 "slowing",
             ]
-            if preconditioner not in ("euclidean", "coin-betting")
+            if preconditioner not in ("euclidean", "coin-betting", "second-order")
             for rule, family in [
                 *(("pa1", "multi"), ("simproj", "hybrid"), ("ovr-squared", "multi")),
                 *(("mira", "multi"), ("mira", "hybrid")),
@@ -392,6 +395,14 @@ def _adaptive() -> list[Row]:
             ]
         ),
         Row("hinge", "multi", None, preconditioner="coin-betting", averaged=True),
+        # Over x itself, as one matrix requires.
+        *(
+            Row(rule, family, None, preconditioner="second-order")
+            for rule, family in [
+                *(("perceptron", "multi"), ("pa1", "multi"), ("simproj", "grouped")),
+                *(("mira", "multi"), ("softmax", "born"), ("least-squares", "multi")),
+            ]
+        ),
         Row("softmax", "hybrid", "distance", preconditioner="adagrad"),
         Row("perceptron", "own-view", "frequency", preconditioner="adagrad", averaged=True),
         *(

@@ -86,13 +86,14 @@ def streams(draw: Any, *, whole: bool = False, max_rows: int = 40) -> Stream:
 def learnt(model: OnlineClassifier) -> dict[str, Any]:
     """Return all that a model has learnt: arrays as bytes, everything else as it is."""
     learner = model._learner
+    learners = getattr(learner, "members", [learner])
     return {
         **{name: (a.shape, a.tobytes()) for name, a in learner.arrays().items()},
         "labels": list(learner.classes.labels),
         "types": [type(label) for label in learner.classes.labels],
-        "groups": [list(groups) for groups in learner.groups],
-        "memberships": [list(map(list, part)) for part in learner.memberships],
-        "n_features": learner.n_features,
+        "groups": [[list(groups) for groups in each.groups] for each in learners],
+        "memberships": [[list(map(list, p)) for p in each.memberships] for each in learners],
+        "n_features": [each.n_features for each in learners],
         "names": None if model._vocabulary is None else model._vocabulary.names,
         "width": model.__dict__.get("n_features_in_"),
         "n_sub_experts": learner.n_sub_experts,

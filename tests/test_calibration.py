@@ -27,7 +27,7 @@ from streams import make_stream
 
 STREAM = make_stream(7, n_rows=60, n_classes=5)
 ESTIMATORS = {
-    "weights": OnlineClassifier(),
+    "weights": OnlineClassifier("multi", update="softmax"),
     "averaged": OnlineClassifier("multi", update="softmax", averaged=True),
     "kernel": OnlineClassifier("multi", kernel="rbf"),
     "linear-max": LinearMax("romma"),

@@ -25,6 +25,7 @@ from kesler import (
 from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Contrast, GaussianRatio
+from kesler.online.defaults import of_mapped
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: kesler[dask]")
 
@@ -221,7 +222,7 @@ def test_mixed_mistakes_stay_below_the_bound(client):
 
 
 LEARNERS = {
-    "default": OnlineClassifier(),
+    "default": OnlineClassifier(**of_mapped()),
     "averaged": OnlineClassifier("multi", update="pa1", averaged=True),
     "arow": OnlineClassifier("multi", update="arow"),
     "hybrid": OnlineClassifier("hybrid", update="pa1", feature_map="product-mean"),

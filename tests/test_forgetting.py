@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import reference_forgetting
 import reference_pooled
@@ -30,6 +31,7 @@ from kesler import (
 from kesler.data.rows import Rows
 from kesler.hypotheses import Shared
 from kesler.maps import MAPS, Contrast, GaussianRatio, SubExperts
+from kesler.online.defaults import of_measurements, of_words
 from kesler.preprocessing import Counts, ZScores
 from kesler.updates import Perceptron, SoftmaxGradient
 from registry import Row
@@ -209,14 +211,20 @@ def mistakes(model: Any, X: Any, y: Any) -> tuple[int, int]:
     return int(wrong[CHANGE - 1000 : CHANGE].sum()), int(wrong[CHANGE : CHANGE + 1000].sum())
 
 
-@pytest.mark.parametrize(("stream", "fewer"), [(words, 0.75), (gaussians, 0.9)])
-def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(stream, fewer):
+WORDS = {**of_words(Contrast()), "preprocessing": "counts"}
+MEASUREMENTS = of_measurements(GaussianRatio())
+
+
+@pytest.mark.parametrize(
+    ("stream", "given_", "fewer"), [(words, WORDS, 0.75), (gaussians, MEASUREMENTS, 0.9)]
+)
+def test_a_changed_stream_is_followed_and_a_ensemble_loses_little_either_way(stream, given_, fewer):
     X, y = stream(N_ROWS, CHANGE)
-    lasting, forgetful = OnlineClassifier(), OnlineClassifier(half_life=250)
+    lasting, forgetful = OnlineClassifier(**given_), OnlineClassifier(**given_, half_life=250)
     before, after = mistakes(lasting, X, y)
     before_too, after_less = mistakes(forgetful, X, y)
     assert after_less <= fewer * after
-    ensemble = Ensemble([OnlineClassifier(), OnlineClassifier(half_life=250)])
+    ensemble = Ensemble([clone(lasting), clone(forgetful)])
     in_peace, in_change = mistakes(ensemble, X, y)
     assert in_peace <= min(before, before_too) * 1.05 + 5
     assert in_change <= min(after, after_less) * 1.1 + 5

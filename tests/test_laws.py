@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, get_args
@@ -410,12 +411,11 @@ def test_3_a_batch_of_labels_of_two_types_is_refused(labels):
 def test_3_a_label_is_never_silently_anything_else(labels):
     """What is predicted is what was learnt, however it came, or the label is refused."""
     X = np.eye(2)
+    made = partial(OnlineClassifier, "multi", update="pa1", on_new_class="learn")
     attempts = {
-        "events": lambda: (
-            OnlineClassifier("multi").learn_one(X[0], labels[0]).learn_one(X[1], labels[1])
-        ),
-        "list": lambda: OnlineClassifier("multi").fit(X, labels),
-        "array": lambda: OnlineClassifier("multi").fit(X, np.array(labels, dtype=object)),
+        "events": lambda: made().learn_one(X[0], labels[0]).learn_one(X[1], labels[1]),
+        "list": lambda: made().fit(X, labels),
+        "array": lambda: made().fit(X, np.array(labels, dtype=object)),
     }
     accepted = {}
     for way, attempt in attempts.items():
@@ -598,7 +598,7 @@ def test_4_maps_that_look_at_zeros_refuse_sparse_rows(row):
         (fresh, lambda: fresh.learn_one(names[0], 0)),
     ]
     attempts = [
-        *(anew if row.settings != "default" else []),  # which begins otherwise with such rows
+        *anew,
         (model, lambda: model.partial_fit(csr, stream.y)),
         (model, lambda: model.predict(csr)),
         (model, lambda: model.decision_function(csr)),

@@ -52,12 +52,12 @@ def direction(w: Any) -> Any:
 def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, stream):
     """The proof: the algorithm, run on the instances that LinearMax makes, is LinearMax."""
     model, running = row.learner(), []
-    n_views = stream.X.shape[1] * sum(
+    seen = replace(stream, X=row.seen(stream.X, None, stream.y))
+    n_views = seen.X.shape[1] * sum(
         reference.n_hypotheses(part, stream.n_classes) for part in row.oracle()
     )
     threshold = reference_threshold.ALGORITHMS[row.algorithm](n_views)
     mistakes = t = 0
-    seen = replace(stream, X=row.seen(stream.X, None, stream.y))
     for t, (x, y) in enumerate(zip(stream.X, stream.y, strict=True)):
         V = views_of(row, seen, t, running)
         if y == len(running):

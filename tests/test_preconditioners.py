@@ -29,7 +29,6 @@ from kesler import (
 )
 from kesler.hypotheses import Shared
 from kesler.maps import Distance
-from kesler.online.defaults import of_measurements
 from kesler.preconditioners import (
     PRECONDITIONERS,
     AdaGrad,
@@ -60,6 +59,7 @@ NOT_PLAIN = [
     for row in ROWS
     if not row.is_plain and row.link == "linear" and row.algorithm is None
     if row.preprocessing is None and row.has_oracle
+    if row.preconditioner != "second-order"  # which `test_second_order.py` compares
 ]
 
 # ---- every trial equals its reference
@@ -161,7 +161,7 @@ def with_prior(x: Any, running: Any) -> Any:
 
 @pytest.mark.parametrize("size", [(60, 6, 7), (120, 21, 37)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("settings", ["words", "measurements", "default"])
+@pytest.mark.parametrize("settings", ["words", "measurements"])
 def test_7_every_trial_of_the_default_learner_equals_its_reference(settings, weighted, size):
     """All its parts together: conditioned rows, weights that begin, a view, AdaGrad, new classes.
 
@@ -171,7 +171,7 @@ def test_7_every_trial_of_the_default_learner_equals_its_reference(settings, wei
     stream = make_stream(18, *size)
     weights = stream.weights if weighted else None
     X = row.seen(stream.X, weights, stream.y)
-    made = DEFAULTS[settings]() or of_measurements()
+    made = DEFAULTS[settings]()
     reference_learner = replace(reference_of(row, stream, made["update"].eta), X=X)
     if settings != "words":
         X = np.hstack([np.ones((len(X), 1)), X])

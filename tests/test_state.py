@@ -106,7 +106,7 @@ def test_compiled_types_are_those_of_what_is_bound(group: Any) -> None:
     from kesler.compiled.jit.record_types import tuple_type
 
     if group is LearnerRecord:
-        bound, expected = learnt("default")._learner._record, tuple_type(group, TableWeights)
+        bound, expected = learnt("counts")._learner._record, tuple_type(group, TableWeights)
     else:
         bound, expected = bind(group, _Ones(group)), tuple_type(group)
     assert typeof(bound) == expected

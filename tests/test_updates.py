@@ -29,7 +29,7 @@ from registry import NEEDS_REFERENCE, with_strength
 Array = NDArray[np.float64]
 
 # Rules without an aggressiveness that a row's weight could multiply; AROW's divides its noise.
-UNWEIGHTED = (*reference.UNIT_STEPS, "pa", "arow")
+UNWEIGHTED = (*reference.UNIT_STEPS, "pa", "arow", "least-squares")
 
 # What the oracle calls each rule object.
 NAMES = {name: make() for name, make in RULES.items()}

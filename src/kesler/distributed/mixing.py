@@ -72,6 +72,10 @@ def require_mixable(learner: Any) -> None:
         f"{learner.preconditioner!r} has a wealth for each weight, won one row after the other": (
             learner.preconditioner.has_bets
         ),
+        f"{learner.preconditioner!r} has a matrix that has no mean": learner.preconditioner.is_full,
+        f"{learner.preprocessing!r} depends on the quantiles and lengths of the rows of a shard": (
+            learner.expansion is not None
+        ),
         "ratings by sub-experts are not read from partitions": learner.takes_ratings,
         "a shard has no thresholds for ranks that it has not seen": any(
             isinstance(part, Ordered) for part in learner.parts

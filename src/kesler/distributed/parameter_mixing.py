@@ -26,6 +26,8 @@ from kesler.distributed.shards import Description, Shard, require_alike
 from kesler.errors import KeslerError
 from kesler.learner.learner import Learner
 from kesler.online.base import OnlineLearner
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.defaults import of_mapped
 from kesler.progress import progress
 
 Model = TypeVar("Model", bound=OnlineLearner)
@@ -87,7 +89,8 @@ def learn(
     ----------
     learner : OnlineClassifier or another online learner
         The learner, of which only the parameters are used. It needs the linear link and features
-        instead of ratings; kernels, ensembles and half_life are not supported.
+        instead of ratings; kernels, ensembles, expansions of rows and half_life are not supported.
+        With nothing chosen, measurements are learnt by z-scores with a Gaussian map.
     partitions : Partitions
         Each partition is a shard. Results depend on the assignment of rows to partitions and on
         their order, but not on the number of workers or the order of execution.
@@ -153,9 +156,9 @@ def learn(
     kind = require_alike(descriptions)
     filled = [number for number, each in enumerate(descriptions) if each.n_rows]
     shards = shards.some(filled).each(Shard.widened, kind.n_features)
+    model: Any = mixable(learner, dense=kind.kind == "dense")
     # Raise before learning if the learner cannot be mixed.
-    require_mixable(clone(learner)._new_learner(dense=kind.kind == "dense"))
-    model: Any = clone(learner)
+    require_mixable(clone(model)._new_learner(dense=kind.kind == "dense"))
     with progress("parameter mixing", "epochs", epochs) as task:
         for number in task.count(range(1, epochs + 1)):
             model, epoch = _epoch(number, model, shards, kind, mixing)
@@ -165,6 +168,17 @@ def learn(
         model.feature_names_in_ = np.array(kind.columns, dtype=object)
         model._vocabulary = Vocabulary.of(kind.columns)
     return cast(Model, model)
+
+
+def mixable(learner: Model, *, dense: bool) -> Any:
+    """Return an unfitted copy; if nothing is chosen, with settings of a single learner.
+
+    The default for measurements is an ensemble over expanded rows, which cannot be mixed.
+    """
+    model = clone(learner)
+    if dense and isinstance(model, OnlineClassifier) and model.is_default:
+        model.set_params(**of_mapped())
+    return model
 
 
 def _epoch(

@@ -506,7 +506,7 @@ on_new_class, preprocessing, half_life, decision : as in
         if looking is not None:
             return f"the feature map {looking!r} is not zero at zero", "'frequency'"
         if self.preconditioner.is_full:
-            return f"the preconditioner {self.preconditioner!r} moves all weights", "'adagrad'"
+            return f"the preconditioner {self.preconditioner!r} is not zero at zero", "'adagrad'"
         if self.preprocessing is not None and not self.preprocessing.zero_at_zero:
             return f"the preprocessing {self.preprocessing!r} is not zero at zero", "'counts'"
         return None

@@ -57,7 +57,9 @@ def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
             )
         if learner._members() is not None:
             raise KeslerError(f"{learner!r} is an ensemble itself: give its learners instead")
-    return list(learners)
+    # The default for measurements is an ensemble: it stands for its members.
+    found = [learner._members(dense=dense) or [learner] for learner in learners]
+    return [learner for members in found for learner in members]
 
 
 def ensemble_of(
@@ -537,7 +539,7 @@ default "default"
         update = vars(self).get("update")
         if self.answer != "class":
             return None
-        if self._nothing_is_chosen():
+        if self.is_default:
             members = members_of_default(dense=dense)
             return [OnlineClassifier(**settings) for settings in members] or None
         if not (isinstance(update, (list, tuple)) or update == "ensemble"):
@@ -545,8 +547,9 @@ default "default"
         require_only(self, "update")
         return resolve_members(update, dense=dense)
 
-    def _nothing_is_chosen(self) -> bool:
-        """Return whether all parameters of the learner have their default values."""
+    @property
+    def is_default(self) -> bool:
+        """Whether all parameters of the learner have their default values."""
         return type(self) is OnlineClassifier and all(
             name in OF_ROWS or _is_same(vars(self)[name], parameter.default)
             for name, parameter in signature(OnlineClassifier).parameters.items()
@@ -566,7 +569,9 @@ default "default"
     def resolved_(self: Self) -> Self:
         """An unfitted estimator in which every default has been replaced by the value in use."""
         learner = self._fitted()
-        if not isinstance(learner, EnsembleLearner) or not isinstance(vars(self)["update"], str):
+        if not isinstance(learner, EnsembleLearner) or not isinstance(
+            vars(self).get("update"), str
+        ):
             return super().resolved_
         members = [OnlineClassifier._of_learner(member) for member in learner.members]
         rows = {name: vars(self)[name] for name in OF_ROWS}

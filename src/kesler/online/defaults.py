@@ -18,6 +18,7 @@ from kesler.parts.maps import resolve_map
 from kesler.parts.maps.contrast import Contrast
 from kesler.parts.maps.distance import Distance
 from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.maps.gaussian import GaussianRatio
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import AdaGrad, SecondOrder
 from kesler.parts.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
@@ -69,6 +70,14 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
     }
 
 
+def of_mapped(view: FeatureMap | None = None) -> Settings:
+    """Return settings for measurements without expansions, over a map, that of densities if None.
+
+    They serve targets other than single classes, and learners that are to be mixed.
+    """
+    return of_measurements(view or GaussianRatio())
+
+
 def of_least_squares() -> Settings:
     """Return the settings of ridge regression over random features, for rows of measurements."""
     return {
@@ -116,7 +125,7 @@ def over_kernel(*, dense: bool) -> Settings:
 
 def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
     """Return the settings for ordered classes: those of classes, and a direction for all ranks."""
-    default = of_measurements(view) if dense else of_words(view)
+    default = of_mapped(view) if dense else of_words(view)
     return {
         **default,
         "hypotheses": [*default["hypotheses"], Ordered()],
@@ -129,7 +138,7 @@ def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
 
 def of_sets(view: FeatureMap | None = None, *, dense: bool) -> Settings:
     """Return the settings for label sets."""
-    default = of_measurements(view) if dense else of_words(view)
+    default = of_mapped(view) if dense else of_words(view)
     return {
         **default,
         "update": OneVsRestLogistic(1.0) if dense else OneVsRestHinge(),
@@ -152,7 +161,7 @@ def of_rankings(view: FeatureMap | None = None, *, dense: bool) -> Settings:
 
 def _of_rows(*, dense: bool) -> Settings:
     """Return the preparation of rows and the step sizes."""
-    default = of_measurements() if dense else of_words()
+    default = of_mapped() if dense else of_words()
     return {name: default[name] for name in ("preconditioner", "preprocessing")}
 
 

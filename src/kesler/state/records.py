@@ -54,7 +54,7 @@ RATES = record(total="f8", share="f8", gain="f8", n_scaled="f8", scaled_length="
 WALK = record(task="i8")
 # Step sizes that follow the distance from the initial weights: the size of all of them in units of
 # the first one, and the number of trials after which it is computed again.
-PACE = record(size="f8", due="f8")
+PACE = record(factor="f8", due="f8")
 # Coin betting: the largest coefficient of a class in any trial so far.
 BETS = record(largest="f8")
 # The number of rows that preprocessing has seen.

@@ -75,7 +75,7 @@ def is_plain(learner):
 def pace_of(learner):
     """Return the factor of all step sizes that follows the distance from the initial weights."""
     if learner.preconditioner.is_paced:
-        return learner.preconditioner.parameter * learner.preconditioner.pace.size
+        return learner.preconditioner.parameter * learner.preconditioner.pace.factor
     return 1.0
 
 

@@ -549,7 +549,7 @@ def renew_pace(learner):
     pace.due = np.float64(learner.counts.n_trials + max(1, learner.counts.n_trials // 4))
     if total > 0:
         size = np.sqrt(pull / (2.0 * total)) / learner.decay.row.weight
-        pace.size = max(pace.size, min(size, LARGEST) / learner.preconditioner.parameter)
+        pace.factor = max(pace.factor, min(size, LARGEST) / learner.preconditioner.parameter)
 
 
 @always_inlined

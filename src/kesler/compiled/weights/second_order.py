@@ -13,6 +13,8 @@ from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, store, total_of
 
 # The kind of this preconditioner, after the others in `kesler.compiled.trial.records`.
 SECOND_ORDER = 5
+# A bound that holds exactly may be exceeded by this factor, since numbers are rounded.
+BEYOND = 1 + 1e-6
 
 
 @always_inlined
@@ -23,17 +25,25 @@ def is_second_order(learner):
 
 @inlined
 def find_direction(learner, values, scratch):
-    """Write P x to scratch.direction, and x'P x to the rates; rows list all features."""
+    """Write P x to scratch.direction, and x'P x to the rates; rows list all features.
+
+    Both are 0 where P x consists of rounding errors: no eigenvalue of P exceeds 1 / ridge, so that
+    ||P x||^2 is at most x'P x / ridge.
+    """
     n, x, out = values.shape[0], scratch.exact_values, scratch.exact_direction
     for j in range(n):
         x[j] = np.float64(values[j])
     multiply(learner.preconditioner.inverse, x, out, n)
-    total = 0.0
+    total, squared = 0.0, 0.0
     for j in range(n):
         total += x[j] * out[j]
+        squared += out[j] * out[j]
+    is_exact = learner.preconditioner.parameter * squared <= BEYOND * total < np.inf
+    learner.preconditioner.rates.total = total if is_exact else 0.0
+    for j in range(n):
+        if not is_exact:
+            out[j] = 0.0
         scratch.direction[j] = np.float32(out[j])
-    # Rounding errors may make the smallest of these negative.
-    learner.preconditioner.rates.total = max(0.0, total)
 
 
 @inlined
