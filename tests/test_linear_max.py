@@ -53,6 +53,7 @@ def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, s
     """The proof: the algorithm, run on the instances that LinearMax makes, is LinearMax."""
     model, running = row.learner(), []
     seen = replace(stream, X=row.seen(stream.X, None, stream.y))
+    assume(seen.X.shape[1])  # of one input there are no pairs
     n_views = seen.X.shape[1] * sum(
         reference.n_hypotheses(part, stream.n_classes) for part in row.oracle()
     )
@@ -78,7 +79,7 @@ def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, s
         t += 1
     assume(t >= 6)
     assert model.n_trials_ == t and model.n_mistakes_ <= mistakes
-    ours = np.concatenate([part.ravel() for part in of_all_classes(row, model, stream)])
+    ours = np.concatenate([part.ravel() for part in of_all_classes(row, model, seen)])
     were_seen = ours != 0
     np.testing.assert_allclose(
         direction(ours * were_seen), direction(threshold.w * were_seen), rtol=0, atol=2e-3
