@@ -198,3 +198,11 @@ def test_tables_pass_as_scikit_learn_lets_them_pass(X):
     assert quick.n_features_in_ == whole.n_features_in_ == 2
     with pytest.raises(ValueError, match="3 features, but OnlineClassifier is expecting 2"):
         quick.predict(np.eye(3))
+
+
+def test_an_averaged_learner_may_be_the_first_of_a_process():
+    code = (
+        "from kesler import OnlineClassifier as C\n"
+        "C('multi', update='pa1', averaged=True).fit([[1.0], [2.0]], [0, 1]).predict([[1.0]])"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -117,7 +117,7 @@ default "default"
         are dense and there is a kernel.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge", \
-"arow", "scw1", "scw2", "ensemble", "default", rule or list of learners, default "default"
+"least-squares", "arow", "scw1", "scw2", "ensemble", "default", rule or list of learners, default "default"
         The update rule, which computes the step sizes. "default" selects the settings described
         in Notes. With a named rule, the other parameters left at "default" follow the source of
         the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the
@@ -156,7 +156,8 @@ default "default"
         one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values
         mean fewer mistakes and slower predictions; None means no limit.
     preconditioner : "auto", "euclidean", "adagrad", "distance-adagrad", "scale-free", \
-"scale-free-adagrad", "confidence", "coin-betting" or preconditioner, default "auto"
+"scale-free-adagrad", "confidence", "coin-betting", "second-order" or preconditioner, \
+default "auto"
         The step size of each weight: the same for all weights, smaller where gradients were large,
         relative to the largest value of the feature, smaller with growing confidence in the
         weight, or found without a parameter, where eta and C have no effect ("distance-adagrad",
@@ -169,12 +170,13 @@ default "default"
         weights of a virtual class, which is wrong on every row and never predicted, as initial
         weights; "unseen" learns from it with the ratings of unseen classes by sub-experts, see
         :class:`~kesler.LinearMax`. See :data:`~kesler.learner.classes.OnNewClass`.
-    preprocessing : "auto", "counts", "idf", "information", "z-scores", "ranges", "none", \
-"default", preprocessing or None, default "default"
+    preprocessing : "auto", "counts", "idf", "information", "z-scores", "ranges", "bins", \
+"random-fourier", "pairs", "none", "default", preprocessing, list or None, default "default"
         The transformation of each row before its trial, with running statistics of the rows before
-        it only; see :mod:`kesler.preprocessing`. "counts", "idf" and "information"
-        are for words, "z-scores" for measurements with different units, "ranges" for measurements
-        with a kernel. "auto" selects
+        it only; see :mod:`kesler.preprocessing`. "counts", "idf" and "information" are for words,
+        "z-scores" for measurements with different units, "ranges" for measurements with a kernel;
+        "bins", "random-fourier" and "pairs" replace measurements by features over which linear
+        hypotheses are other functions of them; a list concatenates such blocks. "auto" selects
         "counts" if the first rows are sparse or named; if they are dense, it selects "ranges" for
         a kernel without feature maps and "z-scores" otherwise. None does not transform rows.
     half_life : float, 1 or more, or None, default None
@@ -237,8 +239,11 @@ default "default"
     1; one-vs-rest hinge loss with the AdaGrad preconditioner and steps that never overshoot; one
     hypothesis for each class and two for all classes, over the relative and the plain contrast of
     word frequencies; of short texts also pairs of words and runs of characters, see `fit`. If rows
-    list every feature, the defaults are: z-scores; softmax; the log-ratio of Gaussians. Both learn
-    from the first row of a class. `benchmarks/results/defaults.md` compares the mistakes of these
+    list every feature and no other parameter is given, the default is an ensemble of two learners:
+    softmax with AdaGrad over z-scores, bins and random Fourier features, and least squares with the
+    second-order preconditioner over other random features; if other parameters are given, it is the
+    first of them, and with a feature map it has z-scores only. All learn from the first row of a
+    class. `benchmarks/results/defaults.md` compares the mistakes of these
     settings with tuned ones, and `benchmarks/results/texts.md` the parts of those for words.
 
     With `half_life` the stored weights and sums decay after each row, before the row is added:
