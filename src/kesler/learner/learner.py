@@ -674,7 +674,7 @@ on_new_class, preprocessing, half_life, decision : as in
     def _kernel_arguments(self) -> Any:
         learner = self._record
         if self.averaged:
-            settings = learner.settings._replace(predictor=np.int64(self._predictor.address))
+            settings = learner.settings._replace(predictor=self._predictor.address)
             learner = learner._replace(settings=settings)
         return self._write_arguments(learner)
 

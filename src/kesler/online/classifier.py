@@ -117,7 +117,8 @@ default "default"
         are dense and there is a kernel.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge", \
-"least-squares", "arow", "scw1", "scw2", "ensemble", "default", rule or list of learners, default "default"
+"least-squares", "arow", "scw1", "scw2", "ensemble", "default", rule or list of learners, \
+default "default"
         The update rule, which computes the step sizes. "default" selects the settings described
         in Notes. With a named rule, the other parameters left at "default" follow the source of
         the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the

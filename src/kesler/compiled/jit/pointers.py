@@ -182,7 +182,7 @@ def _n_words(arrays: Any) -> int:
     """Return the number of words in Numba's representation: 5 + 2 * ndim for an array."""
     if isinstance(arrays, np.ndarray):
         return 5 + 2 * arrays.ndim
-    if isinstance(arrays, np.generic):
+    if isinstance(arrays, (np.generic, int, float)):
         return 1
     return sum(map(_n_words, arrays))
 
