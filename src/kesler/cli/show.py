@@ -89,6 +89,7 @@ def _learnt(metadata: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str,
         "intercept": metadata["constant"],
         "preprocessing": _preprocessing(metadata["preprocessing"], arrays),
         "half_life": metadata["half_life"],
+        "replay": _expression(metadata["replay"]),
         "sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None,
         **_counts("counts", arrays),
     }
