@@ -260,7 +260,7 @@ on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.s
         probabilities: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         if isinstance(rows, Interleaved):
-            return self._learn_again(rows, labels, answers, scores, probabilities)
+            return self._learn_again(rows, labels, scores, probabilities)
         codes, blocks = self._encode(rows, labels)
         encoded = encoded_targets_of(answers(codes), weights, self._class_capacity)
         task = task_of(blocks, encoded, len(rows), scores, probabilities)
@@ -271,14 +271,13 @@ on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.s
         self,
         rows: Interleaved,
         labels: Sequence[Label],
-        answers: Callable[[npt.NDArray[np.int32]], Answers],
         scores: npt.NDArray[np.float32],
         probabilities: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Learn new rows and replayed ones in their order, and return what was said of new rows."""
         order, n_before = rows.order, self.n_trials
         codes, blocks = self._encode(rows.rows, labels)
-        all_answers = answers(order.of(self.stored["replay.codes"], codes))
+        all_answers = Answers.of_classes(order.of(self.stored["replay.codes"], codes))
         encoded = encoded_targets_of(all_answers, rows.weights, self._class_capacity, order.again)
         results = order.room_for(scores), order.room_for(probabilities)
         task = task_of(blocks, encoded, len(order), *results)

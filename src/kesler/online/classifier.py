@@ -186,7 +186,8 @@ preprocessing or None, default "default"
         :class:`~kesler.preprocessing.Replay`. Larger values learn more from few rows, and each
         costs as much as a row. Rows learnt again are not counted, and are not added to statistics
         of rows; the step sizes of preconditioners count them. For dense rows, without kernel and
-        sub-experts. In an :class:`~kesler.Ensemble`, each learner has its own.
+        sub-experts. In an :class:`~kesler.Ensemble`, each learner has its own; with the default
+        settings, all learners replay but ridge regression, whose matrix holds every row for good.
     epochs : int, 1 or more, default 1
         The number of times that `fit` learns all rows, in the order given, for data that is all at
         hand. Larger values fit the rows more closely; `n_trials_` counts every pass. `partial_fit`
@@ -553,16 +554,24 @@ preprocessing or None, default "default"
             return None
         if self._nothing_is_chosen():
             members = members_of_default(dense=dense)
-            return [OnlineClassifier(**settings) for settings in members] or None
+            return [self._replaying(settings) for settings in members] or None
         if not (isinstance(update, (list, tuple)) or update == "ensemble"):
             return None
         require_only(self, "update")
         return resolve_members(update, dense=dense)
 
+    def _replaying(self, settings: dict[str, Any]) -> OnlineClassifier:
+        """Return a member of the default with the replay asked for.
+
+        Those with a matrix of second moments have none, since it holds every row for good.
+        """
+        keeps_all = settings["preconditioner"].is_full
+        return OnlineClassifier(**settings, replay=0 if keeps_all else self.replay)
+
     def _nothing_is_chosen(self) -> bool:
-        """Return whether all parameters of the learner have their default values."""
+        """Return whether the learner has its default settings, with replay or without."""
         return type(self) is OnlineClassifier and all(
-            name in OF_ESTIMATOR or _is_same(vars(self)[name], parameter.default)
+            name in (*OF_ESTIMATOR, "replay") or _is_same(vars(self)[name], parameter.default)
             for name, parameter in signature(OnlineClassifier).parameters.items()
         )
 

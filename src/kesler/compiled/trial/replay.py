@@ -10,6 +10,19 @@ from kesler.compiled.jit.decorators import BOOLS, INT, INTS, inlined, kernel
 from kesler.compiled.trial.expansion import random_share
 
 
+@inlined
+def slot_for(n_rows, size, least_chance, share):
+    """Return the slot of the row after n_rows others, `size` or more if it is not kept.
+
+    Every row is kept with the same probability (Vitter 1985, Algorithm R), or later ones with at
+    least `least_chance`.
+    """
+    if n_rows < size:
+        return np.int64(n_rows)
+    chance = max(size / (n_rows + 1.0), least_chance)
+    return np.int64(share * size / min(1.0, chance))
+
+
 @kernel(INT(INT, INT, INT, INT, types.float64, INTS, INTS, BOOLS))
 def arrange(n_new, n_before, n_drawn, seed, least_chance, places, order, again):
     """Write the order of trials; return their number.
@@ -38,16 +51,3 @@ def arrange(n_new, n_before, n_drawn, seed, least_chance, places, order, again):
         if slot < size:
             places[slot] = i
     return n
-
-
-@inlined
-def slot_for(n_rows, size, least_chance, share):
-    """Return the slot of the row after n_rows others, `size` or more if it is not kept.
-
-    Every row is kept with the same probability (Vitter 1985, Algorithm R), or later ones with at
-    least `least_chance`.
-    """
-    if n_rows < size:
-        return np.int64(n_rows)
-    chance = max(size / (n_rows + 1.0), least_chance)
-    return np.int64(share * size / min(1.0, chance))
