@@ -117,27 +117,32 @@ def test_the_reservoir_holds_the_rows_of_algorithm_r(half_life):
     assert max(kept) > 60
 
 
-@pytest.mark.parametrize("preprocessing", [None, Bins(4)])
-def test_weights_are_those_of_the_rows_learnt_in_this_order(preprocessing):
-    """A learner without replay, taught the same trials one by one, has the same weights.
+OF_NEW_ROWS = ("counts", "statistics.", "preprocessing.", "expansion.", "calibration", "decay.")
 
-    With bins it keeps the statistics of the inputs from before each row that is learnt again.
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "default"])
+def test_the_state_is_that_of_the_trials_in_this_order(name):
+    """A learner without replay is taught the same trials one by one.
+
+    What counts new rows only is put back after each row that is learnt again.
     """
-    stream = make_stream(2, n_rows=60)
-    shared = {"update": "hinge", "on_new_class": "learn", "preprocessing": preprocessing}
-    model = OnlineClassifier("multi", **shared, replay=SMALL).fit(stream.X, stream.y)
-    plain = OnlineClassifier("multi", **shared)
-    n_mistakes, n_counted = 0, 0
-    for row, again in trials(60, SMALL)[0]:
-        kept = plain._learner._kept_statistics() if again and preprocessing else None
-        before = plain.n_mistakes_ if plain.n_known_ else 0
-        plain.learn_one(stream.X[row], int(stream.y[row]))
-        if kept is not None:
-            plain._learner._put_statistics(kept)
-        n_mistakes += 0 if again else plain.n_mistakes_ - before
-        n_counted += not again
-    assert_array_equal(model._learner.weights, plain._learner.weights)
-    assert (model.n_trials_, model.n_mistakes_) == (n_counted, n_mistakes) != (60, 0)
+    stream, settings_ = make_stream(2, n_rows=60), {"hypotheses": "multi"} | LEARNERS[name]
+    model = made(name).fit(stream.X, stream.y, sample_weight=stream.weights)
+    plain = OnlineClassifier(**settings_ | {"replay": 0})
+    replay = model._learner.replay
+    for row, again in trials(60, replay, 2 ** (-1 / settings_.get("half_life", np.inf)))[0]:
+        stored = plain._learner.stored if again else {}
+        before = {n: a.copy() for n, a in stored.items() if n.startswith(OF_NEW_ROWS)}
+        part = slice(row, row + 1)
+        plain.partial_fit(stream.X[part], stream.y[part], sample_weight=stream.weights[part])
+        for array, values in before.items():
+            plain._learner.stored[array][:] = values
+    found = {n: a for n, a in model._learner.arrays().items() if not n.startswith("replay.")}
+    expected = plain._learner.arrays()
+    assert found.keys() == expected.keys()
+    for array, values in expected.items():
+        assert_array_equal(found[array], values, err_msg=array)
+    assert model.n_trials_ == 60
 
 
 def test_every_row_is_in_the_reservoir_with_the_same_probability():
@@ -226,8 +231,11 @@ def test_files_and_pickles_continue_as_if_never_stopped(name, tmp_path):
     for copy in copies:
         copy.partial_fit(stream.X[30:], stream.y[30:])
         assert_same(whole, copy, stream.X)
-    if name != "ensemble":
+    if name not in ("default", "ensemble"):
         assert {copy.resolved_.replay for copy in copies} == {model._learner.replay}
+    if name == "default":
+        for copy in copies:
+            assert [each.replay for each in copy._learner.members] == [Replay(1), None]
 
 
 @every_learner
@@ -253,16 +261,27 @@ def test_more_rows_than_the_reservoir_holds_are_learnt_in_any_split():
 # ---- what it is for ------------------------------------------------------------------------------
 
 
-def test_one_pass_with_replay_makes_fewer_errors_on_new_rows():
-    """FIGURES"""
-    data = load_data("pendigits")
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"hypotheses": "multi", "update": "pa1", "C": 0.1, "preprocessing": "z-scores"}],
+    ids=["default", "pa1"],
+)
+def test_one_pass_with_replay_makes_fewer_errors_on_letters(given):
+    """Errors on LETTER, before each target in one pass over 16,000 rows, and on 4,000 new rows.
+
+    The default: 0.138 and 0.111 without replay, 0.128 and 0.098 with one row replayed per row.
+    """
+    data = load_data("letter")
     X, y, n = data.X, data.y, data.n_train
-    given = {"update": "pa1", "C": 0.1, "preprocessing": "z-scores", "intercept": 1.0}
     errors = []
-    for replay in (0, 1, 4):
-        model = OnlineClassifier("multi", **given, replay=replay).fit(X[:n], y[:n])
-        errors.append(float(np.mean(model.predict(X[n:]) != y[n:])))
-    assert errors[0] > errors[1] > errors[2]
+    for replay in (0, 1):
+        model = OnlineClassifier(**given, replay=replay).fit(X[:n], y[:n])
+        new = float(np.mean(model.predict(X[n:]) != y[n:]))
+        errors.append((model.n_mistakes_ / model.n_trials_, new))
+    assert errors[1] < errors[0] and errors[1][1] < errors[0][1]
+    if not given:
+        expected = [(0.138, 0.111), (0.128, 0.098)]
+        np.testing.assert_allclose(errors, expected, atol=0.004)
 
 
 # ---- epochs --------------------------------------------------------------------------------------
@@ -327,7 +346,6 @@ def test_parts_out_of_their_range_are_refused(make, words):
         ({"replay": True}, "give the number of rows"),
         ({"replay": "some"}, "give the number of rows"),
         ({"replay": 1, "kernel": "rbf"}, "leave the kernel out"),
-        ({"replay": 1, "link": "p-norm", "averaged": True}, None),
         ({"replay": 1, "link": "exponential", "averaged": True}, "sums the scales"),
         ({"replay": 1, "update": [OnlineClassifier()]}, "has no effect on an ensemble"),
     ],
@@ -335,11 +353,8 @@ def test_parts_out_of_their_range_are_refused(make, words):
 def test_learners_that_cannot_replay_are_refused(given, words):
     stream = make_stream(9)
     model = OnlineClassifier(**{"hypotheses": "multi", "update": "perceptron"} | given)
-    if "hypotheses" not in given and isinstance(model.update, list):
+    if isinstance(model.update, list):
         model.set_params(hypotheses="default")
-    if words is None:
-        model.fit(stream.X, stream.y)
-        return
     with pytest.raises(KeslerError, match=words):
         model.fit(stream.X, stream.y)
 
