@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -83,11 +84,16 @@ class Replay:
     @property
     def start(self) -> int:
         """The number below 2^63 that the random numbers of this seed start from."""
-        return int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0] >> 1)
+        return _start_of(self.seed)
 
     def describe(self) -> dict[str, Any]:
         """Return the name and the parameters, as stored in a model file."""
         return describe(self)
+
+
+@cache  # every event asks for it
+def _start_of(seed: int) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
 
 
 def resolve_replay(choice: Any) -> Replay | None:
