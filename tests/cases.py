@@ -26,10 +26,12 @@ class Case:
     estimator: str
     row: Row
     intercept: float = 1.0
+    decision: str = "score"
 
     @property
     def name(self) -> str:
-        return f"{self.estimator}-{self.row.name}"
+        decision = "" if self.decision == "score" else f"-{self.decision}"
+        return f"{self.estimator}-{self.row.name}{decision}"
 
     def learner(self, C: float = 1.0) -> Any:
         view = self.row.feature_map
@@ -41,6 +43,8 @@ class Case:
         more |= {"link": self.row.linked_by, "averaged": self.row.averaged}
         if view is not None and self.estimator != "ranks":
             more["feature_map"] = view
+        if self.estimator != "rankings":
+            more["decision"] = self.decision
         update = self.row.update(C)
         return ESTIMATORS[self.estimator](
             hypotheses, update=update, intercept=self.intercept, **more
@@ -71,6 +75,15 @@ WORDS = Row(
     on_new_class="inherit",
 )
 CASES += [Case("sets", WORDS), Case("sets", replace(WORDS, family="hybrid", view="contrast"))]
+
+OF_PROBABILITIES = [
+    Case("sets", WORDS, decision="f1"),
+    Case("sets", Row("simproj", "multi", None, averaged=True), decision="f1"),
+    Case("sets", Row("pa1", "hybrid", "distance"), decision="f1"),
+    Case("ranks", Row("simproj", "hybrid", None), decision="median"),
+    Case("ranks", Row("simproj", "multi", None, averaged=True), decision="median"),
+]
+"""Cases whose predictions follow from probabilities; their scores have no oracle in NumPy."""
 
 
 def every_case(cases: list[Case]) -> Any:

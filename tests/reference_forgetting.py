@@ -16,14 +16,16 @@ def counting(n_rows: int, half_life: float) -> Array:
     return np.asarray(2.0 ** (-np.arange(n_rows)[::-1] / half_life))
 
 
-def conditioned(part: Any, X: Array, half_life: float) -> Array:
+def conditioned(part: Any, X: Array, half_life: float, y: Any) -> Array:
     """Return all rows of a stream as their trials see them."""
     oracle = reference_preprocessing
-    see = oracle.counts if isinstance(part, Counts) else oracle.z_scores
     running, rows = X[:0], []
-    for x in X:
-        w = counting(len(running), half_life)
-        rows.append(see(x, running, w, part))
+    for t, x in enumerate(X):
+        w = counting(t, half_life)
+        if isinstance(part, Counts):
+            rows.append(oracle.counts(x, running, w, part, y[:t]))
+        else:
+            rows.append(oracle.z_scores(x, running, w, part))
         running = np.vstack(
             [running, x if isinstance(part, Counts) else oracle.taken_in(x, running, w)]
         )

@@ -43,12 +43,23 @@ def smooth_share(occurs: Array, w: Array, s: float, everywhere: Any) -> Any:
     return (w @ occurs + s * everywhere) / (w.sum() + s)
 
 
-def relative_contrast(x: Array, running: Any, s: float = 1.0) -> Array:
-    """x_i (a_i - b_i) / (a_i + b_i), smooth shares of class and rest; 0 where both are."""
+def smooth_shares(running: Any, s: float) -> Any:
+    """Return the smooth shares of the class and of the rest."""
     rows, w, own = unpacked(running)
     occurs = (rows != 0).astype(float)
     everywhere = share(occurs, w)
-    a, b = (smooth_share(occurs[each], w[each], s, everywhere) for each in (own, ~own))
+    return (smooth_share(occurs[each], w[each], s, everywhere) for each in (own, ~own))
+
+
+def plain_contrast(x: Array, running: Any, s: float = 1.0) -> Array:
+    """x_i (a_i - b_i), smooth shares of class and rest."""
+    a, b = smooth_shares(running, s)
+    return np.asarray(x * (a - b))
+
+
+def relative_contrast(x: Array, running: Any, s: float = 1.0) -> Array:
+    """x_i (a_i - b_i) / (a_i + b_i), smooth shares of class and rest; 0 where both are."""
+    a, b = smooth_shares(running, s)
     return np.asarray(x * np.divide(a - b, a + b, out=np.zeros(len(x)), where=a + b > 0))
 
 

@@ -1,9 +1,9 @@
 """The oracle of preprocessing: each row from the list of those before it, in float64 NumPy.
 
-Written from the definitions: Salton and Buckley (1988) for damping, idf and length; for z-scores
-mean and deviation themselves, of the values as they were taken in; Rahimi and Recht (2007) for
-random features; quantiles by sorting all rows until the last time that they were recomputed, which
-are at most 512.
+Written from the definitions: Salton and Buckley (1988) for damping, idf and length; the divergence
+of the classes of a feature's rows from those of all rows; for z-scores mean and deviation
+themselves, of the values as they were taken in; Rahimi and Recht (2007) for random features;
+quantiles by sorting all rows until the last time that they were recomputed, which are at most 512.
 """
 
 from typing import Any
@@ -17,13 +17,38 @@ Array = NDArray[np.float64]
 FURTHEST = 30.0  # deviations from the mean that a value counts as, at most
 
 
-def counts(x: Array, running: Array, w: Array, part: Any) -> Array:
-    """sign(x) (1 + ln |x|) from 1 on, times sqrt(ln((t + 1) / (n + 1/2))), of length 1."""
+def n_log_n(n: Array) -> Array:
+    """n ln(n), which is 0 at 0."""
+    return n * np.log(np.where(n > 0, n, 1.0))
+
+
+def gained(running: Array, w: Array, labels: Any) -> Array:
+    """sum_r n_r ln(n_r / n), minus the log of the share of its class so far for each row."""
+    labels, occurs = np.asarray(labels), running != 0
+    total = -n_log_n(w @ occurs)
+    for r in set(labels.tolist()):
+        total += n_log_n(w[labels == r] @ occurs[labels == r])
+    for t in np.flatnonzero(w):
+        so_far = w[: t + 1]
+        share = so_far[labels[: t + 1] == labels[t]].sum() / so_far.sum()
+        total -= np.where(occurs[t], w[t] * np.log(share), 0.0)
+    return total
+
+
+def counts(x: Array, running: Array, w: Array, part: Any, labels: Any = None) -> Array:
+    """sign(x) (1 + ln |x|) from 1 on, times sqrt(ln((t + 1) / (n + 1/2))), of length 1.
+
+    With information times sqrt(1/10 + D / (n + 3)), each row of its own class if none is given.
+    """
     size = np.abs(x)
     damped = np.sign(x) * (1 + np.log(np.maximum(size, 1)))
     v = np.where(size >= 1, damped, x) if part.damped else x
     if part.idf:
         v = v * np.sqrt(np.log((w.sum() + 1) / (w @ (running != 0) + 0.5)))
+    if part.information:
+        labels = np.arange(len(running)) if labels is None else labels
+        n = w @ (running != 0)
+        v = v * np.sqrt(0.1 + np.maximum(gained(running, w, labels), 0) / (n + 3))
     length = np.sqrt((v**2).sum())
     return v / length if part.unit and length > 0 else v
 
@@ -140,8 +165,11 @@ def expanded(part: Any, X: Array, weights: Any) -> Array:
     return np.hstack([block(each, X, Z, w) for each in blocks])
 
 
-def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
-    """Return all rows of a stream as their trials see them, rounded to float32."""
+def conditioned(part: Any, X: Any, weights: Any = None, labels: Any = None) -> Array:
+    """Return all rows of a stream as their trials see them, rounded to float32.
+
+    The labels matter to information; each row has its own class if there are none.
+    """
     X = np.asarray(X, dtype=np.float64)
     if part is None:
         return X
@@ -154,7 +182,13 @@ def conditioned(part: Any, X: Any, weights: Any = None) -> Array:
     running, rows = X[:0], []
     for t, x in enumerate(X):
         of_counts = isinstance(part, Counts)
-        rows.append((counts if of_counts else z_scores)(x, running, w[:t], part))
+        known = None if labels is None else labels[:t]
+        seen = (
+            counts(x, running, w[:t], part, known)
+            if of_counts
+            else z_scores(x, running, w[:t], part)
+        )
+        rows.append(seen)
         taken = x if of_counts else taken_in(x, running, w[:t])
         running = np.vstack([running, taken])
     return np.array(rows, dtype=np.float32).astype(np.float64)

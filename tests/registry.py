@@ -201,9 +201,9 @@ class Row:
     def conditioned_by(self) -> Preprocessing | None:
         return resolve_preprocessing(self.preprocessing, dense=True)
 
-    def seen(self, X: Any, weights: Any = None) -> Any:
+    def seen(self, X: Any, weights: Any = None, labels: Any = None) -> Any:
         """Return rows as their trials see them, in the oracle's words."""
-        return conditioned(self.conditioned_by, X, weights)
+        return conditioned(self.conditioned_by, X, weights, labels)
 
     @property
     def dense_only(self) -> bool:
@@ -240,10 +240,13 @@ class Row:
 
     def oracle(self) -> list[dict[str, Any]]:
         view = None if self.view is None else ORACLE_MAPS[self.view]
-        return [
+        parts = [
             {"kind": kind, "map": view if mapped else None, "groups": list(SETS.values())}
             for kind, mapped in FAMILIES[self.family].kinds
         ]
+        if self.settings == "words":
+            parts.append({**parts[-1], "map": {"view": reference_pooled.plain_contrast}})
+        return parts
 
 
 def has_norm(link: str) -> bool:
@@ -310,7 +313,7 @@ def _defaults() -> list[Row]:
     """The learner of those who choose nothing: it sees arrays, which it takes for measurements."""
     words = Row(
         *("ovr-hinge", "hybrid", "contrast"),
-        preprocessing="counts",
+        preprocessing="information",
         preconditioner="adagrad",
         on_new_class="inherit",
         settings="words",
@@ -358,6 +361,7 @@ def _forgetting() -> list[Row]:
         Row("softmax", "multi", None, preconditioner="confidence", half_life=5.0),
         Row("hinge", "hybrid", "frequency", preconditioner="distance-adagrad", half_life=5.0),
         Row("pa1", "multi", None, preprocessing="idf", half_life=2.0),
+        Row("pa1", "multi", None, preprocessing="information", half_life=2.0),
         Row("pa1", "hybrid", "distance", preprocessing="z-scores", half_life=2.0),
     ]
 

@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import reference_answers
 from cases import (
     CASES,
+    OF_PROBABILITIES,
     OF_TABLES,
     Answers,
     Case,
@@ -44,7 +45,7 @@ def few(cases: list[Case]) -> list[Case]:
     )
 
 
-FEW = few(CASES)
+FEW = few(CASES) + OF_PROBABILITIES
 """For laws on the steps before and after a trial, and on the ways to pass rows."""
 
 
@@ -350,11 +351,12 @@ OF_ANY_ESTIMATOR = [
     *("estimators_unfitted", "fit1d", "get_params_invariance", "mixin_order", "set_params"),
     *("no_attributes_set_in_init", "parameters_default_constructible", "valid_tag_types"),
 ]
+# Others expect that the labels of a probability above 1/2 are predicted, or single classes.
 OF_MULTILABEL = [
-    *("classifier_multioutput", "classifiers_multilabel_output_format_decision_function"),
-    *("classifiers_multilabel_output_format_predict", "decision_proba_consistency"),
-    *("dict_unchanged", "dont_overwrite_parameters", "dtype_object", "estimator_sparse_array"),
-    *("estimator_sparse_matrix", "estimator_sparse_tag", "estimators_fit_returns_self"),
+    *("classifiers_multilabel_output_format_decision_function", "estimators_fit_returns_self"),
+    *("classifiers_multilabel_output_format_predict", "estimator_sparse_tag"),
+    *("classifiers_multilabel_output_format_predict_proba",),
+    *("dict_unchanged", "dont_overwrite_parameters", "dtype_object"),
     *("estimators_nan_inf", "estimators_overwrite_params", "estimators_pickle", "fit2d_1sample"),
     *("f_contiguous_array_estimator", "fit2d_predict1d", "fit_check_is_fitted", "fit_idempotent"),
     *("all_zero_sample_weights_error", "methods_sample_order_invariance", "n_features_in"),

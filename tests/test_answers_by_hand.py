@@ -37,9 +37,8 @@ def test_a_set_of_all_labels_demands_all_over_the_threshold():
 def test_a_row_without_features_has_a_threshold_too():
     model = OnlineMultilabelClassifier().fit([[0.0]] * 9, np.array([[1, 0]] * 9))
     assert model.predict([[0.0]]).tolist() == [[1, 0]]
-    assert OnlineMultilabelClassifier(intercept=0).fit([[0.0]] * 9, np.array([[1, 0]] * 9)).predict(
-        [[0.0]]
-    ).tolist() == [[0, 0]]
+    without = OnlineMultilabelClassifier(intercept=0, decision="score")
+    assert without.fit([[0.0]] * 9, np.array([[1, 0]] * 9)).predict([[0.0]]).tolist() == [[0, 0]]
 
 
 def test_ties_and_labels_that_are_not_ranked_are_not_compared():

@@ -187,7 +187,7 @@ def parts_of(row, u, model):
 @settings(max_examples=3)
 @given(stream=streams(), C=st.sampled_from([0.01, 0.3, 5.0]), length=st.sampled_from([0.01, 0.3]))
 def test_a_given_competitor_is_judged_as_by_the_oracle(row, stream, C, length):
-    views = reference_bounds.views_of(row.seen(stream.X), stream.y, row.oracle())
+    views = reference_bounds.views_of(row.seen(stream.X, None, stream.y), stream.y, row.oracle())
     assume(views.V)
     u = length * np.random.default_rng(len(views.V)).normal(size=views.V[0].shape[1])
     model = row.learner(C=C).fit(stream.X, stream.y)
@@ -220,7 +220,7 @@ def expected_bound(rule, views, u, C):
 @every_row(covering([row for row in EXACT if row.family in ("multi", "hybrid", "grouped-view")]))
 def test_no_competitor_off_the_shelf_is_much_better_than_the_one_found(row):
     stream = make_stream(5, n_rows=150, n_classes=4, density=1.0)
-    views = reference_bounds.views_of(row.seen(stream.X), stream.y, row.oracle())
+    views = reference_bounds.views_of(row.seen(stream.X, None, stream.y), stream.y, row.oracle())
     found = mistake_bound(row.learner(C=0.05), stream.X, stream.y)
     for C in (0.01, 0.1, 1.0):
         u = reference_bounds.competitor(views, C)

@@ -32,7 +32,7 @@ ESTIMATORS = {
     "kernel": OnlineClassifier("multi", kernel="rbf"),
     "linear-max": LinearMax("romma"),
     "winnow": LinearMax(),
-    "ranks": OnlineOrdinalClassifier(),
+    "ranks": OnlineOrdinalClassifier(update="simproj"),
 }
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 

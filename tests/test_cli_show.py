@@ -32,7 +32,7 @@ def test_show_says_what_learn_wrote(capsys, tmp_path):
     )
     assert settings["update"] == "PassiveAggressive(C=0.1, variant=1)"
     n = learnt._learner.n_features
-    part = "Counts(damped=True, idf=True, unit=True)"
+    part = "Counts(damped=True, idf=True, unit=True, information=False)"
     assert settings["preprocessing"] == f"{part}, over 120 rows, {n} features"
     assert (settings["trials"], settings["mistakes"]) == ("120", str(learnt.n_mistakes_))
     assert (settings["features"], settings["classes"]) == (str(n), "3")
@@ -50,7 +50,7 @@ def test_show_as_json_holds_all_of_it(capsys, tmp_path):
     assert found["features"] == len(found["feature_names"]) and found["intercept"] == 1.0
     assert found["classes"] == len(found["labels"]) == 3
     assert found["preprocessing"] == {
-        "part": "Counts(damped=True, idf=False, unit=True)",
+        "part": "Counts(damped=True, idf=False, unit=True, information=False)",
         "rows": 40.0,
         "features": 0,
     }

@@ -40,15 +40,15 @@ def test_parts_have_columns_of_their_own(parts: list[Part], n_lines: int) -> Non
     assert PerClass() not in parts or offsets[parts.index(PerClass())] == 0
 
 
-@pytest.mark.parametrize(("n_classes", "capacity"), [(14, 16), (15, 32), (30, 32), (31, 64)])
+@pytest.mark.parametrize(("n_classes", "capacity"), [(13, 16), (14, 32), (29, 32), (30, 64)])
 def test_one_column_more_takes_no_line_more(n_classes: int, capacity: int) -> None:
-    """The columns of a new class and of the shared part follow those of the classes."""
+    """The columns of a new class and of the two shared parts follow those of the classes."""
     model = OnlineClassifier()
     for label in range(n_classes):
         model.learn_one({f"w{label}": 1.0, "the": 1.0}, label)
     learner = model._learner
     assert learner.weights.shape[1] == learner.stored["statistics.sums"].shape[2] == capacity
-    assert [w.shape[1] for w in learner.hypothesis_weights()] == [n_classes + 1, 1]
+    assert [w.shape[1] for w in learner.hypothesis_weights()] == [n_classes + 1, 1, 1]
 
 
 def test_there_may_be_more_single_columns_than_a_line_holds() -> None:

@@ -235,6 +235,7 @@ LEARNERS = {
     "inherit": OnlineClassifier("multi", update="ovr-hinge", on_new_class="inherit"),
     "ranges": OnlineClassifier("multi", update="pa1", preprocessing="ranges"),
     "idf": OnlineClassifier("multi", update="pa1", preprocessing="idf"),
+    "information": OnlineClassifier("multi", update="pa1", preprocessing="information"),
 }
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 from kesler import (
     Ensemble,
@@ -25,7 +26,9 @@ from kesler import (
 )
 from kesler.data.inputs import presence
 from kesler.data.rows import Vocabulary
+from kesler.hypotheses import PerClass, Shared
 from kesler.learner.events import Event
+from kesler.maps import Contrast
 
 NAMES = [f"w{number}" for number in range(12)]
 MAKERS = {
@@ -141,7 +144,8 @@ def test_a_text_stands_for_its_tokens():
     texts = [("Win CASH, win!", "spam"), ("Lunch at one?", "work"), ("cash prize", "spam")]
     tokens = [({"win": 1.0, "cash": 1.0}, "spam"), ({"lunch": 1, "at": 1, "one": 1}, "work")]
     tokens += [({"cash": 1, "prize": 1}, "spam")]
-    named, settings = by_events(OnlineClassifier(), tokens), by_events(OnlineClassifier(), texts)
+    model = OnlineClassifier([PerClass(), Shared(Contrast())], update="ovr-hinge")
+    named, settings = by_events(model, tokens), by_events(clone(model), texts)
     assert_same(named, settings, [x for x, _ in tokens])
     assert settings.predict_one("the CASH") == named.predict_one({"the": 1, "cash": 1}) == "spam"
     assert settings.predict_proba_one("lunch") == named.predict_proba_one({"lunch": 1})
@@ -385,7 +389,8 @@ def test_letters_that_are_rare_or_not_text_are_left_to_python():
     for text in ("one \ud800", "one two \U00020000", "one \U0010ffff two"):
         assert not event.read_text(text, names, joins=True)
         assert not event._met.any() and not len(names)
-    model = OnlineClassifier().learn_one("one two", "a").learn_one("one two \U00020000", "b")
+    model = OnlineClassifier(update="pa1")
+    model = model.learn_one("one two", "a").learn_one("one two \U00020000", "b")
     assert model.vocabulary_.names == ["one", "two", "\U00020000"]
 
 

@@ -133,12 +133,15 @@ def test_statistics_of_classes_and_of_all_decay(view, reference_learner, half_li
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
 
 
+FADING = [Counts(damped=False, idf=True), Counts(information=True), ZScores()]
+
+
 @pytest.mark.parametrize("half_life", HALF_LIVES)
-@pytest.mark.parametrize("part", [Counts(damped=False, idf=True), ZScores()], ids=str)
+@pytest.mark.parametrize("part", FADING, ids=str)
 def test_what_preprocessing_keeps_fades(part, half_life):
     stream = make_stream(8, n_rows=120, n_classes=3, n_features=5, density=0.5)
     model = OnlineClassifier("multi", update="pa2", preprocessing=part, half_life=half_life)
-    seen = reference_forgetting.conditioned(part, stream.X, half_life)
+    seen = reference_forgetting.conditioned(part, stream.X, half_life, stream.y)
     plain = OnlineClassifier("multi", update="pa2", half_life=half_life).fit(seen, stream.y)
     model.fit(stream.X, stream.y)
     ours, theirs = (each._learner.hypothesis_weights()[0] for each in (model, plain))

@@ -75,7 +75,7 @@ class Case:
 
     def oracle(self, stream: Stream, C: float = 1.0, *, weighted: bool = False) -> dict[str, Any]:
         return reference_kernel_run(
-            self.row.seen(stream.X, stream.weights if weighted else None),
+            self.row.seen(stream.X, stream.weights if weighted else None, stream.y),
             stream.y,
             self.row.oracle(),
             self.row.rule,
@@ -442,11 +442,12 @@ def test_label_sets_and_rankings_are_learnt_over_kernels(hypotheses):
     inside = (X**2).sum(axis=1) < 1.4
     sets = np.c_[inside, X[:, 0] > 0].astype(int)
     ranks = np.where(inside[:, None], [[1, 2, 3]], [[3, 2, 1]])
-    model = OnlineMultilabelClassifier(hypotheses, kernel="rbf", sigma=0.3).fit(X[:500], sets[:500])
+    chosen = {"kernel": "rbf", "sigma": 0.3, "preprocessing": None}
+    model = OnlineMultilabelClassifier(hypotheses, **chosen).fit(X[:500], sets[:500])
     assert (model.predict(X[500:]) == sets[500:]).mean() > 0.88
     plain = OnlineMultilabelClassifier("multi").fit(X[:500], sets[:500])
     assert (plain.predict(X[500:]) == sets[500:]).mean() < 0.85
-    ranker = OnlineLabelRanker(hypotheses, kernel="rbf", sigma=0.3).fit(X[:500], ranks[:500])
+    ranker = OnlineLabelRanker(hypotheses, **chosen).fit(X[:500], ranks[:500])
     assert ranker.score(X[500:], ranks[500:]) > 0.7
 
 

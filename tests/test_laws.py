@@ -932,7 +932,7 @@ def oracle_weights(row: Row, model: OnlineClassifier) -> list[Any]:
 
 
 def compare(row: Row, stream: Stream, C: float, weights: Any, *, exactly: bool) -> None:
-    seen = row.seen(stream.X, weights)
+    seen = row.seen(stream.X, weights, stream.y)
     run = oracle.Watched(seen, stream.y, row.oracle(), row.rule, C, weights)
     if not exactly and run.doubtful < len(stream):
         assume(run.doubtful >= 8)
@@ -986,7 +986,7 @@ def test_7_each_step_of_mira_is_the_optimum_of_its_trial(row, stream, C):
     """
     model, parts = row.learner(C=C), row.oracle()
     running: list[reference.Past] = [[] for _ in range(stream.n_classes)]
-    seen = row.seen(stream.X)
+    seen = row.seen(stream.X, None, stream.y)
     for given_x, x, y in zip(stream.X, seen, stream.y.tolist(), strict=True):
         satisfied = [r for r, rows in enumerate(running) if rows]
         if y in satisfied:
@@ -1134,7 +1134,7 @@ ESTIMATORS = [
     OnlineClassifier("single", "product-mean"),
     OnlineClassifier("hybrid", "distance", update="mira"),
     OnlineClassifier("multi", update="mira"),
-    OnlineOrdinalClassifier("single"),
+    OnlineOrdinalClassifier("single", decision="score"),
     OnlineOrdinalClassifier("single", link="exponential"),
     OnlineOrdinalClassifier("multi", update="mira"),
     OnlineOrdinalClassifier(update="perceptron"),
@@ -1155,3 +1155,9 @@ def test_10_scikit_learn_checks_pass(estimator):
     n_checks = len(list(estimator_checks_generator(estimator)))
     assert len(results) == n_checks
     assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 59
+
+
+def test_10_scikit_learn_checks_of_ranks_pass_but_for_their_median():
+    results = check_estimator(OnlineOrdinalClassifier(), on_fail=None, on_skip=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed <= {DENSE, SPARSE, "check_classifiers_train"}  # which asks for the highest score

@@ -57,7 +57,7 @@ def test_the_algorithm_holds_the_same_weights_and_makes_no_fewer_mistakes(row, s
     )
     threshold = reference_threshold.ALGORITHMS[row.algorithm](n_views)
     mistakes = t = 0
-    seen = replace(stream, X=row.seen(stream.X))
+    seen = replace(stream, X=row.seen(stream.X, None, stream.y))
     for t, (x, y) in enumerate(zip(stream.X, stream.y, strict=True)):
         V = views_of(row, seen, t, running)
         if y == len(running):

@@ -228,7 +228,7 @@ def test_the_target_compares_neighbours_only():
 @pytest.mark.parametrize("late", [1, 2, 3])
 def test_a_rank_inserted_takes_no_row_from_others(averaged, link, late):
     X, y = stream(5, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single", link=link, averaged=averaged)
+    model = OnlineOrdinalClassifier("single", "simproj", link=link, averaged=averaged)
     model.fit(X[y != late], y[y != late])
     before = model.predict(X)
     model.learn_one(X[y == late][0], late)
@@ -240,7 +240,7 @@ def test_a_rank_inserted_takes_no_row_from_others(averaged, link, late):
 @pytest.mark.parametrize("late", [1, 2, 3])
 def test_a_rank_inserted_has_the_mean_threshold_of_its_neighbour(link, late):
     X, y = stream(5, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single", link=link, averaged=True)
+    model = OnlineOrdinalClassifier("single", "simproj", link=link, averaged=True)
     model.fit(X[y != late], y[y != late])
     before = model.thresholds_
     model.learn_one(X[y == late][0], late)
@@ -253,7 +253,7 @@ def test_a_rank_inserted_has_the_mean_threshold_of_its_neighbour(link, late):
 @pytest.mark.parametrize(("late", "nearest"), [(0, 1), (4, 3)])
 def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
     X, y = stream(6, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single").fit(X[y != late], y[y != late])
+    model = OnlineOrdinalClassifier("single", "simproj").fit(X[y != late], y[y != late])
     before, old = model.predict(X), model.thresholds_
     model.learn_one(X[y == late][0], late)
     new = model.thresholds_

@@ -38,7 +38,7 @@ from kesler.preprocessing import (
     ZScores,
     resolve_preprocessing,
 )
-from reference_preprocessing import conditioned
+from reference_preprocessing import conditioned, gained
 from streams import make_stream
 
 ESTIMATORS: list[Any] = [
@@ -47,6 +47,7 @@ ESTIMATORS: list[Any] = [
 ]
 PARTS = [
     *(Counts(), Counts(idf=True), Counts(damped=False), Counts(unit=False)),
+    *(Counts(information=True), Counts(idf=True, unit=False, information=True)),
     *(Counts(False, True, False), ZScores(), ZScores(clip=0.5), Ranges()),
 ]
 EXPANSIONS = [
@@ -78,8 +79,33 @@ def test_rows_are_seen_as_the_reference_sees_them(part, seed, scale, weighted):
     stream = make_stream(seed, n_rows=25)
     X = (scale * stream.X).astype(np.float32)
     weights = stream.weights if weighted else None
+    rtol = 1e-5 if getattr(part, "information", False) else 1e-6  # counts of classes are float32
     near = 2e-5 if part in EXPANSIONS else 1e-7  # cosines of sums in float32
-    assert_allclose(seen(part, X, weights), conditioned(part, X, weights), rtol=1e-6, atol=near)
+    assert_allclose(seen(part, X, weights), conditioned(part, X, weights), rtol=rtol, atol=near)
+
+
+@pytest.mark.parametrize("half_life", [None, 3.0])
+@pytest.mark.parametrize("several", [False, True])
+def test_information_is_the_divergence_of_the_classes_of_a_feature(half_life, several):
+    """From its definition, in the present weights of the rows; labels of equal sets add as one."""
+    X, rng = np.abs(make_stream(5, n_rows=60).X), np.random.default_rng(5)
+    y = rng.integers(4, size=60)
+    X[rng.random(X.shape) < 0.4] = 0
+    X[:, 0] = y == 1
+    weights = rng.choice([0.5, 1.0, 3.0], size=60)
+    estimator = OnlineMultilabelClassifier if several else OnlineClassifier
+    model = estimator("multi", update="pa1", preprocessing="information", half_life=half_life)
+    model.set_params(intercept=0.0)
+    labels = [[f"{r}", f"{r} too"] for r in y] if several else y
+    model.partial_fit(sparse.csr_array(X), labels, sample_weight=weights)
+    growth = 1.0 if half_life is None else 2.0 ** (1 / half_life)
+    w = weights * growth ** np.arange(60)
+    stored = model._learner.stored
+    unit = stored["preprocessing.seen"]["n_rows"][0] / w.sum()
+    found = stored["preprocessing.statistics"][: X.shape[1]]
+    assert_allclose(found[:, 0], unit * (w @ (X != 0)), rtol=1e-6)
+    assert_allclose(found[:, 1], unit * gained(X, w, y), rtol=1e-4, atol=1e-4 * found[:, 0].max())
+    assert found[:, 1].max() > 0.1 * found[:, 0].max()
 
 
 @pytest.mark.parametrize("part", [Counts(idf=True), Counts(unit=False)], ids=repr)
@@ -147,7 +173,7 @@ def test_every_estimator_takes_a_name_or_a_part(estimator):
     assert "preprocessing='idf'" in repr(model) and "preprocessing" not in repr(estimator())
     assert clone(model).get_params()["preprocessing"] == "idf"
     assert estimator().preprocessing in (None, "default")
-    with pytest.raises(KeslerError, match="auto, none, counts, idf, z-scores, ranges, bins"):
+    with pytest.raises(KeslerError, match="auto, none, counts, idf, information, z-scores, ranges"):
         y = [["a"], ["b"]] if estimator in ESTIMATORS[2:4] else ["a", "b"]
         estimator(preprocessing="tfidf").fit(np.eye(2), y)
 
@@ -189,7 +215,7 @@ def test_a_clip_that_is_none_is_refused(clip):
         ZScores(clip)
 
 
-@pytest.mark.parametrize("name", ["damped", "idf", "unit"])
+@pytest.mark.parametrize("name", ["damped", "idf", "unit", "information"])
 def test_counts_take_yes_or_no(name):
     with pytest.raises(KeslerError, match=rf"Counts\({name}=1\): give True or False"):
         Counts(**{name: 1})

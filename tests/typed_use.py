@@ -48,6 +48,8 @@ def learning_returns_the_estimator() -> None:
     assert_type(ordinal.fit(X, y).partial_fit(X, y), OnlineOrdinalClassifier)
     multilabel = OnlineMultilabelClassifier()
     assert_type(multilabel.fit(X, [y]).partial_fit(X, [y]), OnlineMultilabelClassifier)
+    assert_type(multilabel.predict_proba(X), npt.NDArray[np.float64])
+    assert_type(ordinal.predict_proba(X), npt.NDArray[np.float64])
     assert_type(OnlineLabelRanker().fit(X, [y]).partial_fit(X, [y]), OnlineLabelRanker)
 
 

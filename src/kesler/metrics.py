@@ -5,6 +5,7 @@ from kesler.evaluation.metrics import (
     hamming_loss,
     log_loss,
     mean_absolute_error,
+    micro_f1,
     one_error,
     ranking_loss,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "kendall_tau",
     "log_loss",
     "mean_absolute_error",
+    "micro_f1",
     "one_error",
     "ranking_loss",
 ]

@@ -90,6 +90,7 @@ def _learnt(metadata: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str,
         "preprocessing": _preprocessing(metadata["preprocessing"], arrays),
         "half_life": metadata["half_life"],
         "replay": _expression(metadata["replay"]),
+        "decision": metadata["decision"],
         "sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None,
         **_counts("counts", arrays),
     }

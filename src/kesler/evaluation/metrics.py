@@ -61,6 +61,21 @@ def hamming_loss(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
     return mean_or_nan((scores > 0) != relevant)
 
 
+def micro_f1(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
+    r"""Return the F1 of all predicted labels of all rows together, those with scores above 0.
+
+    .. math:: F_1 = \frac{2 \sum_t |Y_t \cap \hat Y_t|}{\sum_t |Y_t| + |\hat Y_t|}
+
+    Examples
+    --------
+    >>> micro_f1(np.array([[0.5, -0.5]]), np.array([[True, True]]))
+    0.6666666666666666
+    """
+    predicted = scores > 0
+    named = int(predicted.sum()) + int(relevant.sum())
+    return 2 * int((predicted & relevant).sum()) / named if named else float("nan")
+
+
 def mean_absolute_error(
     predicted: npt.NDArray[Any], answered: npt.NDArray[Any], ranks: Sequence[Any]
 ) -> float:

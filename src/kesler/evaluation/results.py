@@ -105,6 +105,11 @@ class MultilabelResult(LabelResult):
         """Share of labels wrongly predicted to be relevant or irrelevant."""
         return metrics.hamming_loss(self.scores, self.relevant)
 
+    @property
+    def micro_f1(self) -> float:
+        """F1 of all labels predicted for all rows together."""
+        return metrics.micro_f1(self.scores, self.relevant)
+
 
 @dataclass(frozen=True, slots=True)
 class RankingResult(LabelResult):

@@ -16,6 +16,31 @@ and epsilon, the share of targets that scores do not explain, is the discounted 
 expectation step of EM. Only z enters, so that scores may have any scale; initially, beta is such
 that the highest and lowest z of the first informative row differ by 2. Sources: Guo, Pleiss, Sun
 and Weinberger (2017) for the temperature; Amari (1998) for the step.
+
+For label sets, the probability that label r is relevant is a sigmoid of its score above that of the
+threshold, label 0:
+
+.. math:: p(r \mid x) = \frac{1}{1 + e^{-(z_r + b_r)}}, \quad z_r = \beta (h(x, r) - h(x, 0))
+
+with an inverse temperature for all labels and an offset for each, initially 0. With y_r = 1 if r is
+relevant and 0 otherwise, and v_r = p_r (1 - p_r), each row takes the steps
+
+.. math:: I \leftarrow 0.99 \, I + \sum_r v_r z_r^2, \quad
+    \log \beta \leftarrow \log \beta
+    + \operatorname{clip}\Big(\frac{\sum_r (y_r - p_r) z_r}{I + 1}, \pm 1\Big), \quad
+    I_r \leftarrow 0.999 \, I_r + v_r, \quad b_r \leftarrow b_r + \frac{y_r - p_r}{I_r + 5}
+
+over the labels known before. These are Platt's (1999) two parameters, learnt online; initially,
+beta is such that the label furthest from the threshold has z = 2 in the first informative row.
+
+The threshold of the best F1 follows from the rows so far: a label is predicted if
+
+.. math:: p(r \mid x) > \frac{F}{2} = \frac{a}{b}, \quad
+    a = 1 + \sum_t |Y_t \cap \hat Y_t|, \quad b = 4 + \sum_t (|Y_t| + |\hat Y_t|)
+
+since the F1 that such a rule reaches is at its maximum if the threshold is half of it. Sources:
+Busa-Fekete, Szörényi, Dembczyński and Hüllermeier (2015), the online rule; Zhao, Edakunni, Pocock
+and Brown (2013), its optimality.
 """
 
 from __future__ import annotations

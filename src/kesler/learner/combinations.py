@@ -190,6 +190,15 @@ def require_replayable(
             )
 
 
+def require_decidable(decision: Any, answer: Kind) -> None:
+    """Raise if predictions for targets of this kind cannot follow from the scores this way."""
+    more = {"rank": ["median"], "sets": ["f1"]}.get(answer, [])
+    if decision not in ["score", *more]:
+        raise KeslerError(
+            f"decision={decision!r} is unknown: choose one of {', '.join([*more, 'score'])}"
+        )
+
+
 def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
     """Raise if a rule ignores the costs of confusions."""
     if costs is not None and not (rule.heeds_margin and rule.margin > 0):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.inputs import spaced
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
 from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
@@ -74,6 +75,12 @@ class Event:
         indices, values = self._entries[0][: self.n_entries], self._entries[1][: self.n_entries]
         return Rows(indptr, indices.copy(), values.copy(), self.n_features, self.dense)
 
+    @property
+    def indices(self) -> npt.NDArray[np.int32]:
+        """The features that it lists, a view."""
+        found: npt.NDArray[np.int32] = self._entries[0][: self.n_entries]
+        return found
+
     def read_mapping(self, entry: dict[Any, Any], names: Vocabulary, *, joins: bool) -> bool:
         """Read a mapping {name: value}; return whether it maps text to finite numbers.
 
@@ -105,6 +112,23 @@ class Event:
         lower, numbers = text.lower(), names.indices
         self._reserve_names(names, len(lower) // 2 + 1)
         n = read_text(self.address, id(lower), word_letters(), id(numbers), joins)
+        return self._has_read(n, len(numbers), dense=False)
+
+    def read_short_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
+        """Read a text as :func:`kesler.data.inputs.with_runs`; return whether it could be read.
+
+        Parameters
+        ----------
+        text, names, joins : as for `read_text`.
+        """
+        if not self._kernels.READS_MAPPINGS:
+            return False
+        from kesler.compiled.trial.texts import read_short_text, word_letters
+
+        (words, capitals), numbers = spaced(text), names.indices
+        self._reserve_names(names, len(words) + len(capitals) + 1)
+        addresses = self.address, id(words), id(capitals)
+        n = read_short_text(*addresses, word_letters(), id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False)
 
     def read_array(self, x: npt.NDArray[Any]) -> bool:
@@ -237,9 +261,15 @@ class RowBuffer:
             self._class_capacity = class_capacity
         return self._task
 
-    def scoring(self, scores: npt.NDArray[np.float32]) -> Any:
+    def scoring(
+        self,
+        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
+    ) -> Any:
         """Return the task of scoring the event."""
-        return task_of(self.rows, no_targets(), 1, scores) if scores.size else self._task
+        if not scores.size:
+            return self._task
+        return task_of(self.rows, no_targets(), 1, scores, probabilities)
 
     def _reserve(self, n_entries: int) -> None:
         from kesler.compiled.trial.records import Blocks

@@ -18,6 +18,7 @@ from kesler.learner.calibration import probabilities
 from kesler.learner.classes import OnNewClass
 from kesler.learner.combinations import (
     require_conceivable,
+    require_decidable,
     require_forgettable,
     require_measurable,
     require_priceable,
@@ -38,7 +39,7 @@ from kesler.learner.events import (
 )
 from kesler.learner.replaying import Interleaved
 from kesler.learner.state import STATISTICS, layers_of
-from kesler.learner.targets import Answers
+from kesler.learner.targets import Answers, Decision
 from kesler.learner.user_functions import LearnerWithFunctions
 from kesler.parts.constraints import requirement_code, selection_code
 from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
@@ -61,7 +62,8 @@ class Learner(LearnerWithFunctions):
     Parameters
     ----------
     parts, rule, classes, constant, answer, link, averaged, costs, preconditioner, \
-on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.state.LearnerState`.
+on_new_class, preprocessing, half_life, replay, decision : as in
+        :class:`~kesler.learner.state.LearnerState`.
 
     Raises
     ------
@@ -86,6 +88,7 @@ on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.s
         require_forgettable(
             self.half_life, self.rule, self.link, self.preconditioner, averaged=self.averaged
         )
+        require_decidable(self.decision, self.answer)
         super().__post_init__()
         require_replayable(self.replay, self.answer, self.parts, scaled_means=self.has_scaled_means)
         self._require_thresholds()
@@ -115,7 +118,8 @@ on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.s
             classes known before each trial.
         probabilities : array of shape (n_rows, 2), (n_rows, 2 + n_classes) or (0, 2) that receives
             the probabilities before each trial: of the predicted class, of the target (NaN if it
-            was not known) and of each known class.
+            was not known) and of each known class. For label sets, of shape (n_rows, n_classes):
+            the probability of each label.
 
         Returns
         -------
@@ -449,17 +453,26 @@ on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.s
     def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
         """Return the probabilities of the known classes, shape (n_rows, n_classes)."""
         with self.lock:
-            return probabilities(self.scores(rows), self.stored["calibration"])
+            if not self.has_sets:
+                return probabilities(self.scores(rows), self.stored["calibration"])
+            scores = np.empty((len(rows), self.n_known), dtype=np.float32)
+            found = np.empty(scores.shape)
+            self._predict(rows, scores, found)
+        _require_finite(scores)
+        return found
 
     def _predict(
-        self, rows: Rows | Event, scores: npt.NDArray[np.float32]
+        self,
+        rows: Rows | Event,
+        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> npt.NDArray[np.int32]:
         with self.lock:
             known = self._prepare(rows, unseen=self.n_features)
             if isinstance(known, RowBuffer):
-                task = known.scoring(scores)
+                task = known.scoring(scores, probabilities)
             else:
-                task = task_of(self._blocks(known), no_targets(), len(rows), scores)
+                task = task_of(self._blocks(known), no_targets(), len(rows), scores, probabilities)
             self._trials.predict(self._kernel_arguments.address, task.address)
             if self._faults:
                 self._require_no_faults()
@@ -630,6 +643,8 @@ on_new_class, preprocessing, half_life, replay : as in :class:`~kesler.learner.s
         settings = {
             "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
             "settings.is_calibrated": self.is_calibrated,
+            "settings.decision": get_args(Decision).index(self.decision),
+            "settings.has_sets": self.has_sets,
             "settings.ends_at_faults": self.ends_at_faults and self._has_functions,
             "settings.predictor": 0,
             "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],

@@ -17,7 +17,7 @@ from kesler.learner.expanding import PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
 from kesler.learner.replaying import ReplayingRows
-from kesler.learner.targets import Kind
+from kesler.learner.targets import Decision, Kind
 from kesler.learner.weights import (
     BYTES_OF_FEATURE,
     SparseWeights,
@@ -97,6 +97,8 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
     preprocessing : the preprocessing of rows, None for none.
     half_life : the number of rows after which a row has half of its weight, None for no decay.
     replay : how earlier rows are learnt again, None for not at all.
+    decision : how a prediction follows from the scores; see
+        :data:`kesler.learner.targets.Decision`.
 
     Notes
     -----
@@ -124,6 +126,7 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
     preprocessing: Preprocessing | None = None
     half_life: float | None = None
     replay: Replay | None = None
+    decision: Decision = "score"
 
     def __post_init__(self) -> None:
         self.parts = list(self.parts)
@@ -131,7 +134,9 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
         self.takes_ratings = takes_ratings(self.parts)
         self.n_features = 0
         self.n_sub_experts = 0
-        asked = {m.statistic for m in self._maps}
+        asked: set[str] = {m.statistic for m in self._maps}
+        if self.preprocessing is not None:
+            asked |= self.preprocessing.statistics_of_classes
         stored = {layer for statistic in asked for layer in layers_of(statistic)}
         self.statistics = [name for name in STATISTICS if name in stored]
         self.groups: list[dict[Hashable, int]] = [{} for _ in self.parts]
@@ -448,6 +453,7 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
             self.has_weights
             and not self.stays_dense
             and self.parts == [PerClass()]
+            and not self.statistics
             and self.answer == "class"
             and rule.constraints in TWO_CLASSES
             and rule.requires != "gram"
@@ -515,7 +521,12 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
     @property
     def is_calibrated(self) -> bool:
         """Whether probabilities of classes are learnt."""
-        return self.answer != "levels"
+        return self.answer in ("class", "rank")
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether targets are label sets, and probabilities of labels are learnt."""
+        return self.answer == "sets"
 
     @property
     def is_normalised(self) -> bool:

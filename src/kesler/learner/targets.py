@@ -14,13 +14,23 @@ from kesler.data.labels import Label
 NOTHING_SAID = -1
 """The level of classes that a target does not compare with any other."""
 
-Kind = Literal["class", "levels", "rank"]
+Kind = Literal["class", "levels", "sets", "rank"]
 """The kind of a target, and the pairs of classes that it compares.
 
 class : one right class, compared with every other.
 levels : any levels; each class is compared with those of other levels.
+sets : three levels, those of relevant labels, of the threshold and of irrelevant labels.
 rank : one right rank. Each known rank is compared with its neighbours in the order only: the one
     nearer to the right rank must outscore the other (Amit et al. 2006, Section 3).
+"""
+
+
+Decision = Literal["score", "median", "f1"]
+"""How a prediction follows from the scores.
+
+score : the class of the highest score; of label sets, the labels that outscore the threshold.
+median : the median of the probabilities of ranks, which minimises the expected absolute error.
+f1 : the labels whose probability is above half of the micro-averaged F1 so far.
 """
 
 

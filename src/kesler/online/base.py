@@ -23,7 +23,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
-from kesler.online.columns import OF_ESTIMATOR, events_of
+from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
@@ -52,6 +52,7 @@ _LEARNT = (
     "notes_",
     "_table",
     "_declared",
+    "_texts",
 )
 
 
@@ -125,7 +126,10 @@ class OnlineLearner(EventLearner, NamedRule):
 or texts
             Rows; mappings are from feature names to values, and may contain new names at any time.
             If cells are not all numbers, rows are those of a table, whose columns may be of
-            different kinds (parameter `columns`). A text is split into words, as in `learn_one`.
+            different kinds (parameter `columns`). The features of a text are its words, runs of
+            letters, digits and apostrophes in lower case, each of value 1. If no update is chosen
+            and the texts so far, with this one, have at most 160 characters on average, its pairs
+            of words and its runs of 4 characters are features as well.
             Learners with sub-experts take :class:`~kesler.Ratings`, or mappings {label: ratings}.
         y : sequence of targets, one for each row
             See the class. Labels are numbers, text, tuples or any type that is hashable and can be
@@ -203,7 +207,7 @@ or texts
     ) -> tuple[int, npt.NDArray[np.float32]]:
         targets, table = self._tell([y]), self._table_of_row(x)
         self._known_classes().require_admissible(targets.names)
-        with self._between_trials(), self._names_forgotten_on_error():
+        with self._between_trials(), self._texts_counted(), self._names_forgotten_on_error():
             n_known = self._n_seen()
             if table is None:
                 trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
@@ -334,7 +338,7 @@ or texts
         keep_probabilities: bool = False,
     ) -> Trials:
         """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
-        with self._names_forgotten_on_error():
+        with self._texts_counted(), self._names_forgotten_on_error():
             pieces = [
                 self._learn(*block, keep_scores=keep_scores, keep_probabilities=keep_probabilities)
                 for block in self._blocks(X, y, sample_weight, classes)
@@ -353,15 +357,17 @@ or texts
             told = self._told(table.n_rows, y, sample_weight, classes)
             yield from self._table_blocks(table, *told)
             return
-        X, ratings = inputs.apart(events_of(X), rated=self._takes_ratings())
+        X, ratings, texts = self._apart(X)
         named = inputs.holds_names(X)
-        data = X if named else self._array_rows(X, learn=True)
-        n_rows = inputs.count_rows(data)
+        data = X if named or texts else self._array_rows(X, learn=True)
+        n_rows = len(X) if texts else inputs.count_rows(data)
         targets, weights = self._told(n_rows, y, sample_weight, classes)
         inputs.require_rated(n_rows, ratings)
         with self._between_trials():  # others may add the names of events
             if named:
                 data = self._named_rows(X, learn=True)
+            elif texts:
+                data = self._text_rows(X, weights, learn=True)
             ratings = self._numbered(ratings, learn=True)
         learner = self._prepared(dense=inputs.is_dense(data))
         learner.require_admissible(targets.distinct)
@@ -518,6 +524,7 @@ or texts
             ),
             "half_life": require_half_life(chosen.get("half_life")),
             "replay": resolve_replay(chosen.get("replay")),
+            "decision": chosen.get("decision", "score"),
             **self._moves(chosen),
         }
         budget = getattr(self, "budget", None)
@@ -527,7 +534,7 @@ or texts
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         """Return the parameters, with defaults resolved for the kind of the rows."""
-        return resolve_open(self.get_params(deep=False), dense=dense)
+        return resolve_open(self.get_params(deep=False), dense=dense, answer=self.answer)
 
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
@@ -557,6 +564,7 @@ or texts
             "preprocessing": learner.preprocessing,
             "half_life": learner.half_life,
             "replay": learner.replay or 0,
+            "decision": learner.decision,
         }
         if isinstance(learner, KernelLearner):
             targets |= {"kernel": learner.kernel, "budget": learner.budget}

@@ -168,11 +168,12 @@ default "default"
         weights of a virtual class, which is wrong on every row and never predicted, as initial
         weights; "unseen" learns from it with the ratings of unseen classes by sub-experts, see
         :class:`~kesler.LinearMax`. See :data:`~kesler.learner.classes.OnNewClass`.
-    preprocessing : "auto", "counts", "idf", "z-scores", "ranges", "none", "default", \
-preprocessing or None, default "default"
+    preprocessing : "auto", "counts", "idf", "information", "z-scores", "ranges", "none", \
+"default", preprocessing or None, default "default"
         The transformation of each row before its trial, with running statistics of the rows before
-        it only; see :mod:`kesler.preprocessing`. "counts" is for words, "z-scores" for
-        measurements with different units, "ranges" for measurements with a kernel. "auto" selects
+        it only; see :mod:`kesler.preprocessing`. "counts", "idf" and "information"
+        are for words, "z-scores" for measurements with different units, "ranges" for measurements
+        with a kernel. "auto" selects
         "counts" if the first rows are sparse or named; if they are dense, it selects "ranges" for
         a kernel without feature maps and "z-scores" otherwise. None does not transform rows.
     half_life : float, 1 or more, or None, default None
@@ -243,11 +244,13 @@ preprocessing or None, default "default"
     -----
     Parameters left at "default" depend on the kind of the first rows
     (:mod:`kesler.online.defaults`). If rows list only non-zeros, such as words, the defaults are:
-    damped counts and rows normalised to length 1; one-vs-rest hinge loss with the AdaGrad
-    preconditioner and steps that never overshoot; one hypothesis for each class and one for all
-    classes over the contrast of word frequencies. If rows list every feature, the defaults are:
-    z-scores; softmax; the log-ratio of Gaussians. Both learn from the first row of a class.
-    `benchmarks/results/defaults.md` compares the mistakes of these settings with tuned ones.
+    damped counts, weighed by what each word has said of the classes, and rows normalised to length
+    1; one-vs-rest hinge loss with the AdaGrad preconditioner and steps that never overshoot; one
+    hypothesis for each class and two for all classes, over the relative and the plain contrast of
+    word frequencies; of short texts also pairs of words and runs of characters, see `fit`. If rows
+    list every feature, the defaults are: z-scores; softmax; the log-ratio of Gaussians. Both learn
+    from the first row of a class. `benchmarks/results/defaults.md` compares the mistakes of these
+    settings with tuned ones, and `benchmarks/results/texts.md` the parts of those for words.
 
     With `half_life` the stored weights and sums decay after each row, before the row is added:
 

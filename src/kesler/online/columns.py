@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kesler.data.inputs import presence
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import is_sparse
@@ -256,21 +255,20 @@ def _parts(n_rows: int) -> Iterator[slice]:
         yield slice(start, min(n_rows, start + BLOCK_ROWS))
 
 
-def events_of(X: Any) -> Any:
-    """Return texts as mappings of words to 1, as single texts are learnt; anything else unchanged.
+def texts_of(X: Any) -> list[str] | None:
+    """Return X as a list of texts, None if its rows are anything else.
 
     Examples
     --------
-    >>> events_of(["win cash", "lunch"])
-    [{'win': 1.0, 'cash': 1.0}, {'lunch': 1.0}]
+    >>> texts_of(("win cash", "lunch")), texts_of([{"win": 1.0}])
+    (['win cash', 'lunch'], None)
     """
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind not in "OU"):
-        return X
+        return None
     if isinstance(X, (list, tuple)) and not (X and isinstance(X[0], str)):
-        return X
+        return None
     if isinstance(X, (Rows, Ratings, Mapping)) or is_sparse(X):
-        return X
+        return None
     from kesler.data.schema.records import texts_in
 
-    texts = texts_in(X)
-    return X if texts is None else [presence([text]) for text in texts]
+    return texts_in(X)

@@ -2,25 +2,29 @@
 
 They were chosen with `benchmarks/defaults.py`; its results page describes how. There is one setting
 for rows that list only non-zeros (words, counts), one for rows that list every feature
-(measurements, pixels) and one for kernels. With a named update rule, the defaults follow the source
+(measurements, pixels) and one for kernels; ranks, label sets and rankings have their own, chosen
+with `benchmarks/answers.py`. With a named update rule, the defaults follow the source
 of the rule, without preprocessing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kesler.parts.hypotheses import PerClass, Shared
+from kesler.learner.targets import Kind
+from kesler.parts.hypotheses import Ordered, PerClass, Shared
 from kesler.parts.maps import resolve_map
 from kesler.parts.maps.contrast import Contrast
+from kesler.parts.maps.distance import Distance
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import AdaGrad, SecondOrder
 from kesler.parts.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
-from kesler.parts.updates.gradient import SoftmaxGradient
+from kesler.parts.updates.confidence import AROW
+from kesler.parts.updates.gradient import LogisticGradient, SoftmaxGradient
 from kesler.parts.updates.least_squares import LeastSquares
-from kesler.parts.updates.one_vs_rest import OneVsRestHinge
+from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic
 
 OPEN = "default"
 """The value of a parameter that is to be resolved."""
@@ -28,14 +32,22 @@ OPEN = "default"
 Settings = dict[str, Any]
 
 
+CONTRASTS = [
+    Shared(Contrast(), begins_at=0.15),
+    Shared(Contrast(relative=False), begins_at=0.05),
+]
+"""The shared hypotheses of words: over rare and common words alike, and over common words."""
+
+
 def of_words(view: FeatureMap | None = None) -> Settings:
     """Return the settings for rows that list only non-zeros."""
+    views = [Shared(view, begins_at=0.15)] if view else CONTRASTS
     return {
-        "hypotheses": [PerClass(), Shared(view or Contrast(), begins_at=0.15)],
+        "hypotheses": [PerClass(), *views],
         "update": OneVsRestHinge(),
         "preconditioner": AdaGrad(),
         "on_new_class": "inherit",
-        "preprocessing": Counts(),
+        "preprocessing": Counts(information=True),
         "intercept": 0.0,
     }
 
@@ -78,11 +90,9 @@ def of_ensemble(*, dense: bool) -> list[Settings]:
         drifting = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
         return [*members_of_default(dense=True), drifting]
     default = of_words()
-    return [
-        default,
-        {**default, "on_new_class": "learn"},
-        {**default, "preprocessing": Counts(idf=True)},
-    ]
+    arow = {"update": AROW(), "preconditioner": "auto", "on_new_class": "learn"}
+    rare = {"hypotheses": [PerClass(), CONTRASTS[0]], "preprocessing": Counts(idf=True)}
+    return [default, default | arow, default | rare, default | arow | rare]
 
 
 SOURCES: Settings = {
@@ -104,13 +114,79 @@ def over_kernel(*, dense: bool) -> Settings:
     return {**SOURCES, "hypotheses": "multi", "on_new_class": "learn", "preprocessing": "auto"}
 
 
-def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
+def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
+    """Return the settings for ordered classes: those of classes, and a direction for all ranks."""
+    default = of_measurements(view) if dense else of_words(view)
+    return {
+        **default,
+        "hypotheses": [*default["hypotheses"], Ordered()],
+        "update": LogisticGradient(1.5, invariant=True),
+        "on_new_class": "learn",
+        "intercept": 1.0,
+        "decision": "median",
+    }
+
+
+def of_sets(view: FeatureMap | None = None, *, dense: bool) -> Settings:
+    """Return the settings for label sets."""
+    default = of_measurements(view) if dense else of_words(view)
+    return {
+        **default,
+        "update": OneVsRestLogistic(1.0) if dense else OneVsRestHinge(),
+        "on_new_class": "learn",
+        "intercept": 1.0,
+        "decision": "f1",
+    }
+
+
+def of_rankings(view: FeatureMap | None = None, *, dense: bool) -> Settings:
+    """Return the settings for rankings of labels."""
+    return {
+        **_of_rows(dense=dense),
+        "hypotheses": [PerClass(), Shared(view or (Distance() if dense else Contrast()))],
+        "update": LogisticGradient(1.0, invariant=True),
+        "on_new_class": "learn",
+        "intercept": 1.0,
+    }
+
+
+def _of_rows(*, dense: bool) -> Settings:
+    """Return the preparation of rows and the step sizes."""
+    default = of_measurements() if dense else of_words()
+    return {name: default[name] for name in ("preconditioner", "preprocessing")}
+
+
+OF_ANSWERS: dict[Kind, Callable[..., Settings]] = {
+    "rank": of_ranks,
+    "sets": of_sets,
+    "levels": of_rankings,
+}
+"""The settings for each kind of target other than single classes."""
+
+KERNEL_OF_SETS: Settings = {"update": OneVsRestHinge(), "decision": "f1"}
+"""What differs from the other settings with a kernel for label sets."""
+
+SOURCES_OF_ANSWERS: dict[Kind, Settings] = {
+    kind: {
+        **SOURCES,
+        "update": "simproj",
+        "intercept": 1.0,
+        "decision": "score",
+        "hypotheses": "multi" if kind == "sets" else "hybrid",
+    }
+    for kind in OF_ANSWERS
+}
+"""The settings in the sources of the rules for these targets."""
+
+
+def resolve_open(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class") -> Settings:
     """Return the parameters of a learner with every "default" resolved.
 
     Parameters
     ----------
     given : parameters by name.
     dense : whether the first rows list every feature.
+    answer : the kind of target.
 
     Examples
     --------
@@ -118,8 +194,13 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool) -> Settings:
     {'update': OneVsRestHinge(eta=0.5, invariant=True), 'on_new_class': 'inherit'}
     >>> resolve_open({"update": "mira", "on_new_class": "default"}, dense=False)
     {'update': 'mira', 'on_new_class': 'register'}
+    >>> resolve_open({"update": "default", "decision": "default"}, dense=True, answer="rank")
+    {'update': LogisticGradient(eta=1.5, invariant=True), 'decision': 'median'}
     """
-    chosen = _settings(given, dense=dense)
+    if answer == "class":
+        chosen = _settings(given, dense=dense)
+    else:
+        chosen = _settings_of(answer, given, dense=dense)
     settings = {name: chosen[name] if _is(value, OPEN) else value for name, value in given.items()}
     if _is(given.get("preconditioner"), "auto"):
         settings["preconditioner"] = chosen["preconditioner"]
@@ -137,6 +218,21 @@ def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
     named = given.get("feature_map", "auto")
     view = None if _is(named, "auto") else resolve_map(named, dense=dense)
     return of_measurements(view) if dense else of_words(view)
+
+
+def _settings_of(answer: Kind, given: Mapping[str, Any], *, dense: bool) -> Settings:
+    """Return what `_settings` does, for other targets than single classes."""
+    sources = SOURCES_OF_ANSWERS[answer]
+    if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
+        return sources
+    prepared = {**sources, "on_new_class": "learn", "preprocessing": "auto"}
+    if given.get("kernel") is not None:
+        return {**prepared, "hypotheses": "multi", **(KERNEL_OF_SETS if answer == "sets" else {})}
+    if not _is(given.get("link", "linear"), "linear"):
+        return prepared
+    named = given.get("feature_map", "auto")
+    view = None if _is(named, "auto") else resolve_map(named, dense=dense)
+    return OF_ANSWERS[answer](view, dense=dense)
 
 
 def _asks_sub_experts(hypotheses: Any) -> bool:

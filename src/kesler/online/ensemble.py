@@ -130,6 +130,9 @@ class Ensemble(OnlineClassifier):
         """Mistake bound of weighted majority and fixed share; None for other combinations."""
         return self._ensemble_learner().mistake_bound
 
+    def _chooses_nothing(self) -> bool:
+        return self.learners is None
+
     def _ensemble_learner(self) -> EnsembleLearner:
         learner = self._fitted()
         assert isinstance(learner, EnsembleLearner)

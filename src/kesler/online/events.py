@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -11,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.inputs import presence
+from kesler.data.inputs import TextLengths, presence, with_runs
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
-from kesler.learner.events import DICTIONARIES, NO_SCORES
+from kesler.learner.events import DICTIONARIES, NO_SCORES, Event
 from kesler.learner.targets import Answers
-from kesler.online.columns import ColumnLearner, events_of
+from kesler.online.columns import ColumnLearner, texts_of
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import EnsembleLearner
@@ -58,12 +59,88 @@ class FeatureReader(ColumnLearner):
     def _takes_ratings(self) -> bool:
         """Return whether a part of the hypotheses uses ratings of sub-experts."""
 
+    # ---- texts ------------------------------------------------------------------------------
+
+    def _earlier_texts(self) -> TextLengths | None:
+        """Return the lengths of the texts learnt; None if the features of texts are words alone.
+
+        They are where parameters are chosen, and where the first row was no text.
+        """
+        lengths: TextLengths | None = self.__dict__.get("_texts")
+        if lengths is None and self._chooses_nothing() and not self._knows_features():
+            return TextLengths()
+        return lengths
+
+    def _chooses_nothing(self) -> bool:
+        """Return whether the features of texts follow from the default settings."""
+        update = vars(self).get("update")
+        return isinstance(update, str) and update in ("default", "ensemble")
+
+    def _apart(self, X: Any) -> tuple[Any, Ratings | None, bool]:
+        """Return the attributes and the ratings in X, and whether the attributes are texts."""
+        texts, rated = texts_of(X), self._takes_ratings()
+        if texts is not None and not rated:
+            return texts, None, True
+        return (
+            *inputs.apart(X if texts is None else [presence([t]) for t in texts], rated=rated),
+            False,
+        )
+
+    def _text_rows(self, texts: list[str], weights: Any, *, learn: bool) -> Rows:
+        """Return the rows of texts, whose lengths `_texts_counted` adds once they are learnt."""
+        if hasattr(self, "n_features_in_"):
+            return self._named_rows([presence([text]) for text in texts], learn=learn)
+        names = self._named_vocabulary()
+        learner, known = self.__dict__.get("_learner"), self._earlier_texts()
+        event = Event() if learner is None else learner.event
+        pieces, to_count = [], list[int]()
+        for i, text in enumerate(texts):
+            pieces.append(_numbers_of(text, known, event, names, learn=learn))
+            if learn and known is not None and (weights is None or weights[i]):
+                known = known.and_text(len(text))
+                to_count.append(len(text))
+        if learn:
+            self.__dict__["_texts_to_count"] = to_count
+        indices = np.concatenate(pieces)
+        return Rows(
+            np.cumsum([0, *map(len, pieces)], dtype=np.int64),
+            indices,
+            np.ones(len(indices), dtype=np.float32),
+            max(len(names), 1 + int(indices.max(initial=-1))),
+            dense=False,
+        )
+
+    @contextmanager
+    def _texts_counted(self) -> Iterator[None]:
+        """Add the lengths of the texts that are learnt, also if an error ends this."""
+        before = self._n_learnt()
+        try:
+            yield
+        finally:
+            lengths = self.__dict__.pop("_texts_to_count", [])[: self._n_learnt() - before]
+            for length in lengths:
+                self._count_text(length)
+
+    def _count_text(self, length: int) -> None:
+        """Add a text of this many characters to those learnt."""
+        known: TextLengths = self.__dict__.get("_texts") or TextLengths()
+        self.__dict__["_texts"] = known.and_text(length)
+
+    def _n_learnt(self) -> int:
+        learner = self.__dict__.get("_learner")
+        return 0 if learner is None else int(learner.n_trials)
+
+    # ---- rows -------------------------------------------------------------------------------
+
     def _rows_to_score(self, X: Any) -> Iterator[Rows]:
         table = self._table_of(X)
-        X = events_of(X) if table is None else self._entries_to_score(table)
-        X, ratings = inputs.apart(X, rated=self._takes_ratings())
-        named = inputs.holds_names(X)
-        data = self._named_rows(X, learn=False) if named else self._array_rows(X, learn=False)
+        X, ratings, texts = self._apart(X if table is None else self._entries_to_score(table))
+        if texts:
+            data = self._text_rows(X, None, learn=False)
+        elif inputs.holds_names(X):
+            data = self._named_rows(X, learn=False)
+        else:
+            data = self._array_rows(X, learn=False)
         inputs.require_rated(inputs.count_rows(data), ratings)
         return inputs.blocks(data, self._numbered(ratings, learn=False))
 
@@ -85,7 +162,8 @@ class FeatureReader(ColumnLearner):
             self._vocabulary = Vocabulary.of(self.feature_names_in_)
         return data
 
-    def _named_rows(self, X: Any, *, learn: bool) -> Rows:
+    def _named_vocabulary(self) -> Vocabulary:
+        """Return the names of the features; raise if they are identified by position."""
         if self._vocabulary is None and self._knows_features():
             raise KeslerError(
                 "this model learnt from arrays without column names, so it cannot match named "
@@ -93,9 +171,13 @@ class FeatureReader(ColumnLearner):
             )
         if self._vocabulary is None:
             self._vocabulary = Vocabulary()
+        return self._vocabulary
+
+    def _named_rows(self, X: Any, *, learn: bool) -> Rows:
+        vocabulary = self._named_vocabulary()
         if hasattr(self, "n_features_in_"):
-            return inputs.framed_rows(X, self._vocabulary)
-        return inputs.named_rows(X, self._vocabulary, learn=learn)
+            return inputs.framed_rows(X, vocabulary)
+        return inputs.named_rows(X, vocabulary, learn=learn)
 
     def _require_no_attributes(self) -> None:
         if hasattr(self, "n_features_in_"):
@@ -154,7 +236,7 @@ class FeatureReader(ColumnLearner):
 
     def _features_of(self, x: Any, *, learn: bool) -> Rows:
         if isinstance(x, str):
-            x = presence([x])
+            return self._text_rows([x], None, learn=learn)
         if isinstance(x, Mapping):
             return self._named_rows(x, learn=learn)
         if isinstance(x, Rows):
@@ -176,13 +258,31 @@ class FeatureReader(ColumnLearner):
             return False
         if type(x) is str or type(x) in DICTIONARIES:
             names = None if "n_features_in_" in own else own.get("_names")
-            read = event.read_text if type(x) is str else event.read_mapping
-            return names is not None and read(x, names, joins=learn)
+            if names is None:
+                return False
+            if type(x) is str:
+                earlier = own.get("_texts")
+                is_short = earlier is not None and earlier.is_short(x)
+                read = event.read_short_text if is_short else event.read_text
+                return read(x, names, joins=learn)
+            return event.read_mapping(x, names, joins=learn)
         width = own.get("n_features_in_")
         if type(x) is np.ndarray:
             return x.shape == (width,) and event.read_array(x)
         listed = None if own.get("_names") is not None else inputs.listed_features(x)
         return listed is not None and event.read_pair(*listed, width)
+
+
+def _numbers_of(
+    text: str, known: TextLengths | None, event: Event, names: Vocabulary, *, learn: bool
+) -> npt.NDArray[np.int32]:
+    """Return the numbers of the features of a text, given the lengths of the texts before it."""
+    is_short = known is not None and known.is_short(text)
+    read = event.read_short_text if is_short else event.read_text
+    if read(text, names, joins=learn):
+        return event.indices.copy()
+    entry = with_runs(text) if is_short else presence([text])
+    return np.array([*(names.learnt if learn else names.numbered)(entry)], dtype=np.int32)
 
 
 Self = TypeVar("Self", bound="EventLearner")
@@ -231,10 +331,9 @@ class EventLearner(FeatureReader):
         ----------
         x : dict of feature names to values, str, array of shape (n_features,), (indices, values) \
 or sparse row
-            A text is split into tokens (:func:`kesler.data.inputs.presence`), each a feature of
-            value 1, as in the readers of texts. A pair of arrays lists the non-zero features by
-            position, each once. Learners with sub-experts take a mapping {label: ratings} or
-            :class:`~kesler.Ratings` of one row.
+            The features of a text are those described in `fit`. A pair of arrays lists the non-zero
+            features by position, each once. Learners with sub-experts take a mapping
+            {label: ratings} or :class:`~kesler.Ratings` of one row.
         y : the target of the row.
 
         Returns
@@ -294,6 +393,10 @@ or sparse row
                         if names is not None and not hasattr(self, "n_features_in_"):
                             learner.uncount(n_names)
                     raise
+                finally:
+                    if type(x) is str and learner.trials_run[0] > n_trials:
+                        if "_texts" in self.__dict__:
+                            self._count_text(len(x))
                 self._forget_names(n_names)
         return self._first_trial(x, y, keep_scores=keep_scores)
 

@@ -190,19 +190,20 @@ def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
     indptr = np.array(stored["indptr"], dtype=np.int64)
     levels = np.array(stored["levels"], dtype=np.int32)
     labels, columns = list(stored["labels"]), tuple(stored["columns"])
-    highest = MOST_LEVELS if answer == "levels" and not n_virtual else 1
+    names_many = answer in ("levels", "sets")
+    highest = MOST_LEVELS if answer == "levels" else 1
     if not (
         indptr.ndim == levels.ndim == 1
         and len(levels) == len(labels)
         and indptr[:1].tolist() == [0]
         and indptr[-1] == len(labels)
-        and (np.diff(indptr) >= (answer != "levels")).all()
-        and (answer == "levels" or (len(labels) == len(indptr) - 1 and not columns))
+        and (np.diff(indptr) >= (not names_many)).all()
+        and (names_many or (len(labels) == len(indptr) - 1 and not columns))
         and ((levels >= 0) & (levels < highest)).all()
         and all(map(is_label, [*labels, *columns]))
     ):
         raise ValueError("targets that do not fit each other")
-    if answer != "levels":
+    if not names_many:
         return Targets(indptr, labels, levels, rest=1)
     if n_virtual:
         return Targets(indptr, labels, levels, 2, columns, threshold=1)

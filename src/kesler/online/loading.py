@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kesler.data import model_file
+from kesler.data.inputs import TextLengths
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -158,6 +159,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "preprocessing": preprocessing,
         "half_life": metadata["half_life"],
         "replay": restore_replay(metadata["replay"]),
+        "decision": metadata["decision"],
     }
     stored = metadata["kernel"]
     inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)
@@ -190,6 +192,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["declared"]:
         model._learner.classes.require_admissible(metadata["declared"])
         model._declared = metadata["declared"]
+    if metadata["texts"] is not None:
+        model._texts = TextLengths(*metadata["texts"])
     model.notes_ = metadata["notes"]
     if "epochs" in vars(model):
         model.epochs = metadata["epochs"]

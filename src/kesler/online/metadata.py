@@ -10,9 +10,11 @@ from typing import Any, get_args
 from kesler.data.rows import MAX_FEATURES
 from kesler.learner.classes import OnNewClass
 from kesler.learner.ensemble import Combination
+from kesler.learner.targets import Decision
 from kesler.parts.links.link import Linear
 from kesler.parts.preconditioners import EUCLIDEAN
 from kesler.state.fields import damaged
+from kesler.state.records import MOST_ROWS
 
 Metadata = dict[str, Any]
 Check = Callable[[Any], bool]
@@ -105,6 +107,11 @@ def _are_costs(value: Any) -> bool:
     return isinstance(value, str) or _are(lambda c: isinstance(c, list) and len(c) == 3)(value)
 
 
+def _are_lengths(value: Any) -> bool:
+    """Return whether a value states a number of texts and one of characters."""
+    return _are(lambda n: is_integer(n) and 0 <= n <= MOST_ROWS)(value) and len(value) == 2
+
+
 def _are_columns(value: Any) -> bool:
     return isinstance(value, dict) and {"given", "on_mismatch", "table"} <= set(value)
 
@@ -125,6 +132,7 @@ OF_FILE = {
     "sub_experts": Entry(_NAMES, _are_names, None),
     "width": Entry(f"{_COUNT}, or null", _or_none(_is_count)),
     "declared": Entry(_LABELS, _distinct_labels, []),
+    "texts": Entry("two counts, of texts and characters, or null", _or_none(_are_lengths), None),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
     "epochs": Entry("an integer of 1 or more", lambda v: is_integer(v) and v > 0, 1),
     "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
@@ -151,6 +159,11 @@ OF_LEARNER = {
         "a number above 0, or null", _or_none(lambda v: is_number(v) and v > 0), None
     ),
     "replay": Entry("a description of a replay, or null", _or_none(_is_replay), None),
+    "decision": Entry(
+        f"one of {', '.join(get_args(Decision))}",
+        lambda value: value in get_args(Decision),
+        "score",
+    ),
     "labels": Entry(_LABELS, _distinct_labels),
     "order": Entry(f"{_LABELS}, or null", _or_none(_distinct_labels), None),
     "n_features": Entry(_COUNT, _is_count),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.learner.classes import OnNewClass
-from kesler.learner.targets import Targets
+from kesler.learner.targets import Kind, Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import Classifier, between_trials, exclusive
 from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
@@ -33,29 +33,41 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     .. math:: h(x, r) \ge h(x, 0) + 1, \quad h(x, 0) \ge h(x, s) + 1, \quad h(x, r) \ge h(x, s) + 1
         \qquad \forall r \in Y, s \notin Y
 
-    over the labels seen so far. The prediction is :math:`\hat Y = \{r : h(x, r) > h(x, 0)\}`. The
-    threshold is learnt like any label, so it depends on x.
+    over the labels seen so far. The threshold is learnt like any label, so it depends on x. One-vs-
+    rest rules, such as that of the default, demand :math:`h(x, r) \ge 1` and
+    :math:`h(x, s) \le -1` instead. The prediction is
+
+    .. math:: \hat Y = \{r : p(r \mid x) > F / 2\} \quad \text{or} \quad
+        \hat Y = \{r : h(x, r) > h(x, 0)\}
+
+    with probabilities that are learnt online and the micro-averaged F1 of the predictions so far
+    (parameter `decision`).
 
     Parameters
     ----------
-    hypotheses : "multi", "single", "hybrid" or list of parts, default "multi"
-        How labels share weights, as in :class:`~kesler.OnlineClassifier`. The statistics of a label
-        in a feature map are those of the rows for which it was relevant; the threshold has none.
+    hypotheses : "default", "multi", "single", "hybrid" or list of parts, default "default"
+        How labels share weights, as in :class:`~kesler.OnlineClassifier`: "default" is a vector for
+        each label and one over a feature map that all share, or "multi" with a named rule or a
+        kernel. The statistics of a label in a feature map are those of the rows for which it was
+        relevant; the threshold has none.
         In :class:`~kesler.hypotheses.Grouped` hypotheses the threshold is in no group.
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
         The feature map of the shared vector; not used by "multi".
-    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "simproj"
-        The update rule. "simproj" updates with every violated constraint and has the lowest ranking
-        loss and the best label sets. "simperc" and "conproj" update with every mistaken constraint
-        and reach a low one-error sooner if there are many words and few rows. Rules with one
-        constraint ("pa1") learn more slowly.
-    intercept : float, default 1.0
-        The value of a constant feature added to every row, whose weights are the intercepts of the
-        labels. With larger values intercepts are learnt faster; 0 means no intercepts, and then
-        the prediction for a row without features is the empty set.
+    update : "default", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
+"conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "default"
+        The update rule. "default" compares each label with the rest: by the logistic loss where
+        rows list every feature, which become z-scores, and by the hinge loss where they list only
+        non-zeros, which become counts (:mod:`kesler.online.defaults`). With a named rule, the other
+        defaults are those of its source, without preprocessing. Of these, "simproj" updates with
+        every violated constraint and has the lowest ranking loss and the best label sets. "simperc"
+        and "conproj" update with every mistaken constraint and reach a low one-error sooner if
+        there are many words and few rows. Rules with one constraint ("pa1") learn more slowly.
+    intercept : float, default "default"
+        1 unless given. The value of a constant feature added to every row, whose weights are the
+        intercepts of the labels. With larger values intercepts are learnt faster; 0 means no
+        intercepts, and then no label of a row without features outscores the threshold.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The link function of the updates: additive updates, multiplicative updates (with weights of
         either sign, or positive weights only), p-norm updates between the two, or any link of
@@ -66,9 +78,14 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         noise than the last weights. Learning does not depend on it. A prediction costs up to twice
         as much, as the means of the weights that it reads are computed first.
     kernel, sigma, budget, preprocessing, half_life
-        As in :class:`~kesler.OnlineClassifier`.
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
+    decision : "default", "f1" or "score", default "default"
+        Which labels are predicted: those whose probability is above half of the micro-averaged F1
+        of the predictions so far, a threshold that maximises this F1 online; or those that outscore
+        the threshold h(x, 0). What is learnt does not depend on it. "default" is "f1", or "score"
+        with a named rule.
     preconditioner, on_new_class
-        As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch
@@ -103,13 +120,16 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     A row may name no label or all labels: then every label must score below or above the threshold.
 
     A row costs O(nnz k) to score for k labels, and at most O(\|Y\| k) for the constraints of an
-    update. Learning in batches of any size gives the same weights bit for bit.
+    update; the probabilities cost O(k) exponentials more. Learning in batches of any size gives the
+    same weights bit for bit.
 
     References
     ----------
     Amit, Shalev-Shwartz and Singer (2006), Section 3; Crammer and Singer (2003), "A family of
     additive online algorithms for category ranking"; Fürnkranz, Hüllermeier, Loza Mencía and
-    Brinker (2008), whose calibrated ranking has the threshold as a label.
+    Brinker (2008), whose calibrated ranking has the threshold as a label; Busa-Fekete, Szörényi,
+    Dembczyński and Hüllermeier (2015), the online threshold of F1; Platt (1999), probabilities from
+    scores.
 
     Examples
     --------
@@ -120,27 +140,32 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     ...     mail = mail.learn_one({"cash": 1}, {"bills"}).learn_one({"news": 1}, [])
     >>> mail.predict_one({"cash": 1}), mail.predict_one({"news": 1})
     ({'bills'}, set())
+    >>> p = mail.predict_proba_one({"cash": 1})
+    >>> p["bills"] > p["food"]
+    True
     >>> mail.predict([{"lunch": 1, "cash": 1}]).tolist(), mail.classes_.tolist()
     ([[1, 1]], ['bills', 'food'])
     """
 
     n_virtual: ClassVar[int] = 1
+    answer: ClassVar[Kind] = "sets"
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "multi",
+        hypotheses: str | Part | list[Part] = "default",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "simproj",
-        intercept: float = 1.0,
+        update: str | UpdateRule = "default",
+        intercept: float | str = "default",
         link: str | Link = "linear",
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass = "register",
-        preprocessing: str | Preprocessing | None = None,
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
+        decision: str = "default",
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,
@@ -161,6 +186,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.decision = decision
         self.C = C
         self.eta = eta
         self.delta = delta
@@ -188,6 +214,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the indicator matrix of the labels predicted to be relevant to each row.
 
+        These need not be the labels of a probability above 1/2: see the parameter `decision`.
+
         Parameters
         ----------
         X : rows as in `fit`; features not seen before have the initial weights.
@@ -212,11 +240,44 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the score of each label minus that of the threshold.
 
+        With decision="f1" the scores are moved by what the probabilities add to them, so that the
+        predicted labels are those above 0 in any case.
+
         Returns
         -------
         Array of shape (n_rows, n_labels), in the order of `classes_`.
         """
         return above_threshold(self._scores(X), self._known_classes().order)
+
+    @between_trials
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability that each label is relevant, in the order of `classes_`.
+
+        The probabilities are sigmoids of the scores above the threshold, at a temperature and with
+        offsets that are learnt online; see :mod:`kesler.learner.calibration`. Those of
+        different labels are estimated separately, so a row need not sum to 1.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_labels).
+        """
+        learner = self._fitted()
+        found = np.concatenate([learner.probabilities(rows) for rows in self._rows_to_score(X)])
+        probabilities: npt.NDArray[np.float64] = found[:, learner.classes.order]
+        return probabilities
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability that each label is relevant to one row, as in `learn_one`."""
+        learner = self._fitted()
+        with learner.lock:
+            event = learner.event
+            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
+            found = learner.probabilities(row)[0, self.n_virtual :].tolist()
+            return dict(zip(learner.classes.labels, found, strict=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the subset accuracy: the share of rows whose label set is predicted exactly.

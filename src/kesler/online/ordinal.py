@@ -13,6 +13,7 @@ from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.online.classifier import OnlineClassifier
+from kesler.online.contract import between_trials
 from kesler.parts.hypotheses import Ordered, Part
 from kesler.parts.links.link import Link
 from kesler.parts.preconditioners import Preconditioner
@@ -37,21 +38,28 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    hypotheses : "single", "multi", "hybrid" or list of parts, default "hybrid"
-        One direction and thresholds between the ranks, :class:`~kesler.hypotheses.Ordered`; one
-        vector for each rank; or both, whose scores are summed: the first learns from few rows, the
-        second fits any class shape with many rows. Or any list of parts.
-    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic", "arow", \
-"scw1", "scw2" or rule, default "simproj"
-        The update rule. "simproj" updates with every violated constraint and is best by far with
-        many ranks; smaller C (0.01 to 0.1) is more robust to noise and to repeated passes.
+    hypotheses : "default", "single", "multi", "hybrid" or list of parts, default "default"
+        One direction and thresholds between the ranks, :class:`~kesler.hypotheses.Ordered`
+        ("single"); one vector for each rank ("multi"); or both, whose scores are summed ("hybrid"):
+        the first learns from few rows, the second fits any class shape with many rows. Or any list
+        of parts. "default" is the hybrid, with a vector over a feature map that all ranks share
+        unless `update` is named.
+    update : "default", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
+"conproj", "simproj", "mira", "hinge", "softmax", "logistic", "arow", \
+"scw1", "scw2" or rule, default "default"
+        The update rule. "default" is the all-threshold logistic loss with adaptive step sizes, on
+        rows that are prepared by their kind: z-scores where rows list every feature, counts where
+        they list only non-zeros (:mod:`kesler.online.defaults`). With a named rule, the other
+        defaults are those of its source, without preprocessing. Of these, "simproj" updates with
+        every violated constraint and is best by far with many ranks; smaller C (0.01 to 0.1) is
+        more robust to noise and to repeated passes.
     order : sequence of labels or None, default None
         All possible ranks, from the lowest to the highest; any other label is an error. None allows
         any labels in their sort order: numbers by size, text alphabetically.
-    intercept : float, default 1.0
-        The value of a constant feature added to every row, whose weights are the thresholds and the
-        intercepts of the ranks. With larger values these are learnt faster; 0 means none.
+    intercept : float, default "default"
+        1 unless given. The value of a constant feature added to every row, whose weights are the
+        thresholds and the intercepts of the ranks. With larger values these are learnt faster; 0
+        means none.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The link function of the updates, as in :class:`~kesler.OnlineClassifier`. With ordered
         hypotheses it applies to the direction and to minus the thresholds, so that a link of
@@ -61,9 +69,14 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         :class:`~kesler.OnlineClassifier`: best for noisy rows, such as grades, and for several
         passes.
     preconditioner, on_new_class
-        As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     preprocessing, half_life
-        As in :class:`~kesler.OnlineClassifier`.
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
+    decision : "default", "median" or "score", default "default"
+        How a rank is predicted: the median of the probabilities of `predict_proba`, which minimises
+        the expected absolute error, or the rank of the highest score. What is learnt does not
+        depend on it. "default" is "median", or "score" with a named rule. scikit-learn expects the
+        highest score of `decision_function`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch
@@ -78,8 +91,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     n_trials_, n_mistakes_ : int
         Number of rows learnt from, and number of rows in which the scores order any two adjacent
         ranks seen before wrongly (Amit et al. 2006, Section 3). This counts at least the rows of a
-        known rank for which another rank was predicted, and exactly these if there is one
-        direction with sorted thresholds.
+        known rank for which another rank has the highest score, and exactly these if there is
+        one direction with sorted thresholds.
     n_features_in_, feature_names_in_
         As in :class:`~kesler.OnlineClassifier`.
 
@@ -105,16 +118,16 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     References
     ----------
     Amit, Shalev-Shwartz and Singer (2006), Sections 3 and 7; Crammer and Singer (2001), "Pranking
-    with ranking"; Chu and Keerthi (2005), support vector ordinal regression.
+    with ranking"; Chu and Keerthi (2005), support vector ordinal regression; Rennie and Srebro
+    (2005), the all-threshold loss; Pedregosa, Bach and Gramfort (2017), its consistency for
+    absolute errors.
 
     Examples
     --------
     >>> from kesler import OnlineOrdinalClassifier
-    >>> grades = OnlineOrdinalClassifier("single", order=["low", "mid", "high"])
-    >>> for _ in range(30):
-    ...     for x, y in [(9.0, "high"), (1.0, "low"), (5.0, "mid")]:
-    ...         grades = grades.learn_one({"x": x}, y)
-    >>> [grades.predict_one({"x": x}) for x in (0, 5, 12)], grades.classes_.tolist()
+    >>> grades = OnlineOrdinalClassifier(order=["low", "mid", "high"])
+    >>> grades = grades.fit([[9.0], [1.0], [5.0]] * 30, ["high", "low", "mid"] * 30)
+    >>> grades.predict([[0.0], [5.0], [12.0]]).tolist(), grades.classes_.tolist()
     (['low', 'mid', 'high'], ['low', 'mid', 'high'])
     >>> bool(grades.thresholds_[0] < grades.thresholds_[1])
     True
@@ -124,16 +137,17 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "hybrid",
-        update: str | UpdateRule = "simproj",
+        hypotheses: str | Part | list[Part] = "default",
+        update: str | UpdateRule = "default",
         order: Sequence[Label] | None = None,
-        intercept: float = 1.0,
+        intercept: float | str = "default",
         link: str | Link = "linear",
         averaged: bool = False,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass = "register",
-        preprocessing: str | Preprocessing | None = None,
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
+        decision: str = "default",
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,
@@ -151,12 +165,32 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.decision = decision
         self.C = C
         self.eta = eta
         self.delta = delta
         self.r = r
         self.columns = columns
         self.on_mismatch = on_mismatch
+
+    @between_trials
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each rank, in the order of `classes_`.
+
+        The probabilities are the softmax of the scores at a temperature that is learnt online, as
+        in :class:`~kesler.OnlineClassifier`. With decision="median", `predict` returns the lowest
+        rank for which the probabilities of the ranks up to it sum to 1/2 or more; with "score", the
+        rank of the highest probability.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows, n_ranks); each row sums to 1.
+        """
+        return super().predict_proba(X)
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         values = getattr(y, "dtype", None)

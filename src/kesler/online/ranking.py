@@ -35,20 +35,26 @@ class OnlineLabelRanker(OnlineLearner):
 
     Parameters
     ----------
-    hypotheses : "multi", "single", "hybrid" or list of parts, default "hybrid"
-        How labels share weights, as in :class:`~kesler.OnlineClassifier`. The statistics of a label
-        in a feature map are those of the rows in which it was ranked first.
+    hypotheses : "default", "multi", "single", "hybrid" or list of parts, default "default"
+        How labels share weights, as in :class:`~kesler.OnlineClassifier`; "default" is "hybrid", or
+        "multi" with a kernel. The statistics of a label in a feature map are those of the rows in
+        which it was ranked first.
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
         The feature map of the shared vector; not used by "multi".
-    update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
-"simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "simproj"
-        The update rule. "simproj" updates with every violated constraint and ranks best by far;
-        smaller C (0.01 to 0.1) is more robust to noise and to repeated passes.
-    intercept : float, default 1.0
-        The value of a constant feature added to every row, whose weights are the intercepts of the
-        labels. With larger values intercepts are learnt faster; 0 means no intercepts.
+    update : "default", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
+"conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "default"
+        The update rule. "default" is the logistic loss of each pair with adaptive step sizes, on
+        rows that are prepared by their kind: z-scores where rows list every feature, counts where
+        they list only non-zeros (:mod:`kesler.online.defaults`). With a named rule, the other
+        defaults are those of its source, without preprocessing. Of these, "simproj" updates with
+        every violated constraint and ranks best by far; smaller C (0.01 to 0.1) is more robust to
+        noise and to repeated passes.
+    intercept : float, default "default"
+        1 unless given. The value of a constant feature added to every row, whose weights are the
+        intercepts of the labels. With larger values intercepts are learnt faster; 0 means no
+        intercepts.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The link function of the updates: additive updates, multiplicative updates (with weights of
         either sign, or positive weights only), p-norm updates between the two, or any link of
@@ -59,9 +65,9 @@ class OnlineLabelRanker(OnlineLearner):
         noise than the last weights. Learning does not depend on it. A prediction costs up to twice
         as much, as the means of the weights that it reads are computed first.
     kernel, sigma, budget, preprocessing, half_life
-        As in :class:`~kesler.OnlineClassifier`.
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
     preconditioner, on_new_class
-        As in :class:`~kesler.OnlineClassifier`; "auto" and "register" by default.
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch
@@ -114,18 +120,18 @@ class OnlineLabelRanker(OnlineLearner):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "hybrid",
+        hypotheses: str | Part | list[Part] = "default",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "simproj",
-        intercept: float = 1.0,
+        update: str | UpdateRule = "default",
+        intercept: float | str = "default",
         link: str | Link = "linear",
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass = "register",
-        preprocessing: str | Preprocessing | None = None,
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
         C: float | None = None,
         eta: float | None = None,

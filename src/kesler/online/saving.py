@@ -63,7 +63,14 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
         "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
         "width": width,
         "declared": declared,
+        "texts": _texts(model),
     }
+
+
+def _texts(model: Any) -> list[int] | None:
+    """Return the number of texts learnt and of their characters; None if texts are words alone."""
+    lengths = vars(model).get("_texts")
+    return None if lengths is None else [lengths.n_texts, lengths.n_characters]
 
 
 def _columns(model: Any) -> dict[str, Any] | None:
@@ -112,6 +119,7 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
         "preprocessing": learner.preprocessing and learner.preprocessing.describe(),
         "half_life": learner.half_life,
         "replay": learner.replay and learner.replay.describe(),
+        "decision": learner.decision,
         "labels": learner.classes.labels,
         "order": learner.classes.declared,
         "n_features": learner.n_features,

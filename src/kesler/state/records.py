@@ -36,6 +36,11 @@ LISTS = record(n_listed="i8")
 # discounted.
 CALIBRATION = record(inverse="f8", information="f8", lapses="f8", n_targets="f8")
 UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
+# Label sets: the inverse temperature and its Fisher information (0 before the first informative
+# row), the number of labels that were predicted rightly, and the sum of the numbers of labels
+# predicted and of relevant ones; F1 is twice the ratio of the two.
+SET_CALIBRATION = record(inverse="f8", information="f8", hits="f8", named="f8")
+UNCALIBRATED_SETS = (1.0, 0.0, 1.0, 4.0)
 # The scale of a link: the mass (a sum over all weights), its peak since the last recomputation, the
 # reference that weights are relative to, the scale itself, and whether it must be recomputed.
 SCALE = record(mass="f8", peak="f8", reference="f8", value="f8", is_stale="f8")
@@ -223,6 +228,7 @@ class SupportVectors(NamedTuple):
 class Settings(NamedTuple):
     """How the first instance of a class is treated, and whether probabilities are calibrated.
 
+    decision : how a prediction follows from the scores; has_sets : whether targets are label sets;
     ends_at_faults : whether trials end when a user-defined function has failed; predictor : the
     address of the learner with the means of the weights after each trial, which then predicts; 0 if
     the weights themselves do.
@@ -230,6 +236,8 @@ class Settings(NamedTuple):
 
     on_new_class: int
     is_calibrated: int
+    decision: int
+    has_sets: int
     ends_at_faults: int
     predictor: int
 
@@ -482,6 +490,27 @@ class Decay(NamedTuple):
     row: Annotated[Any, Field(ROW, initial=(1.0, 1.0), when="half_life", at_least=0.0)]
 
 
+class LabelSets(NamedTuple):
+    """The probabilities of labels, if targets are label sets.
+
+    calibration : what all labels share; offsets : the log-odds that are added for each label;
+    evidence : the Fisher information of each offset.
+    """
+
+    calibration: Annotated[
+        Any,
+        Field(
+            SET_CALIBRATION,
+            initial=UNCALIBRATED_SETS,
+            when="has_sets",
+            at_least=0.0,
+            mixed="mean",
+        ),
+    ]
+    offsets: Annotated[Any, Field(f8, ("class",), when="has_sets", mixed="mean")]
+    evidence: Annotated[Any, Field(f8, ("class",), when="has_sets", at_least=0.0)]
+
+
 class LearnerRecord(NamedTuple):
     """The complete state that a trial reads and writes; `weights` is one of three records."""
 
@@ -501,6 +530,7 @@ class LearnerRecord(NamedTuple):
     calibration: Annotated[
         Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated", mixed="mean")
     ]
+    sets: LabelSets
     decay: Decay
 
 

@@ -137,11 +137,12 @@ def chance(share, total, lapse, k):
 
 
 @always_inlined
-def calibrate(learner, scores, k, winner, y, exponentials, probabilities, t):
+def calibrate(learner, scores, k, winner, said, y, exponentials, probabilities, t):
     """Learn from the target y; write the earlier probabilities to probabilities[t], if requested.
 
-    These are the probabilities of the winner and of y, both NaN if y is new, and of each class that
-    has a column. A target has no effect if it is new, or if all classes have the same score.
+    The winner has the highest score. The probabilities are those of the class `said` and of y, both
+    NaN if y is new, and of each class that has a column. A target has no effect if it is new, or if
+    all classes have the same score.
     """
     calibration = learner.calibration
     if probabilities.shape[0]:
@@ -154,7 +155,7 @@ def calibrate(learner, scores, k, winner, y, exponentials, probabilities, t):
     lapse = calibration.lapses / calibration.n_targets
     if probabilities.shape[0]:
         if y < k:
-            probabilities[t, 0] = chance(of_score(inverse, scores[winner], top), total, lapse, k)
+            probabilities[t, 0] = chance(of_score(inverse, scores[said], top), total, lapse, k)
             probabilities[t, 1] = chance(of_score(inverse, scores[y], top), total, lapse, k)
         for r in range(min(k, probabilities.shape[1] - 2)):
             probabilities[t, 2 + r] = chance(of_score(inverse, scores[r], top), total, lapse, k)
@@ -181,6 +182,28 @@ def learn(calibration, slope, variance, lapsed):
     calibration.inverse = min(COLDEST, max(HOTTEST, inverse))
     calibration.lapses = DISCOUNT * calibration.lapses + lapsed
     calibration.n_targets = DISCOUNT * calibration.n_targets + 1.0
+
+
+@inlined
+def median_rank(learner, scores, k, winner):
+    """Return the lowest rank that at least half of the probability is at or below.
+
+    It minimises the expected absolute error. The winner, which has the highest score, is returned
+    if scores are not finite.
+    """
+    if winner < 0 or not np.isfinite(scores[winner]):
+        return winner
+    calibration, top = learner.calibration, np.float64(scores[winner])
+    inverse, total = temper(calibration, scores, k, top), 0.0
+    for r in range(k):
+        total += of_score(inverse, scores[r], top)
+    lapse, below_or_at = calibration.lapses / calibration.n_targets, 0.0
+    for i in range(k - 1):
+        r = learner.ranks.order[i]
+        below_or_at += chance(of_score(inverse, scores[r], top), total, lapse, k)
+        if below_or_at >= 0.5:
+            return np.int32(r)
+    return np.int32(learner.ranks.order[k - 1])
 
 
 @kernel(types.void(record_type(CALIBRATION), FLOAT_TABLE, DOUBLE_TABLE))

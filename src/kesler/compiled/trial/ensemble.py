@@ -174,7 +174,8 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
             if scores.shape[0]:
                 scores[t, r] = votes[r]
         if ensemble.rule == MAJORITY:
-            calibrate(ensemble, votes, k, predictions[t], y, exponentials, probabilities, t)
+            said = predictions[t]
+            calibrate(ensemble, votes, k, said, said, y, exponentials, probabilities, t)
         elif probabilities.shape[0]:
             known = y < k
             probabilities[t, 0] = blended[predictions[t]] if known else np.nan

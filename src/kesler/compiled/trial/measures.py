@@ -79,7 +79,7 @@ def measure_all(learner, rows, encoded, leads, squared_lengths, scratch, solver)
             squared_lengths[DIFFERENCE] = max(squared_lengths[DIFFERENCE], difference)
         learner.counts.n_trials += 1  # the updates of statistics depend on it
         meet(learner, row, x, codes, levels, 1.0, scratch.out)
-        remember(learner, row, values, 1.0)
+        remember(learner, row, values, codes, levels, 1.0)
 
 
 @kernel(types.void(LEARNER_RECORD, BLOCKS, ENCODED_TARGETS, DOUBLES, DOUBLES))

@@ -12,11 +12,13 @@ from kesler.compiled.jit.simd import largest, squared_length_from
 from kesler.compiled.trial.variants import preprocess_ranges
 
 NONE, COUNTS, Z_SCORES, RANGES = range(4)
+# The statistic of each class that information is computed from, as in `records`.
+CONTRAST = 3
 # Parameters of the methods.
-DAMPED, IDF, UNIT = range(3)
+DAMPED, IDF, UNIT, INFORMATION = range(4)
 CLIP = 0
 # Columns of the running statistics of each feature.
-N_ROWS = 0
+N_ROWS, GAINED = range(2)
 MEAN, SQUARES = range(2)
 ORIGIN, LOWEST, HIGHEST = range(3)
 # Statistics clip values to this many deviations from the mean: few enough that an outlier does not
@@ -24,6 +26,9 @@ ORIGIN, LOWEST, HIGHEST = range(3)
 FURTHEST = 30.0
 # A smaller variance counts as 0: it is far below that of differences of float32 numbers.
 LEAST_VARIANCE = 1e-200
+# The weight of a feature that says nothing of the class, and the number of rows in which a feature
+# must occur before half of what it has said is believed; see `kesler.parts.preprocessing.Counts`.
+UNINFORMATIVE, DOUBTFUL = 0.1, 3.0
 # Values are clipped to this size, and ranges below its inverse count as 0: float32 can represent a
 # value, in its own units and in later ones, whatever the range was.
 LARGEST_VALUE = 1e36
@@ -57,6 +62,7 @@ def preprocess_counts(learner, indices, values, first, scratch):
     """Damp counts, raise those of rare features, and scale the row to length 1."""
     parameters, out = learner.preprocessing.parameters, scratch.exact
     damped, with_idf = parameters[DAMPED] != 0, parameters[IDF] != 0
+    with_information = parameters[INFORMATION] != 0
     n_rows, decay = learner.preprocessing.seen.n_rows, learner.decay.row.weight
     # Unsigned indices spare the loops the test for negative ones.
     start, stop = np.uintp(first), np.uintp(values.shape[0])
@@ -70,6 +76,10 @@ def preprocess_counts(learner, indices, values, first, scratch):
             # No feature occurs in more rows than there are: the logarithm is positive.
             n_with = learner.preprocessing.statistics[indices[j], N_ROWS]
             v *= math.sqrt(math.log((n_rows + decay) / (n_with + 0.5 * decay)))
+        if with_information:
+            row = learner.preprocessing.statistics[indices[j]]
+            gained = max(0.0, row[GAINED]) / (row[N_ROWS] + DOUBTFUL * decay)
+            v *= math.sqrt(UNINFORMATIVE + gained)
         out[j] = v
     total = 0.0
     if parameters[UNIT] != 0:
@@ -137,8 +147,11 @@ def with_extremes(learner, feature, value):
 
 
 @always_inlined
-def remember(learner, indices, values, weight):
-    """Add a row to the running statistics after its trial, with its weight."""
+def remember(learner, indices, values, codes, levels, weight):
+    """Add a row to the running statistics after its trial, with its weight.
+
+    The statistics of the classes contain the row already.
+    """
     first, n_before = learner.preprocessing.n_constant, learner.preprocessing.seen.n_rows
     running = learner.preprocessing.statistics
     if learner.preprocessing.method == Z_SCORES:
@@ -156,7 +169,42 @@ def remember(learner, indices, values, weight):
         for j in range(first, values.shape[0]):
             if values[j] != 0:
                 running[indices[j], N_ROWS] += weight
+        if learner.preprocessing.parameters[INFORMATION] != 0:
+            for i in range(codes.shape[0]):
+                if levels[i] == 0 and learner.statistics.amounts[codes[i]] > 0:
+                    gain(learner, indices, values, codes[i], n_best(levels), weight)
     learner.preprocessing.seen.n_rows = n_before + weight
+
+
+@inlined
+def n_best(levels):
+    """Return the number of classes at the top of a target."""
+    n = 0
+    for i in range(levels.shape[0]):
+        n += levels[i] == 0
+    return n
+
+
+@inlined
+def gain(learner, indices, values, y, n_labels, weight):
+    """Add what the features of a row have said of its class y, one of several of equal share."""
+    running, layer = learner.preprocessing.statistics, 0
+    while learner.statistics.kinds[layer] != CONTRAST:
+        layer += 1
+    counts = learner.statistics.sums[layer]
+    prior = weight * math.log(learner.statistics.amounts[y] / learner.statistics.total.amount)
+    for j in range(learner.preprocessing.n_constant, values.shape[0]):
+        if values[j] != 0:
+            f = indices[j]
+            of_class = growth(np.float64(counts[f, y]), weight)
+            running[f, GAINED] += (of_class - growth(running[f, N_ROWS], weight) - prior) / n_labels
+
+
+@inlined
+def growth(n, weight):
+    """Return the increase of n ln(n) by its last summand."""
+    before = n - weight
+    return n * math.log(n) - (before * math.log(before) if before > 0 else 0.0) if n > 0 else 0.0
 
 
 @inlined

@@ -74,6 +74,10 @@ FEW_CLASSES = 128
 LARGEST = 1e37
 
 
+# How a prediction follows from the scores: the highest, the median rank, or labels by their F1.
+SCORE, MEDIAN, F1 = range(3)
+
+
 class Views(NamedTuple):
     """The views phi(x, r) given with a row: entries begins[r] to ends[r].
 

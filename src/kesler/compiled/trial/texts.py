@@ -38,6 +38,10 @@ from kesler.compiled.trial.events import (
 MOST_CODES = 0x20000
 """Letters from here on, which are rare, are left to Python."""
 
+SPACE = ord(" ")
+LENGTH_OF_RUNS = 4
+"""As in :data:`kesler.data.inputs.RUN_LENGTH`."""
+
 new_text = types.ExternalFunction("PyUnicode_FromStringAndSize", INT(INT, INT))
 
 
@@ -153,6 +157,45 @@ def find_words(read, n, numbers, joins):
     return True
 
 
+@inlined
+def list_pairs(read, n, text):
+    """List the pairs of adjacent words, after n words; return the number of all."""
+    place = letters_of(text, read.cursor.ctypes.data)
+    end, before, start = place + read.cursor[0], place, place
+    while place <= end:
+        if place == end or byte_at(place) == SPACE:
+            if before < start:
+                n = add_word(read, n, before, place - before)
+            before, start = start, place + 1
+        place += 1
+    return n
+
+
+@inlined
+def list_runs(read, n, text):
+    """List the runs of `LENGTH_OF_RUNS` characters of a text, after n words and pairs."""
+    first = letters_of(text, read.cursor.ctypes.data)
+    if first == 0:
+        forget_failure()
+        return NOT_READ - n
+    end, last, n_characters = first + read.cursor[0], first, 0
+    while last < end:
+        last += width_at(last)
+        n_characters += 1
+        if n_characters >= LENGTH_OF_RUNS:
+            n = add_word(read, n, first, last - first)
+            first += width_at(first)
+    return n
+
+
+@inlined
+def numbered(read, n, numbers, joins):
+    """Find the numbers of the n words listed; return n, NOT_READ if they cannot be found."""
+    for i in range(n if n >= 0 else NOT_READ - n):
+        read.met[read.indices[i]] = 0
+    return n if n >= 0 and find_words(read, n, numbers, joins) else np.int64(NOT_READ)
+
+
 @kernel(INT(INT, INT, BOOLS, INT, INT), nogil=False)
 def read_text(event, text, belongs, numbers, joins):
     """Read the words of a text in lower case, each of value 1; return their number.
@@ -161,7 +204,18 @@ def read_text(event, text, belongs, numbers, joins):
     added to it if `joins`, otherwise they get the number of the next word.
     """
     read = event_at(event)
+    return numbered(read, list_words(read, text, belongs), numbers, joins)
+
+
+@kernel(INT(INT, INT, INT, BOOLS, INT, INT), nogil=False)
+def read_short_text(event, text, capitals, belongs, numbers, joins):
+    """Read the words of a text, its pairs of words and its runs of characters; return their number.
+
+    text : words in lower case with a space between them; capitals : the same in upper case, with a
+    space around them as well; the others are as for `read_text`.
+    """
+    read = event_at(event)
     n = list_words(read, text, belongs)
-    for i in range(n if n >= 0 else NOT_READ - n):
-        read.met[read.indices[i]] = 0
-    return n if n >= 0 and find_words(read, n, numbers, joins) else np.int64(NOT_READ)
+    if n >= 0:
+        n = list_runs(read, list_pairs(read, n, text), capitals)
+    return numbered(read, n, numbers, joins)

@@ -7,7 +7,7 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.pointers import stay_apart
-from kesler.compiled.trial.calibration import calibrate
+from kesler.compiled.trial.calibration import calibrate, median_rank
 from kesler.compiled.trial.choices import (
     is_ahead,
     loss_of,
@@ -19,11 +19,14 @@ from kesler.compiled.trial.choices import (
 )
 from kesler.compiled.trial.decay import fade, grow
 from kesler.compiled.trial.forgetting import age
+from kesler.compiled.trial.label_sets import learn_set, move_to_decide, tell_set
 from kesler.compiled.trial.preprocessing import is_preprocessed, preprocess, remember
 from kesler.compiled.trial.records import (
     EXACT,
+    F1,
     GRAM,
     GROWING,
+    MEDIAN,
     NORMS,
     NOTHING,
     VIRTUAL,
@@ -245,12 +248,14 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             predict_by_means(learner, rows, t, row, x, scratch)
         else:
             score_candidates(learner, rows, t, row, x, scratch)
-        predictions[t] = best(learner, scratch.scores, k)
+        winner = best(learner, scratch.scores, k)
+        predictions[t] = decide(learner, scratch.scores, k, winner)
         if ends_here(learner, scratch):
             return t
-        keep(scratch.scores, k, scores, t)
+        keep(learner, scratch.scores, k, scores, t)
         if not was_learnt(encoded, t):
-            calibrate_on(learner, k, predictions[t], codes, probabilities, t, scratch, solver)
+            said = predictions[t]
+            calibrate_on(learner, k, winner, said, codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         list_features(learner, row)
         # A trial is a mistake if the worse class of a pair would be predicted first: if one class
@@ -262,6 +267,9 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             highest = set_levels(learner, codes, levels, rest, k, solver)
             r, s = judge(learner, codes, k, highest, scratch, solver)
             mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
+            if learner.settings.has_sets:
+                tell_set(learner, scratch.scores, k, probabilities, t)
+                learn_set(learner, scratch.scores, k, solver.levels)
         has_grown = rescale(learner, row, x, weight * learner.decay.row.weight)
         if learner.settings.on_new_class != WAIT or has_grown or averaged:
             has_joined = learner.settings.on_new_class != WAIT and brings_new(learner, codes)
@@ -286,7 +294,7 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         age(learner)
         counted = weight * learner.decay.row.weight
         meet(learner, row, x, codes, levels, counted, scratch.out)
-        remember(learner, row, values, counted)
+        remember(learner, row, values, codes, levels, counted)
     return rows.indptr.shape[0] - 1
 
 
@@ -336,7 +344,7 @@ def predict_by_means(learner, rows, t, indices, values, scratch):
 
 
 @inlined
-def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
+def calibrate_on(learner, k, winner, said, codes, probabilities, t, scratch, solver):
     """Update the calibration, where targets are single classes."""
     if learner.settings.is_calibrated:
         calibrate(
@@ -344,6 +352,7 @@ def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
             scratch.scores,
             k,
             winner,
+            said,
             codes[0],
             solver.exponentials,
             probabilities,
@@ -352,15 +361,28 @@ def calibrate_on(learner, k, winner, codes, probabilities, t, scratch, solver):
 
 
 @inlined
-def keep(row_scores, k, scores, t):
-    """Copy the scores of one row, if they are requested."""
-    if scores.shape[0]:
-        for r in range(k):
-            scores[t, r] = row_scores[r]
+def decide(learner, scores, k, winner):
+    """Return the class that is predicted, given the one of the highest score."""
+    if learner.settings.decision == MEDIAN:
+        return median_rank(learner, scores, k, winner)
+    return winner
 
 
 @inlined
-def score_all(learner, rows, predictions, scores, scratch):
+def keep(learner, row_scores, k, scores, t):
+    """Copy the scores of one row, if they are requested.
+
+    Those of labels are moved so that the predicted labels are above the threshold.
+    """
+    if scores.shape[0]:
+        for r in range(k):
+            scores[t, r] = row_scores[r]
+        if learner.settings.decision == F1:
+            move_to_decide(learner, row_scores, k, scores[t])
+
+
+@inlined
+def score_all(learner, rows, predictions, scores, probabilities, scratch):
     """Score and predict all rows, one after the other."""
     stay_apart()
     k = learner.counts.n_classes
@@ -380,5 +402,7 @@ def score_all(learner, rows, predictions, scores, scratch):
         else:
             score(learner, row, x, k, scratch, scratch.scores)
         fade(learner, k, scratch.scores)
-        predictions[t] = best(learner, scratch.scores, k)
-        keep(scratch.scores, k, scores, t)
+        predictions[t] = decide(learner, scratch.scores, k, best(learner, scratch.scores, k))
+        keep(learner, scratch.scores, k, scores, t)
+        if learner.settings.has_sets:
+            tell_set(learner, scratch.scores, k, probabilities, t)

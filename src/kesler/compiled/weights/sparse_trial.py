@@ -415,7 +415,8 @@ def predict(learner, task):
     """Score rows as `learn` does, without targets and without changing the learner."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_sparse_scratch(learner_, task_.rows.indptr)
-    score_all(learner_, task_.rows, task_.predictions, task_.scores, dereference(scratch))
+    outputs = task_.predictions, task_.scores, task_.probabilities
+    score_all(learner_, task_.rows, *outputs, dereference(scratch))
     hold(scratch)
 
 

@@ -35,6 +35,7 @@ PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
     "none": lambda: None,
     "counts": Counts,
     "idf": lambda: Counts(idf=True),
+    "information": lambda: Counts(information=True),
     "z-scores": ZScores,
     "ranges": Ranges,
     "bins": Bins,

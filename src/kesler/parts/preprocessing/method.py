@@ -26,6 +26,11 @@ class Preprocessing:
     zero_at_zero: ClassVar[bool]
 
     @property
+    def statistics_of_classes(self) -> frozenset[str]:
+        """The statistics of classes that it reads, as feature maps name them."""
+        return frozenset()
+
+    @property
     def parameters(self) -> tuple[float, ...]:
         """The numbers passed to the compiled loops."""
         raise NotImplementedError

@@ -1,0 +1,223 @@
+"""Texts as rows: their words, runs of characters where they are short, and the lengths so far."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from kesler import Ensemble, KeslerError, OnlineClassifier, load
+from kesler.compiled.trial.events import READS_MAPPINGS
+from kesler.compiled.trial.texts import LENGTH_OF_RUNS
+from kesler.data.inputs import RUN_LENGTH, SHORT_TEXT, TextLengths, presence, with_runs
+from kesler.data.model_file import load as read_file
+from kesler.data.model_file import save as write_file
+from kesler.data.rows import Vocabulary
+from kesler.learner.events import Event
+
+reads_mappings = pytest.mark.skipif(not READS_MAPPINGS, reason="Python code reads texts")
+CHOOSING_NOTHING: list[Any] = [
+    *(OnlineClassifier(), OnlineClassifier(update="ensemble"), Ensemble()),
+]
+WORDS = "pay bill card lost top up money transfer fee why is my the 42 can't Ärger 日本語 ß".split()
+
+
+def stream(seed: int, n_rows: int, longest: int = 12) -> tuple[list[str], list[str]]:
+    """Return texts of up to so many words, and their labels, of which their words are typical."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=n_rows)
+    texts = [
+        " ".join(rng.choice(WORDS[4 * r : 4 * r + 8], size=rng.integers(longest))) for r in labels
+    ]
+    return texts, [f"class {r}" for r in labels]
+
+
+def state(model: Any) -> dict[str, Any]:
+    """Return all that a model has learnt."""
+    return {
+        **model._learner.arrays(),
+        "names": np.array(model.vocabulary_.names),
+        "texts": np.array([model._texts.n_texts, model._texts.n_characters]),
+    }
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Raise unless two models have learnt the same, bit for bit."""
+    mine, theirs = state(one), state(other)
+    assert mine.keys() == theirs.keys()
+    for name, array in mine.items():
+        assert_array_equal(array, theirs[name], err_msg=name)
+
+
+# ---- features -----------------------------------------------------------------------------------
+
+
+def test_a_short_text_is_its_words_pairs_and_runs():
+    entry = with_runs("To be, to be!")
+    line = " TO BE TO BE "
+    runs = dict.fromkeys(line[i : i + RUN_LENGTH] for i in range(len(line) - RUN_LENGTH + 1))
+    assert list(entry) == ["to", "be", "to be", "be to", *runs]
+    assert set(entry.values()) == {1.0}
+    assert with_runs("") == with_runs(" ?! ") == {}
+    assert list(with_runs("a")) == ["a"]
+    assert RUN_LENGTH == LENGTH_OF_RUNS
+
+
+@reads_mappings
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(
+                st.text("aAb'ßİǄé日𐐀 ._", max_size=60),
+                st.lists(st.text("ab", min_size=1, max_size=20), max_size=40).map(" ".join),
+            ),
+            st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_short_texts_are_read_as_python_reads_them(steps):
+    texts, mappings = Event(), Event()
+    ours, theirs = Vocabulary(), Vocabulary()
+    for text, joins in steps:
+        assert texts.read_short_text(text, ours, joins=joins)
+        assert mappings.read_mapping(with_runs(text), theirs, joins=joins)
+        assert_array_equal(texts.indices, mappings.indices)
+        assert ours.names == theirs.names
+        assert not texts._met.any()
+
+
+@reads_mappings
+def test_short_texts_with_rare_letters_are_left_to_python():
+    event, names = Event(), Vocabulary()
+    for text in ("one two \U00020000", "one \U0010ffff two \U00020000"):
+        assert not event.read_short_text(text, names, joins=True)
+        assert not event._met.any() and not len(names)
+    model = OnlineClassifier().learn_one("one two", "a").learn_one("one \U00020000", "b")
+    model.partial_fit(["two \U00020000"], ["a"])
+    expected = dict.fromkeys(
+        [*with_runs("one two"), *with_runs("one \U00020000"), *with_runs("two \U00020000")]
+    )
+    assert model.vocabulary_.names == list(expected)
+
+
+# ---- which texts are short ----------------------------------------------------------------------
+
+
+def test_texts_are_short_by_their_mean_length_so_far():
+    assert TextLengths().is_short("x" * SHORT_TEXT) and not TextLengths().is_short(
+        "x" * (SHORT_TEXT + 1)
+    )
+    long, short = "word " * SHORT_TEXT, "a few words"
+    model = OnlineClassifier().fit([short, long, short], ["a", "b", "a"])
+    assert list(model.vocabulary_.names) == [*with_runs(short), "word"]
+    assert OnlineClassifier().fit([long, short], ["a", "b"]).vocabulary_.names == [
+        *presence([long, short])
+    ]
+    assert model._texts == TextLengths(3, len(long) + 2 * len(short))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(OnlineClassifier(update="pa1"), OnlineClassifier(update=[OnlineClassifier()])),
+        *(Ensemble([OnlineClassifier()]), OnlineClassifier().learn_one({"is": 1.0}, "b")),
+    ],
+    ids=["named", "listed", "ensemble", "mappings"],
+)
+def test_where_something_is_chosen_or_learnt_before_texts_are_words(model):
+    model = model.learn_one("who is it", "a").partial_fit(["it is me"], ["b"])
+    assert set(model.vocabulary_.names) == {"who", "is", "it", "me"}
+    assert "_texts" not in vars(model)
+
+
+# ---- laws ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("longest", [12, 90])
+@pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)
+def test_texts_in_any_split_and_as_events_are_learnt_alike(unfitted, longest):
+    texts, labels = stream(3, 60, longest)
+    texts[0] = "pay my bill"
+    whole, split, one = (clone(unfitted) for _ in range(3))
+    whole.partial_fit(texts, labels)
+    for part in (slice(0, 1), slice(1, 20), slice(20, 21), slice(21, 60)):
+        split.partial_fit(texts[part], labels[part])
+    for text, label in zip(texts, labels, strict=True):
+        one.learn_one(text, label)
+    assert_same(whole, split)
+    assert_same(whole, one)
+    runs = any(name.startswith(" ") for name in whole.vocabulary_.names)
+    assert runs and (whole._texts.n_characters > SHORT_TEXT * 60) == (longest == 90)
+
+
+@pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)
+def test_a_saved_model_continues_as_if_it_had_not_stopped(unfitted, tmp_path):
+    texts, labels = stream(4, 40, 50)
+    model = clone(unfitted).partial_fit(texts[:15], labels[:15])
+    model.save(tmp_path / "model")
+    again, copy = load(tmp_path / "model"), pickle.loads(pickle.dumps(model))
+    for each in (model, again, copy):
+        each.partial_fit(texts[15:30], labels[15:30])
+        for text, label in zip(texts[30:], labels[30:], strict=True):
+            each.learn_one(text, label)
+    assert_same(model, again)
+    assert_same(model, copy)
+
+
+@pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)
+def test_predictions_change_nothing_and_are_those_of_events(unfitted):
+    texts, labels = stream(5, 40)
+    model = clone(unfitted).partial_fit(texts, labels)
+    before = state(model)
+    others = [*stream(6, 20, 60)[0], "unknown words", "", "\U00020000 card"]
+    together = model.predict(others)
+    alone = [model.predict_one(text) for text in others]
+    assert together.tolist() == alone
+    for name, array in state(model).items():
+        assert_array_equal(array, before[name])
+
+
+def test_texts_of_weight_zero_do_not_count():
+    texts, labels = stream(7, 30)
+    weights = np.ones(30)
+    weights[::3] = 0
+    model = OnlineClassifier().partial_fit(texts, labels, sample_weight=weights)
+    counted = [text for text, weight in zip(texts, weights, strict=True) if weight]
+    assert model._texts == TextLengths(20, sum(map(len, counted)))
+
+
+def test_refused_texts_do_not_count():
+    texts, labels = stream(8, 10)
+    model = OnlineClassifier().partial_fit(texts, labels)
+    before = state(model)
+    with pytest.raises(KeslerError):
+        model.learn_one("pay my bill", 3)
+    with pytest.raises(KeslerError):
+        model.partial_fit(["pay", "bill"], ["class 1", 3])
+    with pytest.raises(KeslerError):
+        model.partial_fit(["pay", 4], ["class 1", "class 2"])
+    for name, array in state(model).items():
+        assert_array_equal(array, before[name])
+    assert "_texts_to_count" not in vars(model)
+    model.fit([{"pay": 1.0}], ["a"])
+    assert "_texts" not in vars(model)
+
+
+@pytest.mark.parametrize("lengths", [[1], [1, -2], [1.5, 2], "12", [True, 2], [2, 2**63]])
+def test_damaged_lengths_are_refused(lengths: Iterable[Any], tmp_path):
+    OnlineClassifier().learn_one("pay", "a").save(tmp_path / "model")
+    arrays, metadata = read_file(tmp_path / "model")
+    write_file(tmp_path / "model", arrays, {**metadata, "texts": lengths})
+    with pytest.raises(KeslerError, match="texts is"):
+        load(tmp_path / "model")
+    write_file(tmp_path / "model", arrays, {k: v for k, v in metadata.items() if k != "texts"})
+    assert "_texts" not in vars(load(tmp_path / "model"))  # of an earlier version
