@@ -582,6 +582,8 @@ def test_parameters_can_be_read_set_and_shown():
         "on_new_class": "default",
         "preprocessing": "default",
         "half_life": None,
+        "replay": 0,
+        "epochs": 1,
         "C": None,
         "eta": None,
         "delta": None,

@@ -16,6 +16,7 @@ from kesler import LinearMax, OnlineClassifier, OnlineOrdinalClassifier, load
 from kesler.data import model_file
 from kesler.errors import KeslerError
 from kesler.learner import state as memory_module
+from kesler.preprocessing import Replay
 from kesler.state.fields import (
     Field,
     Given,
@@ -56,6 +57,7 @@ LEARNERS = {
     "kernel of lists": lambda: OnlineClassifier(
         "multi", update="perceptron", kernel="rbf", sigma=1.0
     ),
+    "replay": lambda: OnlineClassifier("multi", update="pa1", replay=Replay(1, size=20)),
     "ensemble": lambda: OnlineClassifier(update="ensemble"),
 }
 GROUPS = [LearnerRecord, EnsembleRecord, TableWeights, SparseWeights, SupportVectors]

@@ -12,6 +12,7 @@ from kesler.parts.preprocessing import (
     ZScores,
     resolve_preprocessing,
 )
+from kesler.parts.replay import Replay
 
 __all__ = [
     "PREPROCESSINGS",
@@ -22,6 +23,7 @@ __all__ = [
     "Preprocessing",
     "RandomFourier",
     "Ranges",
+    "Replay",
     "ZScores",
     "resolve_preprocessing",
 ]

@@ -69,6 +69,7 @@ def require_mixable(learner: Any) -> None:
         "half_life needs an order of the rows, which several shards do not have": (
             learner.half_life is not None
         ),
+        f"{learner.replay!r} has a sample of the rows of one learner": learner.replay is not None,
         f"{learner.preconditioner!r} has a wealth for each weight, won one row after the other": (
             learner.preconditioner.has_bets
         ),
@@ -85,8 +86,8 @@ def require_mixable(learner: Any) -> None:
         if holds:
             raise KeslerError(
                 f"{reason}, so parameters cannot be mixed: choose an update rule with the linear "
-                "link, features instead of ratings, no half_life and another preconditioner than "
-                "coin-betting"
+                "link, features instead of ratings, no half_life or replay and another "
+                "preconditioner than coin-betting"
             )
 
 

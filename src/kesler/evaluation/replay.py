@@ -72,6 +72,10 @@ class Replay:
             raise KeslerError(
                 "no theorem covers learners that forget: evaluate the bound without half_life"
             )
+        if made.replay is not None:
+            raise KeslerError(
+                "no theorem covers rows that are learnt again: evaluate the bound with replay=0"
+            )
         if not made.preconditioner.is_euclidean or made.on_new_class != "register":
             raise KeslerError(
                 f"no theorem covers the preconditioner {made.preconditioner!r} with on_new_class="

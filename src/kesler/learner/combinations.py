@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, get_args
 
 from kesler.errors import KeslerError
@@ -12,10 +12,11 @@ from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Kind
 from kesler.parts.constraints import VS_REST
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Ordered, Part, Shared
+from kesler.parts.hypotheses import Ordered, Part, Shared, takes_ratings
 from kesler.parts.links.link import Linear, Link
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import Preconditioner, resolve_preconditioner
+from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
 
 
@@ -41,6 +42,15 @@ def require_half_life(half_life: Any) -> float | None:
             "row has half of its weight, or None for no decay"
         )
     return float(half_life)
+
+
+def require_epochs(epochs: Any) -> int:
+    """Return a number of passes over the rows; raise KeslerError unless it is 1 or more."""
+    if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:
+        raise KeslerError(
+            f"epochs={epochs!r} must be an integer of 1 or more: `fit` learns all rows that often"
+        )
+    return int(epochs)
 
 
 def require_forgettable(
@@ -160,6 +170,23 @@ def require_conceivable(
             raise KeslerError(
                 f'on_new_class="inherit" trains a virtual class, but {reason}: choose '
                 'on_new_class="learn" or "register"'
+            )
+
+
+def require_replayable(
+    replay: Replay | None, answer: Kind, parts: Sequence[Part], *, scaled_means: bool
+) -> None:
+    """Raise if earlier rows are to be learnt again and cannot be; the message says why."""
+    reasons = {
+        "only rows of one class each are kept": answer != "class",
+        "ratings by sub-experts are not kept with rows": takes_ratings(parts),
+        "averaged=True sums the scales of this link once for each new row": scaled_means,
+    }
+    for reason, holds in reasons.items():
+        if replay is not None and holds:
+            raise KeslerError(
+                f"{replay!r}: earlier rows cannot be learnt again, since {reason}: give replay=0, "
+                "or a classifier of rows of numbers without averages of a link with a scale"
             )
 
 

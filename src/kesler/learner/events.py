@@ -18,6 +18,7 @@ from kesler.state.records import TARGET_SHAPE
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 NO_PROBABILITIES = np.empty((0, 2))
+NONE_AGAIN = np.empty(0, dtype=np.bool_)
 
 # Mappings whose entries Python's C functions can read.
 DICTIONARIES = (dict, Counter, defaultdict)
@@ -292,15 +293,21 @@ def no_ratings() -> Any:
 
 
 def encoded_targets_of(
-    targets: Answers, weights: npt.NDArray[np.float64] | None, class_capacity: int
+    targets: Answers,
+    weights: npt.NDArray[np.float64] | None,
+    class_capacity: int,
+    again: npt.NDArray[np.bool_] = NONE_AGAIN,
 ) -> Any:
-    """Return targets and sample weights as compiled code takes them, for this capacity."""
+    """Return targets and sample weights as compiled code takes them, for this capacity.
+
+    again : whether each row has been learnt before; empty if none has.
+    """
     from kesler.compiled.trial.records import EncodedTargets
 
     shape = targets.rest, targets.most_pairs(class_capacity), targets.n_levels
     shape = np.array([shape], dtype=TARGET_SHAPE)[0]
     weights = np.empty(0) if weights is None else weights
-    return EncodedTargets(targets.indptr, targets.codes, targets.levels, shape, weights)
+    return EncodedTargets(targets.indptr, targets.codes, targets.levels, shape, weights, again)
 
 
 def no_targets() -> Any:
@@ -334,7 +341,11 @@ def task_of_rows(task: Any, rows: slice) -> Any:
     ends = slice(rows.start, None if rows.stop is None else rows.stop + 1)
     return task_arguments(
         blocks._replace(indptr=blocks.indptr[ends]),
-        encoded._replace(indptr=encoded.indptr[ends], row_weights=encoded.row_weights[rows]),
+        encoded._replace(
+            indptr=encoded.indptr[ends],
+            row_weights=encoded.row_weights[rows],
+            again=encoded.again[rows],
+        ),
         *(array[rows] for array in results),
     )
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.learner.events import NONE_AGAIN
 from kesler.parts.preprocessing import Bins, Pairs, RandomFourier, ZScores
 from kesler.parts.preprocessing.expansion import Expansion, width_of
 from kesler.parts.preprocessing.method import Preprocessing
@@ -48,9 +49,9 @@ class ExpandingRows:
         return None if self.expansion is None else self.expansion.block(kind)
 
     def width_of(self, n_inputs: int) -> int:
-        """Return the number of features of expanded rows, the constant one included."""
-        assert self.expansion is not None
-        return self.expansion.width(n_inputs) + bool(self.constant)
+        """Return the number of features of rows in trials, the constant one included."""
+        width = n_inputs if self.expansion is None else self.expansion.width(n_inputs)
+        return width + bool(self.constant)
 
     # ---- the state --------------------------------------------------------------------------
 
@@ -115,10 +116,12 @@ class ExpandingRows:
         lists_zeros: bool,
         learns: bool = False,
         weights: npt.NDArray[np.float64] | None = None,
+        again: npt.NDArray[np.bool_] = NONE_AGAIN,
     ) -> Rows:
         """Return expanded rows, with the constant feature; learn the statistics if `learns`.
 
-        The rows must have `n_inputs` features, and list all of them.
+        Rows that have been learnt before, `again`, are not added to the statistics. All must have
+        `n_inputs` features, and list all of them.
 
         Raises
         ------
@@ -134,7 +137,7 @@ class ExpandingRows:
         values = np.empty(n_rows * n_entries, dtype=np.float32)
         table = np.ascontiguousarray(rows.values, dtype=np.float32).reshape(n_rows, self.n_inputs)
         amounts = np.empty(0) if weights is None else weights
-        task = (table, amounts, learns, lists_zeros, indices, values, n_entries)
+        task = (table, amounts, again, learns, lists_zeros, indices, values, n_entries)
         expand(self._expansion_record, *task)
         indptr = np.arange(n_rows + 1, dtype=np.int64) * n_entries
         return Rows(indptr, indices, values, width, dense=True)

@@ -82,6 +82,11 @@ class KernelLearner(Learner):
                 f"{preconditioner!r} gives each weight a step size, and over a kernel there are no "
                 'weights: choose preconditioner="euclidean", or leave the kernel out'
             )
+        if self.replay is not None:
+            raise KeslerError(
+                f"{self.replay!r} would add a row to the support vectors each time it is learnt "
+                "again: give replay=0, or leave the kernel out"
+            )
         if self.on_new_class == "inherit":
             raise KeslerError(
                 'on_new_class="inherit" copies the weights of a virtual class, and over a kernel '

@@ -22,11 +22,13 @@ from kesler.learner.combinations import (
     require_forgettable,
     require_measurable,
     require_priceable,
+    require_replayable,
     require_rest,
 )
 from kesler.learner.events import (
     NO_PROBABILITIES,
     NO_SCORES,
+    NONE_AGAIN,
     Event,
     RowBuffer,
     encoded_targets_of,
@@ -35,6 +37,7 @@ from kesler.learner.events import (
     task_of,
     task_of_rows,
 )
+from kesler.learner.replaying import Interleaved
 from kesler.learner.state import STATISTICS, layers_of
 from kesler.learner.targets import Answers, Decision
 from kesler.learner.user_functions import LearnerWithFunctions
@@ -59,7 +62,7 @@ class Learner(LearnerWithFunctions):
     Parameters
     ----------
     parts, rule, classes, constant, answer, link, averaged, costs, preconditioner, \
-on_new_class, preprocessing, half_life, decision : as in
+on_new_class, preprocessing, half_life, replay, decision : as in
         :class:`~kesler.learner.state.LearnerState`.
 
     Raises
@@ -87,6 +90,7 @@ on_new_class, preprocessing, half_life, decision : as in
         )
         require_decidable(self.decision, self.answer)
         super().__post_init__()
+        require_replayable(self.replay, self.answer, self.parts, scaled_means=self.has_scaled_means)
         self._require_thresholds()
 
     # ---- trials -----------------------------------------------------------------------------
@@ -135,11 +139,14 @@ on_new_class, preprocessing, half_life, decision : as in
     def _admitted(self, rows: Rows | Event, labels: Sequence[Label] = ()) -> Rows | RowBuffer:
         """Return rows as far as they can be prepared without learning from them.
 
-        Rows to be expanded are returned as they are, since their expansion learns statistics.
+        Rows to be expanded are returned as they are, since their expansion learns statistics, and
+        so are rows to be kept for replay.
         """
-        if self.expansion is None:
+        if self.expansion is None and self.replay is None:
             return self._prepare(rows)
         given = rows.rows if isinstance(rows, Event) else rows
+        if self.replay is not None:
+            self._require_whole(given)
         self._require_ratings(given)
         self._require_dense(given)
         self.require_admissible(labels)
@@ -150,15 +157,33 @@ on_new_class, preprocessing, half_life, decision : as in
 
     def n_features_of(self, rows: Rows | RowBuffer) -> int:
         """Return the number of features of admitted rows in trials."""
-        return rows.n_features if self.expansion is None else self.width_of(rows.n_features)
+        as_given = self.expansion is not None or self.replay is not None
+        return self.width_of(rows.n_features) if as_given else rows.n_features
 
     def _ready(
         self, rows: Rows | RowBuffer, weights: npt.NDArray[np.float64] | None
+    ) -> Rows | RowBuffer | Interleaved:
+        """Return admitted rows as trials learn them, among earlier rows if these are replayed."""
+        if self.replay is None or isinstance(rows, RowBuffer):
+            return self._expanded_if_asked(rows, weights)
+        order, _ = self._arranged(len(rows))
+        table = rows.values.reshape(len(rows), self.n_inputs)
+        mixed, all_weights = self._interleaved(order, table, weights)
+        prepared = self._prepare(mixed) if self.expansion is None else mixed
+        expanded = self._expanded_if_asked(prepared, all_weights, order.again)
+        assert isinstance(expanded, Rows)
+        return Interleaved(expanded, table, order, all_weights)
+
+    def _expanded_if_asked(
+        self,
+        rows: Rows | RowBuffer,
+        weights: npt.NDArray[np.float64] | None,
+        again: npt.NDArray[np.bool_] = NONE_AGAIN,
     ) -> Rows | RowBuffer:
-        """Return admitted rows, expanded if they are to be, as trials learn them."""
+        """Return rows, expanded if they are to be, and learn the statistics of their inputs."""
         if self.expansion is None or isinstance(rows, RowBuffer):
             return rows
-        return self._in_blocks(rows, learns=True, weights=weights)
+        return self._in_blocks(rows, learns=True, weights=weights, again=again)
 
     def _in_blocks(self, rows: Rows, **learning: Any) -> Rows:
         """Return expanded rows with the ratings of the rows."""
@@ -231,18 +256,40 @@ on_new_class, preprocessing, half_life, decision : as in
 
     def _learn(
         self,
-        rows: Rows | RowBuffer,
+        rows: Rows | RowBuffer | Interleaved,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[npt.NDArray[np.int32]], Answers],
         scores: npt.NDArray[np.float32],
         probabilities: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        if isinstance(rows, Interleaved):
+            return self._learn_again(rows, labels, scores, probabilities)
         codes, blocks = self._encode(rows, labels)
         encoded = encoded_targets_of(answers(codes), weights, self._class_capacity)
         task = task_of(blocks, encoded, len(rows), scores, probabilities)
         self._run(task)
         return task.arrays.predictions, codes
+
+    def _learn_again(
+        self,
+        rows: Interleaved,
+        labels: Sequence[Label],
+        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float64],
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Learn new rows and replayed ones in their order, and return what was said of new rows."""
+        order, n_before = rows.order, self.n_trials
+        codes, blocks = self._encode(rows.rows, labels)
+        all_answers = Answers.of_classes(order.of(self.stored["replay.codes"], codes))
+        encoded = encoded_targets_of(all_answers, rows.weights, self._class_capacity, order.again)
+        results = order.room_for(scores), order.room_for(probabilities)
+        task = task_of(blocks, encoded, len(order), *results)
+        self._run(task)
+        self._keep(rows, codes, self.n_trials - n_before)
+        is_new = ~order.again
+        scores[:], probabilities[:] = (each[is_new[: len(each)]] for each in results)
+        return task.arrays.predictions[is_new], codes
 
     def learn_event(self, label: Label) -> int | None:
         """Learn the event of this learner from a known class; the lock must be held.
@@ -254,7 +301,7 @@ on_new_class, preprocessing, half_life, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        if self.expansion is not None:
+        if self.expansion is not None or self.replay is not None:
             return None
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
@@ -363,7 +410,7 @@ on_new_class, preprocessing, half_life, decision : as in
             "preconditioner.is_paced": 0,
         }
         learner = bind(LearnerRecord, self._values | converted(LearnerRecord, settings))
-        blocks = self._blocks(self._ready(self._admitted(rows, labels), None))
+        blocks = self._blocks(self._expanded_if_asked(self._admitted(rows, labels), None))
         encoded = encoded_targets_of(
             answers(self.classes.encode(labels)), None, self._class_capacity
         )

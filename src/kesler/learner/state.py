@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
+from kesler.learner import replaying
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.expanding import PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
+from kesler.learner.replaying import ReplayingRows
 from kesler.learner.targets import Decision, Kind
 from kesler.learner.weights import (
     BYTES_OF_FEATURE,
@@ -38,6 +40,7 @@ from kesler.parts.maps.gaussian import GaussianRatio
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner
 from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
 from kesler.state.capacity import enlarged, require_memory, whole_lines
 from kesler.state.fields import (
@@ -63,6 +66,8 @@ LARGEST_TABLE = 1 << 29
 FULL_TABLE = 1 / 8
 # The constraints of two classes that rules may ask for if weights are in sparse rows.
 TWO_CLASSES = ("predicted", "worst", "rival")
+# The fields whose arrays depend on the number of inputs.
+OF_INPUTS = (PREFIX, replaying.PREFIX)
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
     *("_kernels", "_trials", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
@@ -72,7 +77,7 @@ _OF_THIS_PROCESS = (
 
 
 @dataclass(eq=False, repr=False)
-class LearnerState(ExpandingRows, KnownClasses):
+class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
     """The arrays of one learner, by the names of :mod:`kesler.state.records`.
 
     Parameters
@@ -91,6 +96,7 @@ class LearnerState(ExpandingRows, KnownClasses):
         :data:`kesler.learner.classes.OnNewClass`.
     preprocessing : the preprocessing of rows, None for none.
     half_life : the number of rows after which a row has half of its weight, None for no decay.
+    replay : how earlier rows are learnt again, None for not at all.
     decision : how a prediction follows from the scores; see
         :data:`kesler.learner.targets.Decision`.
 
@@ -119,6 +125,7 @@ class LearnerState(ExpandingRows, KnownClasses):
     on_new_class: OnNewClass = "register"
     preprocessing: Preprocessing | None = None
     half_life: float | None = None
+    replay: Replay | None = None
     decision: Decision = "score"
 
     def __post_init__(self) -> None:
@@ -268,14 +275,14 @@ class LearnerState(ExpandingRows, KnownClasses):
             self._bind()
 
     def _provide_inputs(self, n_inputs: int) -> None:
-        """Provide the statistics of the features of rows before their expansion."""
+        """Provide what is stored of the features of rows before their expansion."""
         if n_inputs == self.n_inputs:
             return
         if self.n_inputs:
             self._require_inputs(n_inputs)
         self.n_inputs = n_inputs
         lengths = self._lengths(self._class_capacity, self._feature_capacity, 0)
-        fields = {n: f for n, f in self._fields.items() if n.startswith(PREFIX) and f.axes}
+        fields = {n: f for n, f in self._fields.items() if n.startswith(OF_INPUTS) and f.axes}
         require_memory(size_of(fields, self, lengths), f"the state of {n_inputs:,} features")
         self.stored |= allocated(fields, self, lengths)
         self._fill(fields)
@@ -356,6 +363,7 @@ class LearnerState(ExpandingRows, KnownClasses):
             "pooled": self.n_pooled,
             "part": len(self.parts),
             "number": self.preprocessing.n_statistics if self.preprocessing else 0,
+            "slot": self.replay.size if self.replay and self.n_inputs else 0,
             **self._expansion_lengths(),
         }
 
@@ -364,7 +372,7 @@ class LearnerState(ExpandingRows, KnownClasses):
         """The part of each axis that is in use."""
         width = self.weights.shape[1] if self.has_table else 0
         lengths = self._lengths(self.n_known, self.n_features, width)
-        return {**lengths, "row": self._n_used}
+        return {**lengths, "row": self._n_used, "slot": self._n_kept}
 
     def _views(self, *, whole: bool) -> Arrays:
         """Return the stored arrays by name: whole, or the part in use that a model file holds.
@@ -617,13 +625,14 @@ class LearnerState(ExpandingRows, KnownClasses):
             self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
         if is_sparse(arrays):
             self._keep_sparsely(self.weights, self._feature_capacity, self._class_capacity)
-        if self.expansion is not None:
+        if self.expansion is not None or self.replay is not None:
             self._provide_inputs(n_inputs)
             if n_features and self.width_of(n_inputs) != n_features:
                 raise damaged(f"rows of {n_inputs} features do not have {n_features} when expanded")
         self.reserve(len(self.classes), n_features, n_sub_experts)
         self._price(0)
         self._put_record("counts", arrays)
+        self._put_record("replay.offered", arrays)
         self._put(self._checked(arrays))
         self._restore_others(arrays)
         self._list_features()

@@ -17,13 +17,13 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed, pieces_of
 from kesler.learner.classes import ClassTable
-from kesler.learner.combinations import require_half_life
+from kesler.learner.combinations import require_epochs, require_half_life
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
-from kesler.online.columns import OF_ROWS
+from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
@@ -38,6 +38,7 @@ from kesler.parts.maps import resolve_map
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import resolve_preconditioner
 from kesler.parts.preprocessing import Preprocessing, resolve_preprocessing
+from kesler.parts.replay import resolve_replay
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
@@ -117,7 +118,7 @@ class OnlineLearner(EventLearner, NamedRule):
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Reset the model, then learn from the rows once, in order.
+        """Reset the model, then learn from the rows in order, once or `epochs` times.
 
         Parameters
         ----------
@@ -145,9 +146,11 @@ or texts
         KeslerError
             If there is no row to learn from, or for the reasons given in the class.
         """
+        n_epochs = require_epochs(vars(self).get("epochs", 1))
         for name in _LEARNT:
             self.__dict__.pop(name, None)
-        self._run_trials(X, y, sample_weight)
+        for _ in range(n_epochs):
+            self._run_trials(X, y, sample_weight)
         self._require_given_columns()
         if not self.n_known_:
             weightless = not self._learner.n_trials
@@ -271,7 +274,7 @@ or texts
         learner = self._fitted()
         if isinstance(learner, EnsembleLearner):
             return type(self)(**self.get_params(deep=False))
-        rows = {name: vars(self)[name] for name in OF_ROWS if name in vars(self)}
+        rows = {name: vars(self)[name] for name in OF_ESTIMATOR if name in vars(self)}
         return self._of_learner(learner).set_params(**rows)
 
     @property
@@ -520,6 +523,7 @@ or texts
                 chosen["preprocessing"], dense=dense, by_distance=goes_by_distance(kernel, parts)
             ),
             "half_life": require_half_life(chosen.get("half_life")),
+            "replay": resolve_replay(chosen.get("replay")),
             "decision": chosen.get("decision", "score"),
             **self._moves(chosen),
         }
@@ -559,6 +563,7 @@ or texts
             "costs": None if learner.costs is None else learner.costs.given,
             "preprocessing": learner.preprocessing,
             "half_life": learner.half_life,
+            "replay": learner.replay or 0,
             "decision": learner.decision,
         }
         if isinstance(learner, KernelLearner):

@@ -20,7 +20,7 @@ from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.base import OnlineLearner
-from kesler.online.columns import OF_ROWS
+from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
 from kesler.online.defaults import members_of_default, of_ensemble
 from kesler.parts.hypotheses import Part, PerClass
@@ -29,6 +29,7 @@ from kesler.parts.links.link import Link
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import Preconditioner
 from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
 
 
@@ -79,7 +80,7 @@ def require_only(learner: OnlineLearner, name: str) -> None:
     """Raise if parameters are set that an ensemble does not use."""
     given = learner.get_params(deep=False)
     for other, parameter in signature(type(learner)).parameters.items():
-        if other not in (name, *OF_ROWS) and given[other] != parameter.default:
+        if other not in (name, *OF_ESTIMATOR) and given[other] != parameter.default:
             raise KeslerError(
                 f"{other}={given[other]!r} has no effect on an ensemble, whose learners have their "
                 f"own settings: omit it, or set it for the learners in {name}=[...]"
@@ -185,6 +186,18 @@ default "auto"
         drift. With larger values the model forgets more slowly: use thousands for rare features
         such as words, hundreds for others; an :class:`~kesler.Ensemble` can combine learners with
         different values. None means no decay. Linear link only, without averaging.
+    replay : int, 0 or more, or Replay, default 0
+        The number of earlier rows that are learnt again after each new row, drawn from a reservoir
+        of 1,000 rows that is part of the model; for another size or seed,
+        :class:`~kesler.preprocessing.Replay`. Larger values learn more from few rows, and each
+        costs as much as a row. Rows learnt again are not counted, and are not added to statistics
+        of rows; the step sizes of preconditioners count them. For dense rows, without kernel and
+        sub-experts. In an :class:`~kesler.Ensemble`, each learner has its own; with the default
+        settings, all learners replay but ridge regression, whose matrix holds every row for good.
+    epochs : int, 1 or more, default 1
+        The number of times that `fit` learns all rows, in the order given, for data that is all at
+        hand. Larger values fit the rows more closely; `n_trials_` counts every pass. `partial_fit`
+        and `learn_one` learn each row once.
     C, eta, delta, r : float or None, default None
         The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
         the default. In searches they may also be written ``update__C``, for rule objects too.
@@ -270,7 +283,8 @@ default "auto"
     References
     ----------
     Fink, Shalev-Shwartz, Singer and Ullman (2006); Amit, Shalev-Shwartz and Singer (2006); Crammer
-    and Singer (2003); Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (2006).
+    and Singer (2003); Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (2006); Lin (1992), for
+    replay, and Vitter (1985), for its reservoir.
 
     Examples
     --------
@@ -301,6 +315,8 @@ default "auto"
         on_new_class: OnNewClass | str = "default",
         preprocessing: str | Preprocessing | None = "default",
         half_life: float | None = None,
+        replay: int | Replay = 0,
+        epochs: int = 1,
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,
@@ -322,6 +338,8 @@ default "auto"
         self.on_new_class = on_new_class
         self.preprocessing = preprocessing
         self.half_life = half_life
+        self.replay = replay
+        self.epochs = epochs
         self.C = C
         self.eta = eta
         self.delta = delta
@@ -547,17 +565,25 @@ default "auto"
             return None
         if self.is_default:
             members = members_of_default(dense=dense)
-            return [OnlineClassifier(**settings) for settings in members] or None
+            return [self._replaying(settings) for settings in members] or None
         if not (isinstance(update, (list, tuple)) or update == "ensemble"):
             return None
         require_only(self, "update")
         return resolve_members(update, dense=dense)
 
+    def _replaying(self, settings: dict[str, Any]) -> OnlineClassifier:
+        """Return a member of the default with the replay asked for.
+
+        Those with a matrix of second moments have none, since it holds every row for good.
+        """
+        keeps_all = settings["preconditioner"].is_full
+        return OnlineClassifier(**settings, replay=0 if keeps_all else self.replay)
+
     @property
     def is_default(self) -> bool:
-        """Whether all parameters of the learner have their default values."""
+        """Whether the learner has its default settings, with replay or without."""
         return type(self) is OnlineClassifier and all(
-            name in OF_ROWS or _is_same(vars(self)[name], parameter.default)
+            name in (*OF_ESTIMATOR, "replay") or _is_same(vars(self)[name], parameter.default)
             for name, parameter in signature(OnlineClassifier).parameters.items()
         )
 
@@ -580,8 +606,8 @@ default "auto"
         ):
             return super().resolved_
         members = [OnlineClassifier._of_learner(member) for member in learner.members]
-        rows = {name: vars(self)[name] for name in OF_ROWS}
-        return type(self)(update=members, **rows)
+        own = {name: vars(self)[name] for name in OF_ESTIMATOR}
+        return type(self)(update=members, **own)
 
     @classmethod
     def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> OnlineClassifier:

@@ -35,6 +35,7 @@ from kesler.parts.links import LINKS
 from kesler.parts.links.link import Link
 from kesler.parts.preconditioners import PRECONDITIONERS, Preconditioner, SoftConfidence
 from kesler.parts.preprocessing import restore_preprocessing
+from kesler.parts.replay import restore_replay
 from kesler.parts.updates import RULES
 from kesler.parts.updates.rule import UpdateRule
 from kesler.state.fields import damaged
@@ -157,6 +158,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "on_new_class": metadata["on_new_class"],
         "preprocessing": preprocessing,
         "half_life": metadata["half_life"],
+        "replay": restore_replay(metadata["replay"]),
         "decision": metadata["decision"],
     }
     stored = metadata["kernel"]
@@ -193,6 +195,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["texts"] is not None:
         model._texts = TextLengths(*metadata["texts"])
     model.notes_ = metadata["notes"]
+    if "epochs" in vars(model):
+        model.epochs = metadata["epochs"]
     if metadata["columns"] is not None:
         _restore_columns(model, metadata["columns"])
 

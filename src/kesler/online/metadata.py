@@ -99,6 +99,10 @@ def _is_kernel(value: Any) -> bool:
     )
 
 
+def _is_replay(value: Any) -> bool:
+    return is_described(value) and set(value.get("fields", ())) == {"n_rows", "size", "seed"}
+
+
 def _are_costs(value: Any) -> bool:
     return isinstance(value, str) or _are(lambda c: isinstance(c, list) and len(c) == 3)(value)
 
@@ -130,6 +134,7 @@ OF_FILE = {
     "declared": Entry(_LABELS, _distinct_labels, []),
     "texts": Entry("two counts, of texts and characters, or null", _or_none(_are_lengths), None),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
+    "epochs": Entry("an integer of 1 or more", lambda v: is_integer(v) and v > 0, 1),
     "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
 }
 """The entries of every file."""
@@ -153,6 +158,7 @@ OF_LEARNER = {
     "half_life": Entry(
         "a number above 0, or null", _or_none(lambda v: is_number(v) and v > 0), None
     ),
+    "replay": Entry("a description of a replay, or null", _or_none(_is_replay), None),
     "decision": Entry(
         f"one of {', '.join(get_args(Decision))}",
         lambda value: value in get_args(Decision),

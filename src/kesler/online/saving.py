@@ -30,7 +30,7 @@ def save(
         arrays = learner.arrays()
         # A copy, since lists of labels and groups grow.
         metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
-        metadata["columns"] = _columns(model)
+        metadata |= {"columns": _columns(model), "epochs": vars(model).get("epochs", 1)}
     _require_loadable(path, arrays)
     metadata |= {"estimator": type(model).__name__, "notes": notes}
     model_file.save(path, arrays, metadata)
@@ -118,6 +118,7 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
         "costs": None if learner.costs is None else learner.costs.describe(),
         "preprocessing": learner.preprocessing and learner.preprocessing.describe(),
         "half_life": learner.half_life,
+        "replay": learner.replay and learner.replay.describe(),
         "decision": learner.decision,
         "labels": learner.classes.labels,
         "order": learner.classes.declared,

@@ -9,8 +9,8 @@ Axes: "feature", the features seen so far; "row", the rows of the weight table, 
 sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the parts of the
 hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
 preprocessing; "input", the features of rows before their expansion; "edge", "pair_edge", the inner
-edges of bins; "projected", the random features; "state", the additional values stored for each
-weight; "margin", the classes if costs are given, else 1.
+edges of bins; "projected", the random features; "slot", the rows kept for replay; "state", the
+additional values stored for each weight; "margin", the classes if costs are given, else 1.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ SEEN = record(n_rows="f8")
 # are next recomputed.
 SEEN_INPUTS = record(amount="f8", squared_length="f8", n_rows="f8", n_sampled="f8", next="f8")
 MOST_SAMPLED = 512  # rows that quantiles are computed from
+# The number of rows that were offered to the reservoir of a replay.
+OFFERED = record(n_rows="i8")
 # The sum of the sample weights of all rows.
 TOTAL = record(amount="f8")
 # The decayed weight of the last row and its square root; 1 without a half-life.
@@ -468,6 +470,19 @@ class Expansion(NamedTuple):
     seen: Annotated[Any, Field(SEEN_INPUTS, when="expansion", at_least=0.0)]
 
 
+class Replay(NamedTuple):
+    """Replay: a reservoir of earlier rows, of which some are learnt again after each new row.
+
+    rows : inputs, as rows are given; codes, weights : their classes and sample weights; offered :
+    the number of rows so far, which determines the random numbers.
+    """
+
+    rows: Annotated[Any, Field(f4, ("slot", "input"), when="replay")]
+    codes: Annotated[Any, Field(i4, ("slot",), when="replay", index_into="class")]
+    weights: Annotated[Any, Field(f8, ("slot",), when="replay", at_least=0.0)]
+    offered: Annotated[Any, Field(OFFERED, when="replay", at_least=0, at_most=MOST_ROWS)]
+
+
 class Decay(NamedTuple):
     """Decay: the weight of a row is `growth` times the weight of the previous row."""
 
@@ -511,6 +526,7 @@ class LearnerRecord(NamedTuple):
     preconditioner: Preconditioner
     preprocessing: Preprocessing
     expansion: Expansion
+    replay: Replay
     calibration: Annotated[
         Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated", mixed="mean")
     ]

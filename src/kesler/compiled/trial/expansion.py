@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.jit.decorators import (
+    BOOLS,
     DOUBLES,
     FLOAT_TABLE,
     FLOATS,
@@ -35,6 +36,7 @@ GOLDEN, FIRST_FACTOR, SECOND_FACTOR = (
     np.uint64(0xBF58476D1CE4E5B9),
     np.uint64(0x94D049BB133111EB),
 )
+UNSEEDED = np.uint64(0)
 
 
 @inlined
@@ -237,16 +239,16 @@ def add_to_sample(expansion, row):
         seen.n_sampled += 1
     else:
         chance = max(MOST_SAMPLED / seen.n_rows, MOST_SAMPLED * (1 - expansion.decay))
-        place = np.int64(random_share(seen.n_rows) * MOST_SAMPLED / min(1.0, chance))
+        place = np.int64(random_share(seen.n_rows, UNSEEDED) * MOST_SAMPLED / min(1.0, chance))
     if 0 <= place < MOST_SAMPLED:
         for j in range(row.shape[0]):
             expansion.sample[place, j] = row[j]
 
 
 @inlined
-def random_share(n_rows):
-    """Return a random number from 0 to 1 that depends on the number of rows only."""
-    x = np.uint64(n_rows) * GOLDEN
+def random_share(number, seed):
+    """Return a random number from 0 to 1 that depends on this number and a seed only."""
+    x = seed + np.uint64(number) * GOLDEN
     x = (x ^ (x >> np.uint64(30))) * FIRST_FACTOR
     x = (x ^ (x >> np.uint64(27))) * SECOND_FACTOR
     x = x ^ (x >> np.uint64(31))
@@ -303,13 +305,16 @@ def between(lower, upper):
 
 
 @kernel(
-    types.void(EXPANSION, FLOAT_TABLE, DOUBLES, types.boolean, types.boolean, INDICES, FLOATS, INT)
+    types.void(
+        EXPANSION, FLOAT_TABLE, DOUBLES, BOOLS, types.boolean, types.boolean, INDICES, FLOATS, INT
+    )
 )
-def expand(expansion, rows, weights, learns, lists_zeros, indices, values, n_entries):
+def expand(expansion, rows, weights, again, learns, lists_zeros, indices, values, n_entries):
     """Write the features of rows, n_entries for each; add the rows to the statistics if `learns`.
 
-    rows : (n_rows, n_inputs); weights : (n_rows,), or empty if all are 1; lists_zeros : whether the
-    bins that an input is not in are listed, with value 0; indices, values : (n_rows * n_entries,).
+    rows : (n_rows, n_inputs); weights : (n_rows,), or empty if all are 1; again : (n_rows,),
+    whether a row has been learnt before, or empty if none has; lists_zeros : whether the bins that
+    an input is not in are listed, with value 0; indices, values : (n_rows * n_entries,).
     """
     n_inputs, n_projected = rows.shape[1], expansion.phases.shape[0]
     z, phases = np.zeros(n_inputs, np.float32), np.zeros(n_projected, np.float32)
@@ -331,5 +336,5 @@ def expand(expansion, rows, weights, learns, lists_zeros, indices, values, n_ent
             n += n_projected
         if expansion.pairs >= 0:
             write_pairs(expansion, row, lists_zeros, index, value, n)
-        if learns:
+        if learns and not (again.shape[0] and again[t]):
             remember_inputs(expansion, row, z, weight)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from kesler.compiled.jit.decorators import (
+    BOOLS,
     DOUBLES,
     FLOATS,
     INDICES,
@@ -197,7 +198,8 @@ class Blocks(NamedTuple):
 class EncodedTargets(NamedTuple):
     """Targets, as in `kesler.learner.targets.Answers`; row_weights may be empty (all 1).
 
-    shape : see :data:`kesler.state.records.TARGET_SHAPE`.
+    shape : see :data:`kesler.state.records.TARGET_SHAPE`; again : whether a row has been learnt
+    before, so that it is learnt without being counted; empty if no row has.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -205,12 +207,13 @@ class EncodedTargets(NamedTuple):
     levels: npt.NDArray[np.int32]
     shape: Any
     row_weights: npt.NDArray[np.float64]
+    again: npt.NDArray[np.bool_]
 
 
 RATINGS = types.NamedTuple((INTS, INTS, INTS, INDICES, FLOATS), Ratings)
 BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS, RATINGS), Blocks)
 ENCODED_TARGETS = types.NamedTuple(
-    (INTS, INDICES, INDICES, record_type(TARGET_SHAPE), DOUBLES), EncodedTargets
+    (INTS, INDICES, INDICES, record_type(TARGET_SHAPE), DOUBLES, BOOLS), EncodedTargets
 )
 
 

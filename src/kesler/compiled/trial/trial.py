@@ -253,8 +253,9 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         if ends_here(learner, scratch):
             return t
         keep(learner, scratch.scores, k, scores, t)
-        said = predictions[t]
-        calibrate_on(learner, k, winner, said, codes, probabilities, t, scratch, solver)
+        if not was_learnt(encoded, t):
+            said = predictions[t]
+            calibrate_on(learner, k, winner, said, codes, probabilities, t, scratch, solver)
         meet_features(learner, row, k, scratch)
         list_features(learner, row)
         # A trial is a mistake if the worse class of a pair would be predicted first: if one class
@@ -284,6 +285,9 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         learn_from(learner, row, x, k, weight, highest, r, s, scratch, solver)
         if ends_here(learner, scratch):
             return t
+        if was_learnt(encoded, t):
+            settle(learner, scratch.out)
+            continue
         learner.counts.n_trials += 1
         learner.counts.n_mistakes += mistaken
         keep_pace(learner)
@@ -292,6 +296,12 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         meet(learner, row, x, codes, levels, counted, scratch.out)
         remember(learner, row, values, codes, levels, counted)
     return rows.indptr.shape[0] - 1
+
+
+@always_inlined
+def was_learnt(encoded, t):
+    """Return whether row t is learnt again: neither counted nor added to any statistics."""
+    return encoded.again.shape[0] != 0 and encoded.again[t]
 
 
 @always_inlined

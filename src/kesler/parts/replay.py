@@ -1,0 +1,125 @@
+"""Replay: each new row is learnt together with some of the earlier rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from kesler.errors import KeslerError
+from kesler.parts.description import describe
+
+MOST_KEPT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Replay:
+    r"""Rows drawn from a reservoir of earlier rows, learnt again after each new row.
+
+    Row t is predicted and learnt; then `n_rows` rows are drawn from the reservoir R, with
+    replacement, and learnt in this order; then row t is offered to the reservoir:
+
+    .. math:: w \leftarrow U(w; x_t, y_t), \quad w \leftarrow U(w; x_i, y_i), \; i \sim R, \quad
+        P(t \in R) = \min(1, |R| / t)
+
+    so that R is at any time a random sample of all rows before.
+
+    Parameters
+    ----------
+    n_rows : int, 1 or more, default 1
+        Number of rows learnt again after each new row. Larger values learn more from few rows, and
+        cost as many trials more.
+    size : int, 1 or more, default 1000
+        The maximum number of rows in the reservoir. Larger values represent the past better and
+        take more memory; small ones are learnt by heart.
+    seed : int, 0 or more, default 0
+        The seed of the random numbers, which depend on it and the number of rows only.
+
+    Raises
+    ------
+    KeslerError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    With a half-life, a new row is kept with a probability of at least
+    :math:`|R| (1 - 2^{-1 / \text{half\_life}})`, so that recent rows are more likely to be in the
+    reservoir (Aggarwal 2006). Costs `n_rows` trials per row, and 4 bytes for each row of the
+    reservoir and feature. Learning row by row, the order of trials costs about 0.15 ms more per
+    row, which batches share.
+
+    References
+    ----------
+    Lin (1992), "Self-improving reactive agents based on reinforcement learning, planning and
+    teaching", experience replay; Vitter (1985), "Random sampling with a reservoir", Algorithm R;
+    Rolnick, Ahuja, Schwarz, Lillicrap and Wayne (2019), "Experience replay for continual learning";
+    Aggarwal (2006), "On biased reservoir sampling in the presence of stream evolution".
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> from kesler.preprocessing import Replay
+    >>> X, y = [[0.0], [5.0], [9.0]] * 20, ["low", "middle", "high"] * 20
+    >>> model = OnlineClassifier("multi", update="softmax", intercept=1.0, replay=Replay(2, size=9))
+    >>> model.fit(X, y).n_trials_
+    60
+    """
+
+    n_rows: int = 1
+    size: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("n_rows", 1, 1000), ("size", 1, MOST_KEPT), ("seed", 0, None)):
+            value = getattr(self, name)
+            is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+            if not is_integer or value < least or (most is not None and value > most):
+                limit = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
+                raise KeslerError(f"Replay({name}={value!r}): {name} must be an integer {limit}")
+            object.__setattr__(self, name, int(value))
+
+    @property
+    def start(self) -> int:
+        """The number below 2^63 that the random numbers of this seed start from."""
+        return _start_of(self.seed)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the parameters, as stored in a model file."""
+        return describe(self)
+
+
+@cache  # every event asks for it
+def _start_of(seed: int) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
+
+
+def resolve_replay(choice: Any) -> Replay | None:
+    """Return the replay that a parameter stands for: a number of rows, 0 for none, or itself.
+
+    Raises
+    ------
+    KeslerError
+        If it is neither.
+
+    Examples
+    --------
+    >>> resolve_replay(2), resolve_replay(0)
+    (Replay(n_rows=2, size=1000, seed=0), None)
+    """
+    if choice is None or isinstance(choice, Replay):
+        return choice
+    if not isinstance(choice, Integral) or isinstance(choice, bool) or choice < 0:
+        raise KeslerError(
+            f"replay={choice!r}: give the number of rows to learn again after each new row, 0 for "
+            "none, or kesler.preprocessing.Replay(1, size=1000, seed=0)"
+        )
+    return replace(Replay(), n_rows=int(choice)) if choice else None
+
+
+def restore_replay(description: Mapping[str, Any] | None) -> Replay | None:
+    """Return the replay that a description of a model file stands for."""
+    return None if description is None else Replay(**description["fields"])
