@@ -15,8 +15,9 @@ from kesler.batch.design import Design, Diagonal, Floats
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.learner.binding import map_parameters
 from kesler.learner.classes import ClassTable
-from kesler.learner.learner import Learner, map_parameters
+from kesler.learner.learner import Learner
 from kesler.learner.state import layers_of
 from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.parts.maps.feature_map import FeatureMap

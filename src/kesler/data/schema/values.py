@@ -216,10 +216,26 @@ def _add_pairs(names: Sequence[str], values: Values, blocks: list[list[Entry]]) 
     """Add a feature for each pair of categories of a row."""
     for one, other in combinations(names, 2):
         prefix = f"{escaped(one)}&{escaped(other)}="
-        cells = zip(values.get(one, ()), values.get(other, ()), strict=False)
-        for row, (a, b) in enumerate(cells):
-            if a is not None and b is not None and len(a) + len(b) <= LONGEST_CATEGORY:
-                blocks[row].append({f"{prefix}{a}&{b}": 1.0})
+        made: dict[tuple[Any, Any], Entry | None] = {}  # pairs recur
+        for row, pair in enumerate(zip(values.get(one, ()), values.get(other, ()), strict=False)):
+            if pair not in made:
+                made[pair] = pair_entry(prefix, *pair)
+            entry = made[pair]
+            if entry is not None:
+                blocks[row].append(entry)
+
+
+def pair_entry(prefix: str, a: str | None, b: str | None) -> Entry | None:
+    """Return the feature of two categories; None if one is missing, or both are long.
+
+    Examples
+    --------
+    >>> pair_entry("kind&team=", "mail", "sales")
+    {'kind&team=mail&sales': 1.0}
+    """
+    if a is None or b is None or len(a) + len(b) > LONGEST_CATEGORY:
+        return None
+    return {f"{prefix}{a}&{b}": 1.0}
 
 
 def escaped(name: str) -> str:
