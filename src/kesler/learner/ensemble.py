@@ -84,7 +84,7 @@ class EnsembleLearner(Counted):
         combine: Combination = "fixed-share",
         discount: float | None = None,
         demotion: float = 0.9,
-        share: float = 0.01,
+        share: float = 0.003,
     ) -> None:
         require_combination(combine, discount, demotion, share)
         if any(member.on_new_class == "unseen" for member in members):

@@ -40,7 +40,7 @@ class Ensemble(OnlineClassifier):
     demotion : float between 0 and 1, default 0.9
         b. With smaller values the votes of learners with mistakes decay faster; the bound is
         smallest near 0. Used by "majority" only.
-    share : float between 0 and 1, default 0.01
+    share : float between 0 and 1, default 0.003
         :math:`\alpha`, the probability that another expert becomes the best at a row. With larger
         values the ensemble switches faster, and is never as sure of one member. Used by
         "fixed-share" only.
@@ -108,7 +108,7 @@ class Ensemble(OnlineClassifier):
         combine: Combination = "fixed-share",
         discount: float | None = None,
         demotion: float = 0.9,
-        share: float = 0.01,
+        share: float = 0.003,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
     ) -> None:

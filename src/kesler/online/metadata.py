@@ -183,7 +183,7 @@ OF_ENSEMBLE = {
     "combine": Entry("a way to combine", lambda value: value in get_args(Combination)),
     "discount": Entry("a number", is_number),
     "demotion": Entry("a number", is_number),
-    "share": Entry("a number", is_number, 0.01),
+    "share": Entry("a number", is_number, 0.003),
 }
 """The entries of an ensemble."""
 
