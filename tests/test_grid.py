@@ -40,7 +40,7 @@ GEOMETRY = {
 }
 
 
-ASKS_FOR_NORMS = ("pa", "pa1", "pa2", "conproj", "simproj", "mira")
+ASKS_FOR_NORMS = ("pa", "pa1", "pa2", "conproj", "simproj", "mira", "least-squares")
 
 
 def expected_refusal(cell: Cell) -> str | None:

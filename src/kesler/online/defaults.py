@@ -70,12 +70,15 @@ def of_measurements(view: FeatureMap | None = None) -> Settings:
     }
 
 
-def of_mapped(view: FeatureMap | None = None) -> Settings:
-    """Return settings for measurements without expansions, over a map, that of densities if None.
+def of_mapped(view: FeatureMap | None = None, *, dense: bool = True) -> Settings:
+    """Return settings over one map, without expansions of measurements and information of words.
 
-    They serve targets other than single classes, and learners that are to be mixed.
+    They serve targets other than single classes, and learners that are to be mixed. The map is that
+    of densities or of contrasts if None is given.
     """
-    return of_measurements(view or GaussianRatio())
+    if dense:
+        return of_measurements(view or GaussianRatio())
+    return {**of_words(view or Contrast()), "preprocessing": Counts()}
 
 
 def of_least_squares() -> Settings:
@@ -125,7 +128,7 @@ def over_kernel(*, dense: bool) -> Settings:
 
 def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
     """Return the settings for ordered classes: those of classes, and a direction for all ranks."""
-    default = of_mapped(view) if dense else of_words(view)
+    default = of_mapped(view, dense=dense)
     return {
         **default,
         "hypotheses": [*default["hypotheses"], Ordered()],
@@ -138,7 +141,7 @@ def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
 
 def of_sets(view: FeatureMap | None = None, *, dense: bool) -> Settings:
     """Return the settings for label sets."""
-    default = of_mapped(view) if dense else of_words(view)
+    default = of_mapped(view, dense=dense)
     return {
         **default,
         "update": OneVsRestLogistic(1.0) if dense else OneVsRestHinge(),
@@ -161,7 +164,7 @@ def of_rankings(view: FeatureMap | None = None, *, dense: bool) -> Settings:
 
 def _of_rows(*, dense: bool) -> Settings:
     """Return the preparation of rows and the step sizes."""
-    default = of_mapped() if dense else of_words()
+    default = of_mapped(dense=dense)
     return {name: default[name] for name in ("preconditioner", "preprocessing")}
 
 
