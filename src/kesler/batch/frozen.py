@@ -18,7 +18,7 @@ from kesler.errors import KeslerError
 from kesler.learner.binding import map_parameters
 from kesler.learner.classes import ClassTable
 from kesler.learner.learner import Learner
-from kesler.learner.state import layers_of
+from kesler.learner.requirements import layers_of
 from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.view import SubExperts

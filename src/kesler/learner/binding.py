@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.learner.classes import OnNewClass
-from kesler.learner.state import STATISTICS, layers_of
+from kesler.learner.requirements import STATISTICS, layers_of
 from kesler.learner.targets import Decision
 from kesler.learner.user_functions import LearnerWithFunctions
 from kesler.parts.constraints import requirement_code, selection_code

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
 from kesler.learner import replaying
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -17,6 +16,7 @@ from kesler.learner.expanding import PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
 from kesler.learner.replaying import ReplayingRows
+from kesler.learner.requirements import STATISTICS, Requirements, layers_of, smoothing_of
 from kesler.learner.targets import Decision, Kind
 from kesler.learner.weights import (
     BYTES_OF_FEATURE,
@@ -36,7 +36,6 @@ from kesler.parts.hypotheses import (
 )
 from kesler.parts.links.link import SCALE, WEIGHT, CustomLink, Linear, Link
 from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.maps.gaussian import GaussianRatio
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner
 from kesler.parts.preprocessing import Preprocessing
@@ -57,10 +56,6 @@ from kesler.state.fields import (
 from kesler.state.records import LearnerRecord
 
 LINEAR = Linear()
-# The statistics of each class, numbered as in `kesler.compiled.trial.records`; the last holds the
-# rounding errors of the sums of the means in float32.
-_GAUSSIAN = ("centre", "sharpness", "height")
-STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
 # A dense table of weights may have this many bytes, or more if this share of it is not 0.
 LARGEST_TABLE = 1 << 29
 FULL_TABLE = 1 / 8
@@ -77,7 +72,7 @@ _OF_THIS_PROCESS = (
 
 
 @dataclass(eq=False, repr=False)
-class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
+class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     """The arrays of one learner, by the names of :mod:`kesler.state.records`.
 
     Parameters
@@ -143,7 +138,7 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
         self.memberships: list[list[list[int]]] = [
             [[] for _ in range(self.classes.n_virtual)] for _ in self.parts
         ]
-        self._smoothing = _smoothing(self._maps)
+        self._smoothing = smoothing_of(self._maps)
         self._require_linear_beginning()
         self.lock = learner_lock()
         self.stays_dense = False  # whether weights are never stored in sparse rows
@@ -484,22 +479,6 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
                 self.stored[name] = self.stored[name][..., :0]
         self.__dict__.pop("_kernels", None)
 
-    def _require_linear_beginning(self) -> None:
-        """Raise if `begins_at` is used with a link or an algorithm, which sets initial weights."""
-        begun = [part for part in self.parts if isinstance(part, Shared) and part.begins_at]
-        if not begun:
-            return
-        if not isinstance(self.link, Linear):
-            raise KeslerError(
-                f"{begun[0]!r}: {self.link!r} sets all initial weights: leave "
-                "begins_at out, or choose the linear link"
-            )
-        if self.rule.update is not None:
-            raise KeslerError(
-                f"{begun[0]!r}: {self.rule!r} sets all initial weights: leave "
-                "begins_at out, or choose an update rule"
-            )
-
     def _price(self, n_known: int) -> None:
         """Write the margins of the classes from number `n_known` on."""
         n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
@@ -507,53 +486,6 @@ class LearnerState(ExpandingRows, ReplayingRows, KnownClasses):
             return
         among = self.stored["rule.margins"][n_virtual:n_classes, n_virtual:n_classes]
         self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
-
-    @property
-    def has_moments(self) -> bool:
-        """Whether a map reads means and variances of the features of each class."""
-        return "centre" in self.statistics
-
-    @property
-    def has_order(self) -> bool:
-        """Whether classes are ranks."""
-        return self.answer == "rank"
-
-    @property
-    def is_calibrated(self) -> bool:
-        """Whether probabilities of classes are learnt."""
-        return self.answer in ("class", "rank")
-
-    @property
-    def has_sets(self) -> bool:
-        """Whether targets are label sets, and probabilities of labels are learnt."""
-        return self.answer == "sets"
-
-    @property
-    def is_normalised(self) -> bool:
-        """Whether the link divides all weights by a scale."""
-        return self.link.normalised and self.rule.update is None
-
-    @property
-    def n_pooled(self) -> int:
-        """Number of statistics of each feature over all rows that the maps require."""
-        return 6 if self.has_moments else int("contrast" in self.statistics)
-
-    @property
-    def n_virtual(self) -> int:
-        """Number of virtual classes, which have weights but no instances."""
-        return int(self.on_new_class == "inherit")
-
-    @property
-    def n_states(self) -> int:
-        """Number of additional values stored for each weight."""
-        if isinstance(self.link, Linear):
-            return max(self.rule.n_states, int(self.averaged))
-        return 3 if self.averaged else 1
-
-    @property
-    def has_scaled_means(self) -> bool:
-        """Whether the means of weights are computed that a link scales in every trial."""
-        return self.averaged and self.is_normalised
 
     def _ask_link(self, task: int) -> float:
         """Return the weight, or the scale, that the link gives to a sum of 0."""
@@ -694,24 +626,3 @@ def copy(source: npt.NDArray[Any], target: npt.NDArray[Any], *, starts_at_zero: 
             copy_filled(source[place], target[place])
     else:
         put(source, target)
-
-
-def layers_of(statistic: str) -> tuple[str, ...]:
-    """Return the statistics stored for a map that requires this one, which comes first."""
-    if statistic == "moments":
-        return _GAUSSIAN
-    return ("mean", "rounded off") if statistic == "mean" else (statistic,)
-
-
-def _smoothing(maps: Sequence[FeatureMap]) -> list[float]:
-    """Return the shrinkage and floor of variances, and the pseudo-rows of counts, of all maps."""
-    variances = {(m.shrinkage, m.floor) for m in maps if isinstance(m, GaussianRatio)}
-    pseudo = {getattr(m, "smoothing", 0.0) for m in maps if m.statistic == "contrast"}
-    if len(variances) > 1 or len(pseudo) > 1:
-        raise KeslerError(
-            "the maps of the hypotheses differ in shrinkage, floor or smoothing, but their "
-            "statistics are stored once: give all GaussianRatio, and all maps of contrasts, the "
-            "same values"
-        )
-    shrinkage, floor = variances.pop() if variances else (0.0, 0.0)
-    return [shrinkage, floor, pseudo.pop() if pseudo else 0.0]
