@@ -21,7 +21,7 @@ from kesler.compiled.jit.decorators import (
     kernel,
 )
 from kesler.compiled.jit.record_types import tuple_type
-from kesler.compiled.trial.preprocessing import FURTHEST, LEAST_VARIANCE, MEAN, SQUARES
+from kesler.compiled.trial.preprocessing import MEAN, SQUARES, score_with, with_value
 from kesler.state.records import MOST_SAMPLED, Expansion
 
 EXPANSION = tuple_type(Expansion)
@@ -57,26 +57,10 @@ def score_inputs(expansion, row, z):
     amount, clip, length = expansion.seen.amount, expansion.clip, 0.0
     for j in range(row.shape[0]):
         value = np.float64(row[j])
-        mean, squares = moments_with(expansion, j, value, 1.0)
-        score = 0.0
-        if squares > LEAST_VARIANCE * (amount + 1):
-            score = (value - mean) / math.sqrt(squares / (amount + 1))
+        score = score_with(expansion.moments, j, value, amount, 1.0)
         z[j] = np.float32(min(clip, max(-clip, score)))
         length += np.float64(z[j]) * np.float64(z[j])
     return (expansion.seen.squared_length + length) / (amount + 1)
-
-
-@always_inlined
-def moments_with(expansion, j, value, weight):
-    """Return the mean and the sum of squared deviations of an input, including this value."""
-    amount, moments = expansion.seen.amount, expansion.moments
-    mean, squares = moments[j, MEAN], moments[j, SQUARES]
-    gap = value - mean
-    if squares > LEAST_VARIANCE * amount:
-        most = FURTHEST * math.sqrt(squares / amount)
-        gap = min(most, max(-most, gap))
-    share = weight / (amount + weight)
-    return mean + share * gap, squares + amount * share * gap * gap
 
 
 @inlined
@@ -195,8 +179,8 @@ def remember_inputs(expansion, row, z, weight):
         fade_inputs(expansion)
     for j in range(row.shape[0]):
         length += np.float64(z[j]) * np.float64(z[j])
-        mean, squares = moments_with(expansion, j, np.float64(row[j]), weight)
-        expansion.moments[j, MEAN], expansion.moments[j, SQUARES] = mean, squares
+        moments = with_value(expansion.moments, j, np.float64(row[j]), seen.amount, weight)
+        expansion.moments[j, MEAN], expansion.moments[j, SQUARES] = moments
     seen.amount += weight
     seen.squared_length += weight * length
     seen.n_rows += 1

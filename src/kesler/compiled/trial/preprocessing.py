@@ -96,10 +96,7 @@ def condition_scores(learner, indices, values, first, scratch):
     decay = learner.decay.row.weight
     for j in range(first, values.shape[0]):
         value = np.float64(values[j])
-        mean, squares = with_value(learner, indices[j], value, n_rows, decay)
-        z = 0.0
-        if squares > LEAST_VARIANCE * (n_rows + decay):
-            z = (value - mean) / math.sqrt(squares / (n_rows + decay))
+        z = score_with(learner.preprocessing.statistics, indices[j], value, n_rows, decay)
         scratch.conditioned[j] = np.float32(min(clip, max(-clip, z)))
 
 
@@ -157,9 +154,8 @@ def remember(learner, indices, values, codes, levels, weight):
     if learner.preprocessing.method == Z_SCORES:
         for j in range(first, values.shape[0]):
             f = indices[j]
-            running[f, MEAN], running[f, SQUARES] = with_value(
-                learner, f, np.float64(values[j]), n_before, weight
-            )
+            moments = with_value(running, f, np.float64(values[j]), n_before, weight)
+            running[f, MEAN], running[f, SQUARES] = moments
     elif learner.preprocessing.method == RANGES:
         for j in range(first, values.shape[0]):
             f = indices[j]
@@ -207,10 +203,18 @@ def growth(n, weight):
     return n * math.log(n) - (before * math.log(before) if before > 0 else 0.0) if n > 0 else 0.0
 
 
-@inlined
-def with_value(learner, feature, value, n_before, weight):
+@always_inlined
+def score_with(running, feature, value, n_before, weight):
+    """Return the deviation of a value from the mean in standard deviations, both including it."""
+    mean, squares = with_value(running, feature, value, n_before, weight)
+    if squares > LEAST_VARIANCE * (n_before + weight):
+        return (value - mean) / math.sqrt(squares / (n_before + weight))
+    return 0.0
+
+
+@always_inlined
+def with_value(running, feature, value, n_before, weight):
     """Return the mean and the sum of squared deviations, including this value (West 1979)."""
-    running = learner.preprocessing.statistics
     mean, squares = running[feature, MEAN], running[feature, SQUARES]
     gap = value - mean
     if squares > LEAST_VARIANCE * n_before:
