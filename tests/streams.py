@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -145,3 +147,41 @@ def assert_same(one: OnlineClassifier, other: OnlineClassifier, probes: Any) -> 
         probabilities, others = one.predict_proba(probes), other.predict_proba(probes)
         np.testing.assert_array_equal(probabilities, others, strict=True)
     assert one.predict(probes).tolist() == other.predict(probes).tolist()
+
+
+def held(model: Any) -> dict[str, Any]:
+    """Return the shapes and bytes of all arrays of a learner or an ensemble."""
+    return {name: (a.shape, a.tobytes()) for name, a in model._learner.arrays().items()}
+
+
+def assert_same_arrays(one: Any, other: Any, probes: Any) -> None:
+    """Require the same arrays, scores, probabilities and predictions, bit for bit."""
+    assert held(one) == held(other)
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(one, method):
+            found, expected = getattr(one, method)(probes), getattr(other, method)(probes)
+            np.testing.assert_array_equal(found, expected, strict=True)
+    assert one.predict(probes).tolist() == other.predict(probes).tolist()
+
+
+def assert_same_in_any_split(make: Callable[[], Any], stream: Stream, cuts: list[int]) -> None:
+    """Require that a stream teaches the same as a whole, in batches and row by row."""
+    whole, pieces, events = make(), make(), make()
+    whole.partial_fit(stream.X, stream.y)
+    ends = sorted({0, *(min(cut, len(stream)) for cut in cuts), len(stream)})
+    for start, end in pairwise(ends):
+        pieces.partial_fit(stream.X[start:end], stream.y[start:end])
+    for x, y in zip(stream.X, stream.y, strict=True):
+        events.learn_one(x, y)
+    assert_same_arrays(whole, pieces, stream.X)
+    assert_same_arrays(whole, events, stream.X)
+
+
+def assert_labels_are_only_names(make: Callable[[], Any]) -> None:
+    """Require that names of labels, and classes declared in advance, change nothing else."""
+    stream = make_stream(5, n_rows=40, n_classes=5)
+    names = np.array([*"edcba"])
+    plain = make().fit(stream.X, stream.y)
+    named = make().partial_fit(stream.X, names[stream.y], classes=names)
+    assert held(named) == held(plain)
+    assert named.predict(stream.X).tolist() == names[plain.predict(stream.X)].tolist()

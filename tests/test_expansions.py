@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,14 @@ from kesler.hypotheses import PerClass, Shared
 from kesler.maps import Distance
 from kesler.preconditioners import SecondOrder
 from kesler.preprocessing import Bins, Concatenated, Pairs, RandomFourier, ZScores
-from streams import make_stream, streams
+from streams import (
+    assert_labels_are_only_names,
+    assert_same_arrays,
+    assert_same_in_any_split,
+    held,
+    make_stream,
+    streams,
+)
 
 ALL = [ZScores(), Bins(4), RandomFourier(20), Pairs(3)]
 LEARNERS: dict[str, Any] = {
@@ -51,16 +57,6 @@ def made(name: str) -> OnlineClassifier:
     return OnlineClassifier(**shared | given)
 
 
-def held(model: Any) -> dict[str, Any]:
-    return {name: (a.shape, a.tobytes()) for name, a in model._learner.arrays().items()}
-
-
-def assert_same(one: Any, other: Any, X: Any) -> None:
-    assert held(one) == held(other)
-    assert_array_equal(one.decision_function(X), other.decision_function(X))
-    assert one.predict(X).tolist() == other.predict(X).tolist()
-
-
 # ---- laws ----------------------------------------------------------------------------------------
 
 
@@ -68,15 +64,7 @@ def assert_same(one: Any, other: Any, X: Any) -> None:
 @settings(max_examples=5)
 @given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=4))
 def test_any_split_into_batches_is_the_same(name, stream, cuts):
-    whole, pieces, events = (made(name) for _ in range(3))
-    whole.partial_fit(stream.X, stream.y)
-    ends = sorted({0, *(min(cut, len(stream)) for cut in cuts), len(stream)})
-    for start, end in pairwise(ends):
-        pieces.partial_fit(stream.X[start:end], stream.y[start:end])
-    for x, y in zip(stream.X, stream.y, strict=True):
-        events.learn_one(x, y)
-    assert_same(whole, pieces, stream.X)
-    assert_same(whole, events, stream.X)
+    assert_same_in_any_split(lambda: made(name), stream, cuts)
 
 
 @every_learner
@@ -101,17 +89,12 @@ def test_files_and_pickles_continue_as_if_never_stopped(name, tmp_path):
     model.save(tmp_path / "model")
     for copy in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), model):
         copy.partial_fit(stream.X[30:], stream.y[30:])
-        assert_same(whole, copy, stream.X)
+        assert_same_arrays(whole, copy, stream.X)
 
 
 @every_learner
 def test_declared_classes_and_names_of_labels_change_nothing_else(name):
-    stream = make_stream(5, n_rows=40, n_classes=5)
-    names = np.array([*"edcba"])
-    plain = made(name).fit(stream.X, stream.y)
-    named = made(name).partial_fit(stream.X, names[stream.y], classes=names)
-    assert held(named) == held(plain)
-    assert named.predict(stream.X).tolist() == names[plain.predict(stream.X)].tolist()
+    assert_labels_are_only_names(lambda: made(name))
 
 
 def test_more_rows_than_the_sample_holds_are_learnt_in_any_split():
@@ -121,7 +104,7 @@ def test_more_rows_than_the_sample_holds_are_learnt_in_any_split():
     for start in range(0, 1500, 7):
         part = slice(start, start + 7)
         pieces.partial_fit(stream.X[part], stream.y[part])
-    assert_same(whole, pieces, stream.X[:50])
+    assert_same_arrays(whole, pieces, stream.X[:50])
 
 
 def test_the_sample_is_of_all_rows_and_with_a_half_life_of_recent_ones():

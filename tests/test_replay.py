@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,14 @@ from kesler.data import model_file
 from kesler.datasets import load as load_data
 from kesler.distributed.mixing import require_mixable
 from kesler.preprocessing import Bins, RandomFourier, Replay
-from streams import make_stream, streams
+from streams import (
+    assert_labels_are_only_names,
+    assert_same_arrays,
+    assert_same_in_any_split,
+    held,
+    make_stream,
+    streams,
+)
 
 SMALL = Replay(2, size=7, seed=3)
 LEARNERS: dict[str, Any] = {
@@ -60,16 +66,6 @@ def made(name: str) -> OnlineClassifier:
     if name == "ensemble":
         return Ensemble([*map(made, MEMBERS), OnlineClassifier("multi", update="pa2")])
     return OnlineClassifier(**{"hypotheses": "multi"} | LEARNERS[name])
-
-
-def held(model: Any) -> dict[str, Any]:
-    return {name: (a.shape, a.tobytes()) for name, a in model._learner.arrays().items()}
-
-
-def assert_same(one: Any, other: Any, X: Any) -> None:
-    assert held(one) == held(other)
-    assert_array_equal(one.predict_proba(X), other.predict_proba(X))
-    assert one.predict(X).tolist() == other.predict(X).tolist()
 
 
 # ---- the reservoir and the order, against NumPy --------------------------------------------------
@@ -179,15 +175,7 @@ def test_rows_learnt_again_are_not_added_to_statistics_or_counts(name):
 @settings(max_examples=4)
 @given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=4))
 def test_any_split_into_batches_is_the_same(name, stream, cuts):
-    whole, pieces, events = (made(name) for _ in range(3))
-    whole.partial_fit(stream.X, stream.y)
-    ends = sorted({0, *(min(cut, len(stream)) for cut in cuts), len(stream)})
-    for start, end in pairwise(ends):
-        pieces.partial_fit(stream.X[start:end], stream.y[start:end])
-    for x, y in zip(stream.X, stream.y, strict=True):
-        events.learn_one(x, y)
-    assert_same(whole, pieces, stream.X)
-    assert_same(whole, events, stream.X)
+    assert_same_in_any_split(lambda: made(name), stream, cuts)
 
 
 @every_learner
@@ -230,7 +218,7 @@ def test_files_and_pickles_continue_as_if_never_stopped(name, tmp_path):
     copies = load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), model
     for copy in copies:
         copy.partial_fit(stream.X[30:], stream.y[30:])
-        assert_same(whole, copy, stream.X)
+        assert_same_arrays(whole, copy, stream.X)
     if name not in ("default", "ensemble"):
         assert {copy.resolved_.replay for copy in copies} == {model._learner.replay}
     if name == "default":
@@ -240,11 +228,7 @@ def test_files_and_pickles_continue_as_if_never_stopped(name, tmp_path):
 
 @every_learner
 def test_declared_classes_and_names_of_labels_change_nothing_else(name):
-    stream = make_stream(5, n_rows=40, n_classes=5)
-    names = np.array([*"edcba"])
-    plain = made(name).fit(stream.X, stream.y)
-    named = made(name).partial_fit(stream.X, names[stream.y], classes=names)
-    assert held(named) == held(plain)
+    assert_labels_are_only_names(lambda: made(name))
 
 
 def test_more_rows_than_the_reservoir_holds_are_learnt_in_any_split():
@@ -255,7 +239,7 @@ def test_more_rows_than_the_reservoir_holds_are_learnt_in_any_split():
     for start in range(0, 2500, 70):
         part = slice(start, start + 70)
         pieces.partial_fit(stream.X[part], stream.y[part])
-    assert_same(whole, pieces, stream.X[:50])
+    assert_same_arrays(whole, pieces, stream.X[:50])
 
 
 # ---- what it is for ------------------------------------------------------------------------------
@@ -294,7 +278,7 @@ def test_fit_makes_several_passes_in_the_order_given(name):
     passes = made(name)
     for _ in range(3):
         passes.partial_fit(stream.X, stream.y)
-    assert_same(model, passes, stream.X)
+    assert_same_arrays(model, passes, stream.X)
     assert model.n_trials_ == 3 * len(stream)
 
 
