@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from kesler.batch.decompositions.tournaments import FilterTree as FilterTree
     from kesler.batch.softmax import SoftmaxClassifier as SoftmaxClassifier
+    from kesler.data.labels import NEW as NEW
     from kesler.data.ratings import Ratings as Ratings
     from kesler.errors import KeslerError as KeslerError
     from kesler.evaluation.bounds import mistake_bound as mistake_bound
@@ -86,6 +87,7 @@ _DEFINED_IN = {
     "progressive_validate": "kesler.evaluation.validation",
     # data and files
     "KeslerError": "kesler.errors",
+    "NEW": "kesler.data.labels",
     "Ratings": "kesler.data.ratings",
     "load": "kesler.online.loading",
     "show_progress": "kesler.progress",

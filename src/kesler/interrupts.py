@@ -63,17 +63,20 @@ class Postponed:
         self._noted = number, frame
 
 
-def pieces_of(n_rows: int) -> Iterator[slice]:
+def pieces_of(n_rows: int, most: int | None = None) -> Iterator[slice]:
     """Yield consecutive slices of the rows, so that each takes the caller about `LONGEST` seconds.
+
+    They have at most `most` rows, if it is given.
 
     Examples
     --------
     >>> [(piece.start, piece.stop) for piece in pieces_of(300)]
     [(0, 128), (128, 300)]
     """
+    most = most or n_rows
     start, length = 0, FIRST_ROWS
     while start < n_rows:
-        stop = min(n_rows, start + length)
+        stop = min(n_rows, start + min(length, most))
         began = time.perf_counter()
         yield slice(start, stop)
         seconds = max(time.perf_counter() - began, 1e-9)

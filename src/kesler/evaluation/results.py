@@ -15,6 +15,7 @@ from kesler.data.labels import Label
 from kesler.errors import KeslerError
 from kesler.evaluation import metrics
 from kesler.evaluation.metrics import calibration_error, log_loss
+from kesler.evaluation.uncertainty import UncertaintyTrace
 from kesler.learner.classes import label_array
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted
@@ -152,6 +153,8 @@ class ProgressiveResult:
     no_prediction : label or None
         The value in `predictions` that stands for none: "" for text (or "?", "??" ..., if "" is a
         class), -1 for numbers (or a lower one, if there are labels below 0), else None.
+    uncertainty : UncertaintyTrace or None
+        What was said of the uncertainty of each row, if the estimator estimates it.
 
     Examples
     --------
@@ -172,6 +175,7 @@ class ProgressiveResult:
     seconds: float
     run: Run | None = field(default=None, repr=False, compare=False)
     no_prediction: Label | None = None
+    uncertainty: UncertaintyTrace | None = field(default=None, repr=False, compare=False)
 
     @property
     def trials(self) -> npt.NDArray[np.int64]:

@@ -22,6 +22,7 @@ from kesler.evaluation.results import (
     labelled,
 )
 from kesler.evaluation.tables import Piece, Table
+from kesler.evaluation.uncertainty import UncertaintyTrace
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.multilabel import OnlineMultilabelClassifier
@@ -195,6 +196,7 @@ def validate_online(
         "probabilities": trials.probabilities,
         "seconds": seconds,
         "run": run,
+        "uncertainty": UncertaintyTrace(trials.traces) if len(trials.traces) else None,
         **labelled(predicted, answers, seen),
     }
     if not isinstance(estimator, OnlineOrdinalClassifier):

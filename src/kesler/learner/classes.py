@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
 
 OnNewClass = Literal["register", "learn", "inherit", "unseen"]
@@ -192,6 +192,11 @@ def _is_hashable(label: object) -> bool:
 def _require_class(label: Any) -> None:
     if label is None or not _holds(lambda: label == label):  # false for NaN
         raise KeslerError(f"label {label!r} is no class: leave out rows without a label")
+    if label is NEW:
+        raise KeslerError(
+            "kesler.NEW stands for a class that has not been seen, and is no class itself: give "
+            "the label of the row"
+        )
     if isinstance(label, float) and label % 1 != 0:
         raise KeslerError(
             f"Unknown label type: label {label!r} is a continuous number, not a class: round or "

@@ -21,9 +21,10 @@ from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
 from kesler.learner.calibration import probabilities
 from kesler.learner.classes import ClassTable
-from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event, RowBuffer
+from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Event, RowBuffer
 from kesler.learner.learner import Learner
 from kesler.learner.locks import learner_lock
+from kesler.learner.observing import Learnt, Observing
 from kesler.learner.targets import Answers
 from kesler.parts.hypotheses import Grouped, Part
 from kesler.state.fields import (
@@ -46,13 +47,14 @@ DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98, "fixed-share": 1.0
 
 # Members process this many rows before they are combined; their predictions are buffered.
 ROWS_AT_ONCE = 1024
+NO_STACK = np.empty((0, 0, 0), dtype=np.float32)
 # From this number of rows on, members run in threads.
 WORTH_THREADS = 512
 
 _OF_THIS_PROCESS = ("lock", "event", "trials_run")
 
 
-class EnsembleLearner(Counted):
+class EnsembleLearner(Observing):
     """Several learners over the same rows, with the methods of a `Learner` of single classes.
 
     Members are independent of each other and of their combination: each learns a block of rows,
@@ -107,7 +109,7 @@ class EnsembleLearner(Counted):
     # ---- properties -------------------------------------------------------------------------
 
     @property
-    def classes(self) -> ClassTable:
+    def classes(self) -> ClassTable:  # type: ignore[override]
         """The classes seen, which have the same numbers in all members."""
         return self.members[0].classes
 
@@ -130,6 +132,11 @@ class EnsembleLearner(Counted):
     def n_sub_experts(self) -> int:
         """Number of sub-experts seen."""
         return max(member.n_sub_experts for member in self.members)
+
+    @property
+    def n_scored(self) -> int:
+        """Number of members, which score each row."""
+        return len(self.members)
 
     @property
     def shares(self) -> bool:
@@ -178,10 +185,12 @@ class EnsembleLearner(Counted):
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
         scores: npt.NDArray[np.float32] = NO_SCORES,
         probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        stack: npt.NDArray[np.float32] = NO_STACK,
+    ) -> Learnt:
         """Run one trial per row, as :meth:`~kesler.learner.learner.Learner.learn` does.
 
-        If a row or a label is refused, no member learns any row.
+        If a row or a label is refused, no member learns any row. `stack`, of shape (n_members,
+        n_rows, n_classes) or with rows of no scores, receives the scores of each member.
         """
         with self.lock, Postponed():  # otherwise some members would have learnt a row, others not
             self.require_admissible(labels)
@@ -201,6 +210,7 @@ class EnsembleLearner(Counted):
                         predictions[block],
                         scores[block],
                         probabilities[block],
+                        stack[:, block],
                     )
             self._require_finite_steps()
         codes = np.array([self.classes.code(label) for label in labels], dtype=np.int32)
@@ -248,6 +258,7 @@ class EnsembleLearner(Counted):
         predictions: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
         probabilities: npt.NDArray[np.float64],
+        stack: npt.NDArray[np.float32],
     ) -> None:
         """Learn a block of rows with every member, then combine their predictions."""
         from kesler.compiled.trial.ensemble import combine
@@ -261,7 +272,8 @@ class EnsembleLearner(Counted):
             start = time.thread_time() if in_threads else 0.0
             member, answers = self.members[i], Answers.of_classes
             rows = member._ready(prepared[i], weights)
-            found = member._learn(rows, labels, weights, answers, NO_SCORES, by_member[i])
+            own = stack[i] if stack.size else NO_SCORES
+            found = member._learn(rows, labels, weights, answers, own, by_member[i])
             return found, time.thread_time() - start if in_threads else 0.0
 
         learnt, seconds = zip(*map_members(learn, range(len(self.members))), strict=True)
@@ -335,6 +347,26 @@ class EnsembleLearner(Counted):
         combine_all(self._ensemble(), winners, by_member, blended)
         return blended
 
+    def _learn_scored(
+        self,
+        stack: npt.NDArray[np.float32],
+        scores: npt.NDArray[np.float32],
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        probabilities: npt.NDArray[np.float64],
+    ) -> Learnt:
+        return self.learn(rows, labels, weights, answers, scores, probabilities, stack)
+
+    def _evidence(
+        self, rows: Rows | Event
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        stack = np.stack(self._of_members(rows, Learner.scores))
+        found = np.empty((len(rows), 2 + self.n_known))
+        found[:, 2:] = self.probabilities(rows)
+        return self.predict(rows), stack, found
+
     # ---- capacity and groups ----------------------------------------------------------------
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
@@ -379,7 +411,7 @@ class EnsembleLearner(Counted):
                 for name, array in member.arrays().items()
             }
             own = {f"ensemble.{n}": np.array(array_of(self.stored[n])) for n in self._fields}
-        return stored | own
+            return stored | own | self._uncertainty_arrays()
 
     def restore(self, arrays: Arrays) -> None:
         """Restore what `arrays` returned of the ensemble; its members must be restored already.

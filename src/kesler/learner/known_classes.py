@@ -10,13 +10,13 @@ import numpy as np
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
-from kesler.learner.events import Counted
+from kesler.learner.observing import Observing
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import Grouped, Part, require_hashable
 from kesler.parts.links.link import Link
 
 
-class KnownClasses(Counted):
+class KnownClasses(Observing):
     """The classes of a learner: their groups and their ranks.
 
     Attributes

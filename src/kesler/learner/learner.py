@@ -37,6 +37,7 @@ from kesler.learner.events import (
     task_of,
     task_of_rows,
 )
+from kesler.learner.observing import Learnt
 from kesler.learner.replaying import Interleaved
 from kesler.learner.targets import Answers
 from kesler.parts.constraints import requirement_code, selection_code
@@ -130,6 +131,36 @@ on_new_class, preprocessing, half_life, replay, decision : as in
                 self._undo_expansion(kept, given, weights)
             self._require_finite_steps()
         return found
+
+    def _learn_scored(
+        self,
+        stack: npt.NDArray[np.float32],
+        scores: npt.NDArray[np.float32],
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        probabilities: npt.NDArray[np.float64],
+    ) -> Learnt:
+        found = self.learn(rows, labels, weights, answers, stack[0], probabilities)
+        if len(scores):
+            scores[:] = stack[0]
+        return found
+
+    def _evidence(
+        self, rows: Rows | Event
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        with self.lock:
+            stack = np.empty((1, len(rows), self.n_known), dtype=np.float32)
+            first = 0 if self.has_sets else 2
+            found = np.empty((len(rows), first + self.n_known))
+            if self.has_sets:
+                predictions = self._predict(rows, stack[0], found)
+            else:
+                predictions = self._predict(rows, stack[0])
+                found[:, 2:] = probabilities(stack[0], self.stored["calibration"])
+        _require_finite(stack[0])
+        return predictions, stack, found
 
     def _admitted(self, rows: Rows | Event, labels: Sequence[Label] = ()) -> Rows | RowBuffer:
         """Return rows as far as they can be prepared without learning from them.

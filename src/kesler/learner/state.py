@@ -528,7 +528,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """Return copies of the part of the arrays that is in use, which a model file stores."""
         with self.lock:
             found = {name: array_of(array) for name, array in self._views(whole=False).items()}
-            found |= self._other_arrays()
+            found |= self._other_arrays() | self._uncertainty_arrays()
             return {name: np.array(array, order="C") for name, array in found.items()}
 
     def _other_arrays(self) -> Arrays:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -23,12 +22,15 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Kind, Targets
+from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
 from kesler.online.named_rule import NamedRule
 from kesler.online.saving import save
+from kesler.online.trials import Trials
+from kesler.online.uncertain import UncertainLearner
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
 from kesler.parts.kernels import resolve_kernel
@@ -56,47 +58,7 @@ _LEARNT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """The results of a run of trials, classes by number.
-
-    Parameters
-    ----------
-    predictions : int32 array of shape (n_rows,)
-        The class of highest score before the target was used, -1 if no class was known.
-    codes : int32 array
-        The classes named by the targets, one row after the other.
-    scores : float32 array of shape (n_rows, n_classes) or (0, 0)
-        The score of each class before the target was used, NaN for classes not known by then;
-        filled only with ``keep_scores=True``.
-    probabilities : float64 array of shape (n_rows, 2) or (0, 2)
-        The probabilities of the predicted class and of the target, before the target was used;
-        NaN where that class was not known; filled only with ``keep_probabilities=True``.
-    """
-
-    predictions: npt.NDArray[np.int32]
-    codes: npt.NDArray[np.int32]
-    scores: npt.NDArray[np.float32]
-    probabilities: npt.NDArray[np.float64]
-
-    @staticmethod
-    def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
-        """Concatenate runs of trials; the scores are padded with NaN to `n_classes` columns."""
-        none = np.empty(0, dtype=np.int32)
-        capacities = [(0, n_classes - each.scores.shape[1]) for each in pieces]
-        scores = [
-            np.pad(each.scores, ((0, 0), capacity), constant_values=np.nan)
-            for each, capacity in zip(pieces, capacities, strict=True)
-        ]
-        return Trials(
-            np.concatenate([none, *(each.predictions for each in pieces)]),
-            np.concatenate([none, *(each.codes for each in pieces)]),
-            np.concatenate([np.empty((0, n_classes), dtype=np.float32), *scores]),
-            np.concatenate([NO_PROBABILITIES, *(each.probabilities for each in pieces)]),
-        )
-
-
-class OnlineLearner(EventLearner, NamedRule):
+class OnlineLearner(EventLearner, UncertainLearner, NamedRule):
     """A learner that adds classes as they appear and learns from one row after the other.
 
     A subclass defines how its targets are encoded (`_tell`) and what it predicts.
@@ -445,21 +407,23 @@ or texts
             n_classes = learner.classes.count_with(names)
             scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
         probabilities = np.empty((len(rows), 2)) if keep_probabilities else NO_PROBABILITIES
+        traces = learner.untraced(len(rows)) if keep_probabilities else NO_TRACES
         width = rows.n_features, rows.n_sub_experts
         learner.expect(targets.distinct, *width)
         learnt = []
-        for piece in pieces_of(len(rows)):
+        for piece in pieces_of(len(rows), learner.most_observed(names)):
             block, some = self._part_of(rows, targets, piece)
             given = None if weights is None else weights[piece]
             with Postponed():
                 if rows.dense:
                     self.__dict__.setdefault("n_features_in_", rows.n_features)
-                found = (some.names, given, some.answers, scores[piece], probabilities[piece])
-                learnt.append(learner.learn(block, *found))
+                results = scores[piece], probabilities[piece], traces[piece]
+                found = some.names, given, some.answers, *results
+                learnt.append(learner.learn_observed(block, *found))
         with learner.lock:
             learner.reserve(0, *width)
         predictions, codes = map(np.concatenate, zip(*learnt, strict=True))
-        return Trials(predictions, codes, scores, probabilities)
+        return Trials(predictions, codes, scores, probabilities, traces)
 
     def _part_of(self, rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
         """Return consecutive rows, which name no feature that only later rows have."""
@@ -508,7 +472,9 @@ or texts
         """Return the learner; create it from the kind of the first rows if there is none."""
         learner: AnyLearner | None = getattr(self, "_learner", None)
         if learner is None:
-            learner = self._learner = self._new_learner(dense=dense)
+            learner = self._new_learner(dense=dense)
+            learner.uncertainty = self._new_uncertainty(learner, dense=dense)
+            self._learner = learner
         return learner
 
     def _new_learner(self, *, dense: bool) -> AnyLearner:

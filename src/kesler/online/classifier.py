@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.labels import Label, plain
-from kesler.data.rows import Rows
+from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
-from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Kind, Targets
+from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
 from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
 from kesler.online.defaults import members_of_default, of_ensemble
-from kesler.parts.hypotheses import Part, PerClass
+from kesler.online.linear_weights import LinearWeights
+from kesler.parts.hypotheses import Part
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links.link import Link
 from kesler.parts.maps.feature_map import FeatureMap
@@ -90,7 +90,7 @@ def require_only(learner: OnlineLearner, name: str) -> None:
 Self = TypeVar("Self", bound="OnlineClassifier")
 
 
-class OnlineClassifier(Classifier, OnlineLearner):
+class OnlineClassifier(LinearWeights, Classifier, OnlineLearner):
     r"""A multiclass classifier that learns online and adds classes as they appear.
 
     The score of class r is the sum over the hypotheses t that contain it,
@@ -210,6 +210,13 @@ default "auto"
         empty, rows of numbers are a table, too, in which NaN is a missing cell.
     on_mismatch : "raise" or "missing", default "raise"
         The effect of a cell that its column cannot hold: an error, or a missing cell.
+    uncertainty : "auto", True, "full" or False, default "auto"
+        Whether the probability of a new class, the confidence of predictions and prediction sets
+        are learnt, as part of the model: True costs O(k) more for each row of k classes. "auto"
+        does so unless an update rule is named. "full" also remembers the last 1,000 rows, whose
+        distances are the best evidence of a new class among measurements, and costs O(1,000
+        n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
+        once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
 
     Attributes
     ----------
@@ -323,6 +330,7 @@ default "auto"
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
+        uncertainty: Use = "auto",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -346,21 +354,30 @@ default "auto"
         self.r = r
         self.columns = columns
         self.on_mismatch = on_mismatch
+        self.uncertainty = uncertainty
 
     # ---- predictions ------------------------------------------------------------------------
 
     @between_trials
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:
         """Return the class of highest score of each row; ties go to the class seen first.
 
         Parameters
         ----------
         X : rows as in `fit`; features not seen before have the initial weights.
+        min_confidence : float from 0 to 1 or None, default None
+            Rows whose `confidence` is lower have the prediction None. Larger values answer fewer
+            rows, with fewer mistakes; see `threshold_for` of the results of
+            :func:`~kesler.progressive_validate`. None answers all.
 
         Returns
         -------
-        Array of shape (n_rows,) of labels.
+        Array of shape (n_rows,) of labels; of objects with `min_confidence`.
         """
+        if min_confidence is not None:
+            said = self._said_of(X)
+            predicted = self._fitted().classes.by_code[said.predictions].tolist()
+            return self._answered(predicted, said.confidence, min_confidence)
         learner = self._fitted()
         codes = [learner.predict(rows) for rows in self._rows_to_score(X)]
         labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
@@ -380,7 +397,7 @@ default "auto"
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @between_trials
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any, new: bool = False) -> npt.NDArray[np.float64]:
         """Return the probability of each class, in the order of `classes_`.
 
         The probabilities are the softmax of the scores at a temperature that is learnt online, from
@@ -391,11 +408,19 @@ default "auto"
         Parameters
         ----------
         X : rows as in `predict`.
+        new : bool, default False
+            Whether a last column holds the probability that the class of a row has not been seen
+            yet, learnt online from how often new classes have come and from how well the row fits
+            the known ones. The others are multiplied by one minus it. Uncertainty must be
+            estimated.
 
         Returns
         -------
-        Array of shape (n_rows, n_classes); each row sums to 1.
+        Array of shape (n_rows, n_classes), or of one column more; each row sums to 1.
         """
+        if new:
+            said = self._said_of(X).with_new
+            return np.column_stack([self._in_columns(said[:, :-1], 0.0), said[:, -1:]])
         learner = self._fitted()
         pieces = [learner.probabilities(rows) for rows in self._rows_to_score(X)]
         probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(pieces), 0.0)
@@ -426,64 +451,35 @@ default "auto"
         before = vars(self).get("_declared", [])
         return [*before, *map(plain, [] if classes is None else classes)]
 
-    # ---- weights ----------------------------------------------------------------------------
-
-    @property
-    def coef_(self) -> npt.NDArray[np.float32]:
-        """The weights of the features, of shape (n_classes, n_features), ordered as `classes_`.
-
-        For two classes they have one row, the weights of classes_[1] minus those of classes_[0], as
-        in scikit-learn. Up to rounding, ``decision_function(X) == X @ coef_.T + intercept_``.
-        They exist where scores are such sums: for "multi" hypotheses, without kernel, preprocessing
-        and ensemble. Each access computes them, in the time of scoring `n_features` rows.
-        """
-        self._require_linear("coef_")
-        n = self._single().n_named_features
-        none = self.score_rows(Rows.empty(1))
-        ones = Rows(
-            np.arange(n + 1, dtype=np.int64),
-            np.arange(n, dtype=np.int32),
-            np.ones(n, dtype=np.float32),
-            n,
-            dense=False,
-        )
-        # The scores of a row with a single 1 are a row of weights and the intercepts.
-        weights = self._in_columns(self.score_rows(ones) - none, 0.0)
-        return (weights[:, 1:] - weights[:, :1]).T if weights.shape[1] == 2 else weights.T
-
-    @property
-    def intercept_(self) -> npt.NDArray[np.float32]:
-        """The scores of a row of zeros, of shape (n_classes,), or (1,) for two classes.
-
-        They exist where `coef_` does. That of a declared class is -inf before its first row.
-        """
-        self._require_linear("intercept_")
-        scores = self._in_columns(self.score_rows(Rows.empty(1)), -np.inf)[0]
-        return scores[1:] - scores[:1] if len(scores) == 2 else scores
-
-    def _require_linear(self, name: str) -> None:
-        """Raise AttributeError unless the score of a class is a weighted sum of features."""
-        learner = self._fitted()
-        if isinstance(learner, EnsembleLearner):
-            why = "an ensemble has several learners"
-        elif isinstance(learner, KernelLearner):
-            why = "a learner with a kernel has support vectors"
-        elif learner.preprocessing is not None:
-            why = f"rows are preprocessed by {learner.preprocessing!r} before they are weighed"
-        elif learner.parts != [PerClass()]:
-            why = "classes share hypotheses over feature maps"
-        else:
-            return
-        raise AttributeError(
-            f"{name} does not exist, since {why}: it does for OnlineClassifier('multi') with a "
-            "named update, such as 'pa1', or with preprocessing=None"
-        )
-
     # ---- events -----------------------------------------------------------------------------
 
-    def predict_proba_one(self, x: Any) -> dict[Any, float]:
-        """Return the probability of each label for one row, as in `learn_one`."""
+    def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
+        """Return the prediction for one row, given as in `learn_one`.
+
+        Parameters
+        ----------
+        x : the row.
+        min_confidence : as in `predict`; None is returned if the confidence is lower.
+        """
+        if min_confidence is None:
+            return super().predict_one(x)
+        with self._fitted().lock:
+            said = self._said_of_one(x)
+            label = self._fitted().classes.labels[said.predictions[0]]
+            return self._answered([label], said.confidence, min_confidence)[0]
+
+    def predict_proba_one(self, x: Any, new: bool = False) -> dict[Any, float]:
+        """Return the probability of each label for one row, as in `learn_one`.
+
+        With `new`, that of a class that has not been seen yet has the key :data:`kesler.NEW`.
+        """
         learner = self._fitted()
+        if new:
+            with learner.lock:
+                known = self._said_of_one(x).with_new[0].tolist()
+                declared = dict.fromkeys(vars(self).get("_declared", ()), 0.0)
+                labels = [*learner.classes.labels, NEW]
+                return {**declared, **dict(zip(labels, known, strict=True))}
         with learner.lock:
             event = learner.event
             row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)

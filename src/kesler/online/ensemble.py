@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kesler.learner.ensemble import Combination, EnsembleLearner
+from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier, resolve_members
 
@@ -44,7 +45,7 @@ class Ensemble(OnlineClassifier):
         :math:`\alpha`, the probability that another expert becomes the best at a row. With larger
         values the ensemble switches faster, and is never as sure of one member. Used by
         "fixed-share" only.
-    columns, on_mismatch
+    columns, on_mismatch, uncertainty
         As in :class:`~kesler.OnlineClassifier`; those of the members have no effect.
 
     Attributes
@@ -111,6 +112,7 @@ class Ensemble(OnlineClassifier):
         share: float = 0.003,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
+        uncertainty: Use = "auto",
     ) -> None:
         self.learners = learners
         self.combine = combine
@@ -119,6 +121,7 @@ class Ensemble(OnlineClassifier):
         self.share = share
         self.columns = columns
         self.on_mismatch = on_mismatch
+        self.uncertainty = uncertainty
 
     @property
     def mistakes_of_learners_(self) -> list[int]:

@@ -16,6 +16,7 @@ from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
+from kesler.learner.uncertainty import Uncertainty
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
 from kesler.online.ensemble import Ensemble
@@ -104,6 +105,7 @@ def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[
         model = _ensemble_of(metadata, arrays, custom)
     else:
         model = _learner_of(metadata, arrays, custom)
+    _restore_uncertainty(model, metadata["uncertainty"], arrays)
     _hand_over(model, metadata)
     return model
 
@@ -199,6 +201,22 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         model.epochs = metadata["epochs"]
     if metadata["columns"] is not None:
         _restore_columns(model, metadata["columns"])
+
+
+def _restore_uncertainty(
+    model: Any, stored: dict[str, Any] | None, arrays: model_file.Arrays
+) -> None:
+    """Restore the estimates of uncertainty of a model, if it has any."""
+    if "uncertainty" in vars(model):
+        model.uncertainty = False
+    if stored is None:
+        return
+    if "uncertainty" not in vars(model):
+        raise damaged(f"estimates of uncertainty do not fit {type(model).__name__}")
+    learner, remembers = model._learner, stored["remembers"]
+    own = Uncertainty(model.answer, learner.n_scored, remembers=remembers)
+    own.restore(arrays, len(learner.classes), stored["n_inputs"])
+    model.uncertainty, learner.uncertainty = "full" if remembers else True, own
 
 
 def _restore_columns(model: Any, stored: dict[str, Any]) -> None:

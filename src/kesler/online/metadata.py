@@ -116,6 +116,13 @@ def _are_columns(value: Any) -> bool:
     return isinstance(value, dict) and {"given", "on_mismatch", "table"} <= set(value)
 
 
+def _are_estimates(value: Any) -> bool:
+    """Return whether a value describes estimates of uncertainty."""
+    if not isinstance(value, dict) or set(value) != {"remembers", "n_inputs"}:
+        return False
+    return isinstance(value["remembers"], bool) and _is_count(value["n_inputs"])
+
+
 def _or_none(holds: Check) -> Check:
     return lambda value: value is None or holds(value)
 
@@ -135,6 +142,9 @@ OF_FILE = {
     "texts": Entry("two counts, of texts and characters, or null", _or_none(_are_lengths), None),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
     "epochs": Entry("an integer of 1 or more", lambda v: is_integer(v) and v > 0, 1),
+    "uncertainty": Entry(
+        "a description of estimates of uncertainty, or null", _or_none(_are_estimates), None
+    ),
     "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
 }
 """The entries of every file."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Kind, Targets
+from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import Classifier, between_trials, exclusive
 from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
@@ -88,7 +89,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
-    columns, on_mismatch
+    columns, on_mismatch, uncertainty
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -172,6 +173,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
+        uncertainty: Use = "auto",
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -193,6 +195,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         self.r = r
         self.columns = columns
         self.on_mismatch = on_mismatch
+        self.uncertainty = uncertainty
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -12,6 +12,7 @@ from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
+from kesler.learner.uncertainty import Use
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
 from kesler.parts.hypotheses import Ordered, Part
@@ -79,7 +80,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         highest score of `decision_function`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
-    columns, on_mismatch
+    columns, on_mismatch, uncertainty
         As in :class:`~kesler.OnlineClassifier`.
 
     Attributes
@@ -154,6 +155,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
+        uncertainty: Use = "auto",
     ) -> None:
         self.hypotheses = hypotheses
         self.update = update
@@ -172,9 +174,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         self.r = r
         self.columns = columns
         self.on_mismatch = on_mismatch
+        self.uncertainty = uncertainty
 
     @between_trials
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any, new: bool = False) -> npt.NDArray[np.float64]:
         """Return the probability of each rank, in the order of `classes_`.
 
         The probabilities are the softmax of the scores at a temperature that is learnt online, as
@@ -185,12 +188,14 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         Parameters
         ----------
         X : rows as in `predict`.
+        new : bool, default False
+            Whether a last column holds the probability of a rank that has not been seen.
 
         Returns
         -------
-        Array of shape (n_rows, n_ranks); each row sums to 1.
+        Array of shape (n_rows, n_ranks), or of one column more; each row sums to 1.
         """
-        return super().predict_proba(X)
+        return super().predict_proba(X, new)
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         values = getattr(y, "dtype", None)

@@ -31,6 +31,7 @@ def save(
         # A copy, since lists of labels and groups grow.
         metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
         metadata |= {"columns": _columns(model), "epochs": vars(model).get("epochs", 1)}
+        metadata |= {"uncertainty": _uncertainty(learner)}
     _require_loadable(path, arrays)
     metadata |= {"estimator": type(model).__name__, "notes": notes}
     model_file.save(path, arrays, metadata)
@@ -71,6 +72,12 @@ def _texts(model: Any) -> list[int] | None:
     """Return the number of texts learnt and of their characters; None if texts are words alone."""
     lengths = vars(model).get("_texts")
     return None if lengths is None else [lengths.n_texts, lengths.n_characters]
+
+
+def _uncertainty(learner: AnyLearner) -> dict[str, Any] | None:
+    """Return the metadata of the estimates of uncertainty; None if there are none."""
+    own = learner.uncertainty
+    return None if own is None else {"remembers": own.remembers, "n_inputs": own.n_inputs}
 
 
 def _columns(model: Any) -> dict[str, Any] | None:

@@ -180,6 +180,8 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
             known = y < k
             probabilities[t, 0] = blended[predictions[t]] if known else np.nan
             probabilities[t, 1] = blended[y] if known else np.nan
+            for r in range(min(k, probabilities.shape[1] - 2)):
+                probabilities[t, 2 + r] = blended[r]
         ensemble.counts.n_trials += 1
         if y < k:
             ensemble.counts.n_mistakes += predictions[t] != y

@@ -1,0 +1,69 @@
+"""What was said of the uncertainty of each row of a run, before its target was used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+from kesler.state.uncertainty import BY_CLASS, CONFIDENCE, COVERAGES, COVERED, NEW, SIZE
+
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class UncertaintyTrace:
+    """The probabilities of new classes, confidences and prediction sets of a run.
+
+    Attributes
+    ----------
+    table : float64 array of shape (n_trials, n_traced)
+        What was said of each row, as compiled code writes it; NaN where nothing was.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier, progressive_validate
+    >>> rows, y = [{"cash": 1}, {"team": 1}] * 100, ["spam", "work"] * 100
+    >>> trace = progressive_validate(OnlineClassifier(), rows, y).uncertainty
+    >>> trace.new[:2].round(1).tolist(), bool(trace.new[-1] < 0.02)
+    ([1.0, 0.4], True)
+    >>> trace.sizes(0.99).max()
+    2.0
+    """
+
+    table: Doubles
+
+    @property
+    def new(self) -> Doubles:
+        """The probability that the class of each row was new."""
+        return self.table[:, NEW]
+
+    @property
+    def confidence(self) -> Doubles:
+        """The probability that each prediction was right; 0 where there was none."""
+        return self.table[:, CONFIDENCE]
+
+    def covered(self, coverage: float = 0.9, *, by_class: bool = False) -> npt.NDArray[np.bool_]:
+        """Return whether each prediction set contained the target.
+
+        Parameters
+        ----------
+        coverage : 0.8, 0.9, 0.95 or 0.99, default 0.9
+        by_class : bool, default False
+            Whether sets have a threshold for each class.
+        """
+        return self.table[:, _column(COVERED, coverage, by_class=by_class)] > 0
+
+    def sizes(self, coverage: float = 0.9, *, by_class: bool = False) -> Doubles:
+        """Return the number of classes in each prediction set; parameters as for `covered`."""
+        return self.table[:, _column(SIZE, coverage, by_class=by_class)]
+
+
+def _column(first: int, coverage: float, *, by_class: bool) -> int:
+    """Return the column of a trace for a tracked coverage."""
+    if coverage not in COVERAGES:
+        tracked = ", ".join(map(str, COVERAGES))
+        raise KeslerError(f"coverage={coverage!r} was not tracked during the run: choose {tracked}")
+    return first + COVERAGES.index(coverage) + (BY_CLASS if by_class else 0)

@@ -1,0 +1,132 @@
+"""Learners whose trials are observed by estimates of uncertainty."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label
+from kesler.data.rows import Rows
+from kesler.interrupts import Postponed
+from kesler.learner.classes import ClassTable
+from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event
+from kesler.learner.targets import Answers, Kind
+from kesler.learner.uncertainty import NO_TRACES, Doubles, Said, Uncertainty
+from kesler.state.fields import Arrays
+from kesler.state.uncertainty import N_TRACED
+
+MOST_SCORES = 1 << 20  # of a member, in memory at once
+
+Codes = npt.NDArray[np.int32]
+Scores = npt.NDArray[np.float32]
+Learnt = tuple[Codes, Codes]
+
+
+class Observing(Counted):
+    """Base class of learners, whose uncertainty is estimated if `uncertainty` is set.
+
+    Attributes
+    ----------
+    uncertainty : the estimates, or None. They are set before the first row.
+    """
+
+    answer: Kind
+    classes: ClassTable
+    uncertainty: Uncertainty | None = None
+
+    @abstractmethod
+    def learn(
+        self,
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+        answers: Callable[[Codes], Answers] = Answers.of_classes,
+        scores: Scores = NO_SCORES,
+        probabilities: Doubles = NO_PROBABILITIES,
+    ) -> Learnt:
+        """Run one trial per row."""
+
+    @property
+    def n_scored(self) -> int:
+        """Number of learners that score each row."""
+        return 1
+
+    @abstractmethod
+    def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:
+        """Run trials as `learn` does, and write the scores of each member to `stack`."""
+
+    @abstractmethod
+    def _evidence(self, rows: Rows | Event) -> tuple[Codes, Scores, Doubles]:
+        """Return the predictions of rows, the scores of members, and probabilities."""
+
+    def learn_observed(
+        self,
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+        answers: Callable[[Codes], Answers] = Answers.of_classes,
+        scores: Scores = NO_SCORES,
+        probabilities: Doubles = NO_PROBABILITIES,
+        traces: Doubles = NO_TRACES,
+    ) -> Learnt:
+        """Run trials as `learn` does; the estimates of uncertainty learn from them.
+
+        Parameters
+        ----------
+        rows, labels, weights, answers, scores, probabilities : as for `learn`.
+        traces : array of shape (n_rows, n_traced) or (0, 0) that receives what is said of each row.
+        """
+        own = self.uncertainty
+        if own is None:
+            return self.learn(rows, labels, weights, answers, scores, probabilities)
+        with self.lock, Postponed():
+            n_known, n_classes = self.n_known, self.classes.count_with(labels)
+            n_members, first = own.n_members, 0 if self.answer == "sets" else 2
+            stack = np.full((n_members, len(rows), n_classes), np.nan, dtype=np.float32)
+            found, inputs = np.empty((len(rows), first + n_classes)), own.inputs_of(rows)
+            learning = rows, labels, weights, answers, found
+            predictions, codes = self._learn_scored(stack, scores, *learning)
+            if len(probabilities):
+                probabilities[:] = found[:, : probabilities.shape[1]]
+            if self.answer == "sets":
+                own.observe_labels(n_known, found, answers(codes), traces)
+            else:
+                own.observe(n_known, stack, found, predictions, codes, inputs, traces)
+            if self.answer == "rank":
+                order = np.array(self.classes.order, dtype=np.int64)
+                own.observe_ranks(n_known, found, predictions, codes, order, traces)
+        return predictions, codes
+
+    def most_observed(self, labels: Sequence[Label]) -> int | None:
+        """Return how many rows with these labels are observed at once; None for any number."""
+        if self.uncertainty is None:
+            return None
+        return max(1, MOST_SCORES // max(1, self.classes.count_with(labels)))
+
+    def untraced(self, n_rows: int) -> Doubles:
+        """Return the array that receives what is said of rows, of no rows without estimates."""
+        own = self.uncertainty
+        return NO_TRACES if own is None else np.full((n_rows, N_TRACED), np.nan)
+
+    def say(self, rows: Rows | Event) -> Said:
+        """Return what is said of rows; the learner must have estimates of uncertainty."""
+        own = self.uncertainty
+        assert own is not None
+        with self.lock:
+            predictions, stack, probabilities = self._evidence(rows)
+            if self.answer != "sets":
+                return own.say(stack, probabilities, predictions, own.inputs_of(rows))
+        none = np.empty(0)
+        return Said(predictions, probabilities, none, none)
+
+    def _uncertainty_arrays(self) -> Arrays:
+        """Return the arrays of the estimates, which a model file stores."""
+        own = self.uncertainty
+        if own is None:
+            return {}
+        own.reserve(len(self.classes))
+        return own.arrays()

@@ -1,0 +1,412 @@
+r"""Uncertainty: the probability of a new class, confidence and prediction sets, learnt online.
+
+Everything is computed before the target of a row is used, and learnt from this target.
+
+**A new class.** The prior is a Bayesian mixture of nine estimates from arrivals, with n rows and k
+classes so far, n1 of them of one row,
+
+.. math:: \frac{n_1 + .5}{n + 1}, \; \frac{k + .5}{n + 1}, \; \frac{1 + .5 k}{1 + n}, \;
+    \frac{1 + .3 k}{1 + n}, \; \frac{3}{3 + n}, \; \frac{e_h + .5}{w_h + 1}
+
+the last with the numbers e of new classes and w of rows discounted by half-lives h of 30, 100, 300
+and 1000 rows (Good 1953 and Krichevsky and Trofimov 1981 for the estimates). The evidence of a row
+are z(top), its highest score, and z(out), by how many standard deviations that is above the mean
+of its scores; z is the distance to the mean over earlier rows in standard deviations, at most 4,
+and for an ensemble the mean over its members. With a memory of 1,000 rows, the log-likelihood ratio
+L of the log distance to the nearest one is added, a logistic regression that learns without new
+classes: each row of a known class is an example of one with the rows of its class, and of the other
+without them. The probability is the Bayesian mixture of the prior, of
+
+.. math:: \sigma(-.3 + 1.05 \operatorname{logit} p_0 - .7 z_{top} - .3 z_{out})
+
+(-.5, -.2 and + .6 L with a memory), and of the regression that begins there and is learnt by an
+extended Kalman filter (Penny and Roberts 1999, for logistic regression). The two mixtures share
+.002 and .0003 of their weights at each row (Herbster and Warmuth 1998).
+
+**Confidence**, the probability that the prediction is right, is
+
+.. math:: \sigma(a + b \operatorname{logit}(p_1 (1 - p_{new})) + c \, z(s_1 - s_2))
+
+of the probability p1 of the predicted class and of the lead of the highest score over the second,
+with the initial values 0, 1 and .3, learnt by the same filter with a drift of 1e-4.
+
+**Prediction sets** contain the classes r, a new class among them, whose score
+
+.. math:: v_r = \sum_{s: q_s > q_r} q_s + q_r / 2 + .04 \max(0, \operatorname{rank}_r - 2), \quad
+    q_r = (1 - p_{new}) p_r, \; q_{new} = p_{new}
+
+is at most a threshold, which moves by a step eta if the target y is outside and back if it is not:
+
+.. math:: \tau \leftarrow \tau + \eta (1[v_y > \tau] - \alpha)
+
+with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
+and Angelopoulos et al. 2021). Whatever the stream, the share of rows outside differs from alpha by
+at most :math:`(B + \eta) / (\eta T)` after T rows, if no score is above B (Angelopoulos, Candes and
+Tibshirani 2023, Proposition 1). With thresholds by class, each class has an offset besides, which
+moves in the same way with the rows of the class.
+
+For ranks, v grows with an interval around the predicted rank that takes the likelier of its two
+neighbours, and new ranks are neither in a set nor counted. For label sets, the set contains the
+labels whose probability is above the threshold, and a row is outside if one of them is irrelevant:
+these labels are surely relevant, all of them in a share `coverage` of the rows.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.interrupts import Postponed
+from kesler.learner.targets import Answers, Kind
+from kesler.state.capacity import enlarged, whole_lines
+from kesler.state.fields import (
+    Arrays,
+    allocated,
+    array_of,
+    bind,
+    checked,
+    fields_of,
+    put,
+)
+from kesler.state.uncertainty import COVERAGES, MOST_REMEMBERED, Uncertainties
+
+Doubles = npt.NDArray[np.float64]
+Use = Literal["auto", "full"] | bool
+"""The values of the parameter `uncertainty` of estimators."""
+
+NO_INPUTS = np.empty((0, 0), dtype=np.float32)
+NO_TRACES = np.empty((0, 0))
+# The initial weights of the two regressions, without a memory and with one, and variances.
+NEWNESS = (-0.3, 1.05, -0.7, -0.3, 0.0), (-0.3, 1.05, -0.5, -0.2, 0.6)
+TRUST = (0.0, 1.0, 0.3)
+OF_NEWNESS, OF_TRUST, OF_DISTANCE = 0.01, 0.1, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of rows before their targets are known.
+
+    Parameters
+    ----------
+    predictions : int32 array of shape (n_rows,), the predicted classes.
+    probabilities : array of shape (n_rows, 2 + n_classes), those of classes from column 2 on.
+    new : array of shape (n_rows,), the probability of a new class.
+    confidence : array of shape (n_rows,), the probability that the prediction is right.
+    """
+
+    predictions: npt.NDArray[np.int32]
+    probabilities: Doubles
+    new: Doubles
+    confidence: Doubles
+
+    @staticmethod
+    def concatenate(pieces: list[Said]) -> Said:
+        """Concatenate what is said of blocks of rows."""
+        if len(pieces) == 1:
+            return pieces[0]
+        names = ("predictions", "probabilities", "new", "confidence")
+        return Said(*(np.concatenate([getattr(each, n) for each in pieces]) for n in names))
+
+    @property
+    def with_new(self) -> Doubles:
+        """The probabilities of the known classes and, in the last column, of a new one."""
+        known = (1 - self.new[:, None]) * self.probabilities[:, 2:]
+        return np.column_stack([known, self.new])
+
+
+class Uncertainty:
+    """Estimates of how sure the predictions of a learner are.
+
+    Parameters
+    ----------
+    answer : the kind of target: "class", "rank" or "sets".
+    n_members : number of learners whose scores are evidence.
+    remembers : whether the last rows are remembered, for their distances; dense rows only.
+    """
+
+    def __init__(self, answer: Kind, n_members: int = 1, *, remembers: bool = False) -> None:
+        self.answer, self.n_members = answer, n_members
+        self.is_of_classes, self.is_of_others = answer != "sets", answer != "class"
+        self.remembers = remembers
+        self._capacity, self.n_classes, self.n_inputs = 0, 0, 0
+        self.stored = allocated(fields_of(Uncertainties), self, self._lengths(whole=True))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Write initial values other than 0."""
+        stored = self.stored
+        if self.is_of_others:
+            stored["others"][:] = COVERAGES
+        if not self.is_of_classes:
+            return
+        stored["thresholds"][:] = stored["by_class"][:] = COVERAGES
+        stored["arrivals.priors"][:] = 1 / len(stored["arrivals.priors"])
+        stored["mixed"][:] = 1 / 3
+        stored["newness"][:], stored["trust"][:] = NEWNESS[self.remembers], TRUST
+        np.fill_diagonal(stored["of_newness"], OF_NEWNESS)
+        np.fill_diagonal(stored["of_trust"], OF_TRUST)
+        if self.remembers:
+            np.fill_diagonal(stored["memory.covariance"], OF_DISTANCE)
+
+    # ---- capacity and saving ----------------------------------------------------------------
+
+    def _lengths(self, *, whole: bool) -> dict[str, int]:
+        """Return the lengths of the axes of the arrays, or of what a model file holds of them."""
+        n_rows = int(self.stored["memory.counts"]["n_rows"][0]) if not whole else MOST_REMEMBERED
+        return {
+            "class": self._capacity if whole else self.n_classes,
+            "member": self.n_members,
+            "slot": min(n_rows, MOST_REMEMBERED),
+            "input": whole_lines(self.n_inputs) if whole else self.n_inputs,
+        }
+
+    def reserve(self, n_classes: int, n_inputs: int = 0) -> None:
+        """Provide capacity for classes and, with a memory, for features."""
+        n_inputs = max(self.n_inputs, n_inputs if self.remembers else 0)
+        capacity = enlarged(self._capacity, n_classes)
+        if (capacity, n_inputs) != (self._capacity, self.n_inputs):
+            with Postponed():
+                former = self.stored
+                self._capacity, self.n_inputs = capacity, n_inputs
+                fields = fields_of(Uncertainties)
+                self.stored = allocated(fields, self, self._lengths(whole=True))
+                for name, array in former.items():
+                    self.stored[name][tuple(map(slice, array.shape))] = array
+                self.__dict__.pop("_arguments", None)
+        self.n_classes = max(self.n_classes, n_classes)
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        """The stored fields by name."""
+        fields = fields_of(Uncertainties)
+        return {name: field for name, field in fields.items() if field.exists(self)}
+
+    def arrays(self) -> Arrays:
+        """Return copies of the arrays in use, which a model file stores."""
+        lengths, found = self._lengths(whole=False), {}
+        for name, field in self._fields.items():
+            in_use = (axis if isinstance(axis, int) else lengths[axis] for axis in field.axes)
+            array = self.stored[name]
+            found[f"uncertainty.{name}"] = np.array(
+                array[tuple(map(slice, in_use))] if field.axes else array_of(array), order="C"
+            )
+        return found
+
+    def restore(self, arrays: Arrays, n_classes: int, n_inputs: int) -> None:
+        """Restore what `arrays` returned.
+
+        Raises
+        ------
+        KeslerError
+            If an array is missing, has another dtype or shape, or holds invalid values.
+        """
+        self.reserve(n_classes, n_inputs)
+        lengths = self._lengths(whole=False)
+        if self.remembers:
+            only = {name: f for name, f in self._fields.items() if name == "memory.counts"}
+            counts = checked(only, self, lengths, arrays, "uncertainty.")
+            lengths["slot"] = min(MOST_REMEMBERED, int(counts["memory.counts"][0]))
+        stored = checked(self._fields, self, lengths, arrays, "uncertainty.")
+        for name, array in stored.items():
+            put(array, self.stored[name])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without the addresses of this process."""
+        return {name: value for name, value in vars(self).items() if name != "_arguments"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copy the arrays, which may be a read-only memory map."""
+        vars(self).update(state)
+        self.stored = {name: array.copy() for name, array in self.stored.items()}
+
+    @cached_property
+    def _arguments(self) -> Any:
+        """The state as compiled code takes it."""
+        from kesler.compiled.jit.pointers import KernelArguments
+        from kesler.compiled.trial.uncertainty import write_arguments
+
+        return KernelArguments(write_arguments, bind(Uncertainties, self.stored))
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def inputs_of(self, rows: Any) -> npt.NDArray[np.float32]:
+        """Return the features of rows for the memory; none without one."""
+        if not self.remembers:
+            return NO_INPUTS
+        given = rows if isinstance(rows, Rows) else rows.rows
+        return np.ascontiguousarray(given.values.reshape(len(given), given.n_features))
+
+    def observe(
+        self,
+        n_known: int,
+        scores: npt.NDArray[np.float32],
+        probabilities: Doubles,
+        predictions: npt.NDArray[np.int32],
+        codes: npt.NDArray[np.int32],
+        inputs: npt.NDArray[np.float32] = NO_INPUTS,
+        traces: Doubles = NO_TRACES,
+    ) -> None:
+        """Learn from rows and their classes, given what was said of them before.
+
+        Parameters
+        ----------
+        n_known : number of classes known before the first row.
+        scores : array of shape (n_members, n_rows, n_classes).
+        probabilities : array of shape (n_rows, 2 + n_classes).
+        predictions, codes : int32 arrays of shape (n_rows,), the predicted classes and the targets.
+        inputs : array of shape (n_rows, n_features), for the memory.
+        traces : array of shape (n_rows, n_traced) that receives what was said of each row; see
+            :data:`kesler.compiled.trial.uncertainty.N_TRACED`.
+        """
+        from kesler.compiled.trial.uncertainty import observe
+
+        self.reserve(scores.shape[2], inputs.shape[1])
+        observe(
+            self._arguments.address,
+            n_known,
+            scores,
+            probabilities,
+            predictions,
+            codes,
+            inputs,
+            traces,
+        )
+
+    def observe_ranks(
+        self,
+        n_known: int,
+        probabilities: Doubles,
+        predictions: npt.NDArray[np.int32],
+        codes: npt.NDArray[np.int32],
+        order: npt.NDArray[np.int64],
+        traces: Doubles = NO_TRACES,
+    ) -> None:
+        """Learn from rows and their ranks; `order` lists the classes in the order of ranks."""
+        from kesler.compiled.trial.other_sets import observe_ranks
+
+        thresholds = self.stored["others"]
+        observe_ranks(thresholds, n_known, probabilities, predictions, codes, order, traces)
+
+    def observe_labels(
+        self, n_known: int, probabilities: Doubles, answers: Answers, traces: Doubles = NO_TRACES
+    ) -> None:
+        """Learn from rows and their label sets, of which label 0 is the threshold."""
+        from kesler.compiled.trial.other_sets import observe_labels
+
+        thresholds, named = self.stored["others"], (answers.indptr, answers.codes)
+        observe_labels(thresholds, 1, n_known, probabilities, *named, answers.levels, traces)
+
+    # ---- answers ----------------------------------------------------------------------------
+
+    def say(
+        self,
+        scores: npt.NDArray[np.float32],
+        probabilities: Doubles,
+        predictions: npt.NDArray[np.int32],
+        inputs: npt.NDArray[np.float32],
+    ) -> Said:
+        """Return the probability of a new class and the confidence of rows; see `observe`."""
+        from kesler.compiled.trial.uncertain_answers import tell
+
+        found = np.empty((len(predictions), 2))
+        address = self._arguments.address
+        tell(address, scores, probabilities, predictions, inputs, found)
+        return Said(predictions, probabilities, found[:, 0].copy(), found[:, 1].copy())
+
+    def bound(self, coverage: float) -> float:
+        """Return the threshold of intervals of ranks, or of sets of labels, for a coverage."""
+        return interpolated(self.stored["others"], coverage)
+
+    def bounds(self, coverage: float, *, by_class: bool) -> Doubles:
+        """Return the threshold of each class for a coverage, and last that of a new class."""
+        n = self.n_classes
+        if not by_class:
+            return np.full(n + 1, interpolated(self.stored["thresholds"], coverage))
+        stored = self.stored
+        offsets = np.vstack([stored["offsets"][:n], stored["of_new"]])
+        return np.array([interpolated(stored["by_class"] + each, coverage) for each in offsets])
+
+    def classes_in_sets(
+        self, said: Said, coverage: float, *, by_class: bool, allow_empty: bool
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each class, and last a new one, is in the set of each row."""
+        from kesler.compiled.trial.uncertain_answers import choose
+
+        chosen = np.zeros((len(said.new), self.n_classes + 1), dtype=np.bool_)
+        bounds = self.bounds(coverage, by_class=by_class)
+        choose(said.probabilities, said.new, bounds, allow_empty, chosen)
+        return chosen
+
+    def ranks_in_intervals(
+        self, said: Said, order: list[int], coverage: float, *, allow_empty: bool
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each class is in the interval of each row, given the order of ranks."""
+        from kesler.compiled.trial.other_sets import choose_ranks
+
+        chosen = np.zeros((len(said.predictions), len(order)), dtype=np.bool_)
+        ranks, bound = np.array(order, dtype=np.int64), self.bound(coverage)
+        choose_ranks(said.probabilities, said.predictions, ranks, bound, allow_empty, chosen)
+        return chosen
+
+
+def interpolated(thresholds: Doubles, coverage: float) -> float:
+    """Return the threshold for a coverage between or beyond those that are tracked.
+
+    It is interpolated linearly, from 0 at coverage 0 to at least 1 at coverage 1.
+
+    Examples
+    --------
+    >>> tracked = np.array([0.5, 0.8, 0.9, 0.98])
+    >>> interpolated(tracked, 0.9), interpolated(tracked, 0.85).__round__(3)
+    (0.8, 0.65)
+    >>> interpolated(tracked, 0.4), interpolated(tracked, 0.995).__round__(3)
+    (0.25, 0.99)
+    """
+    if coverage in COVERAGES:
+        return float(thresholds[COVERAGES.index(coverage)])
+    points = [0.0, *COVERAGES, 1.0]
+    values = [min(0.0, thresholds[0]), *thresholds, max(1.0, thresholds[-1])]
+    i = bisect.bisect(points, coverage)
+    share = (coverage - points[i - 1]) / (points[i] - points[i - 1])
+    return float(values[i - 1] + share * (values[i] - values[i - 1]))
+
+
+def require_coverage(coverage: Any) -> float:
+    """Return a coverage as a float; raise unless it is a number between 0 and 1."""
+    is_number = isinstance(coverage, (int, float, np.floating)) and not isinstance(coverage, bool)
+    if not is_number or not 0 < float(coverage) < 1:
+        raise KeslerError(
+            f"coverage={coverage!r} must be between 0 and 1: it is the share of rows whose target "
+            "is in the set, such as 0.9"
+        )
+    return float(coverage)
+
+
+def require_confidence(least: Any) -> float:
+    """Return the least confidence of an answer; raise unless it is a number from 0 to 1."""
+    is_number = isinstance(least, (int, float, np.floating)) and not isinstance(least, bool)
+    if not is_number or not 0 <= float(least) <= 1:
+        raise KeslerError(
+            f"min_confidence={least!r} must be from 0 to 1: rows whose prediction is right with a "
+            "lower probability are not answered"
+        )
+    return float(least)
+
+
+def require_use(use: Any) -> Use:
+    """Return a value of the parameter `uncertainty`; raise unless it is a valid one."""
+    if use is True or use is False:
+        return bool(use)
+    if isinstance(use, str) and use in ("auto", "full"):
+        return "auto" if use == "auto" else "full"
+    raise KeslerError(
+        f'uncertainty={use!r} is unknown: choose "auto", which estimates it for default settings, '
+        'True, "full", which remembers 1,000 rows besides, or False'
+    )

@@ -1,0 +1,246 @@
+"""Answers that say how sure they are: new classes, confidence and prediction sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import NEW, Label
+from kesler.errors import KeslerError
+from kesler.learner.targets import Kind
+from kesler.learner.uncertainty import (
+    Said,
+    Uncertainty,
+    require_confidence,
+    require_coverage,
+    require_use,
+)
+from kesler.online.contract import between_trials
+
+if TYPE_CHECKING:
+    from kesler.data.rows import Rows
+    from kesler.learner.ensemble import AnyLearner
+    from kesler.learner.events import Event
+
+
+class UncertainLearner:
+    """The part of an estimator that says how sure its predictions are."""
+
+    answer: ClassVar[Kind]
+    _fitted: Callable[[], AnyLearner]
+    _rows_to_score: Callable[[Any], Iterator[Rows]]
+    _read: Callable[..., bool]
+    _row: Callable[..., Rows]
+
+    # ---- estimates --------------------------------------------------------------------------
+
+    def _new_uncertainty(self, learner: AnyLearner, *, dense: bool) -> Uncertainty | None:
+        """Return new estimates for a learner, or None if none are asked for."""
+        use = require_use(vars(self).get("uncertainty", False))
+        if use is False or (use == "auto" and not self._is_chosen_by_default):
+            return None
+        return Uncertainty(self.answer, learner.n_scored, remembers=use == "full" and dense)
+
+    @property
+    def _is_chosen_by_default(self) -> bool:
+        """Whether no update rule is named."""
+        update = vars(self).get("update", "default")
+        return isinstance(update, (list, tuple)) or (
+            isinstance(update, str) and update in ("default", "ensemble")
+        )
+
+    def _estimating(self) -> AnyLearner:
+        """Return the learner; raise unless it has estimates of uncertainty."""
+        learner = self._fitted()
+        if learner.uncertainty is None:
+            raise KeslerError(
+                f"this {type(self).__name__} does not estimate its uncertainty: create it with "
+                "uncertainty=True and let it learn again"
+                if "uncertainty" in vars(self)
+                else f"{type(self).__name__} does not estimate its uncertainty: use a classifier "
+                "that does, such as OnlineClassifier()"
+            )
+        return learner
+
+    def _said_of(self, X: Any) -> Said:
+        """Return what is said of rows."""
+        learner = self._estimating()
+        pieces = [learner.say(rows) for rows in self._rows_to_score(X)]
+        return Said.concatenate(pieces)
+
+    def _said_of_one(self, x: Any) -> Said:
+        """Return what is said of one row."""
+        learner = self._estimating()
+        with learner.lock:
+            event: Event = learner.event
+            is_read = self._read(x, learner, learn=False)
+            return learner.say(event if is_read else self._row(x, learn=False))
+
+    # ---- prediction sets --------------------------------------------------------------------
+
+    @between_trials
+    def predict_set(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        by_class: bool = False,
+        allow_empty: bool = True,
+    ) -> list[list[Any]]:
+        r"""Return a set of classes for each row, which contains the right one with given frequency.
+
+        The set of class r contains the classes whose score is at most a threshold,
+        :math:`\{r : v_r \le \tau\}`, which follows the rows learnt so far, so that over any stream
+        the share of sets that contained the class of their row tends to `coverage`; see
+        :mod:`kesler.learner.uncertainty`.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+        coverage : float between 0 and 1, default 0.9
+            The share of rows whose target is in the set. Larger values give larger sets. 0.8, 0.9,
+            0.95 and 0.99 are tracked; others are interpolated.
+        by_class : bool, default False
+            Whether the share holds for the rows of each class, with a threshold for each; the sets
+            are larger. For single classes only.
+        allow_empty : bool, default True
+            Whether a set may be empty, as it must be for some rows where more predictions are right
+            than `coverage` asks for. False adds the most probable class; more rows are then covered
+            than asked for.
+
+        Returns
+        -------
+        A list of labels for each row, the most probable first. For single classes, it may contain
+        :data:`kesler.NEW`, a class that has not been seen yet. For ranks, it is an interval of
+        known ranks in their order. For label sets, it is a list of labels that are surely relevant:
+        in the share `coverage` of the rows, all of them are; `allow_empty` has no effect.
+
+        Raises
+        ------
+        KeslerError
+            If uncertainty is not estimated, or an argument is out of its range.
+
+        Notes
+        -----
+        A row costs O(k) for each class in its set, of k classes.
+
+        References
+        ----------
+        Gibbs and Candes (2021), "Adaptive conformal inference under distribution shift"; Romano,
+        Sesia and Candes (2020), "Classification with valid and adaptive coverage"; Angelopoulos,
+        Candes and Tibshirani (2023), "Conformal PID control for time series prediction".
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> model = OnlineClassifier().fit([{"cash": 1}, {"team": 1}] * 200, ["spam", "work"] * 200)
+        >>> model.predict_set([{"cash": 1}], allow_empty=False)
+        [['spam']]
+        """
+        learner, said = self._estimating(), self._said_of(X)
+        return self._sets(learner, said, coverage, by_class=by_class, allow_empty=allow_empty)
+
+    def predict_set_one(
+        self,
+        x: Any,
+        coverage: float = 0.9,
+        *,
+        by_class: bool = False,
+        allow_empty: bool = True,
+    ) -> list[Any]:
+        """Return the set of one row, given as in `learn_one`; see `predict_set`."""
+        learner = self._estimating()
+        with learner.lock:
+            said = self._said_of_one(x)
+            options = {"by_class": by_class, "allow_empty": allow_empty}
+            return self._sets(learner, said, coverage, **options)[0]
+
+    def _sets(
+        self, learner: AnyLearner, said: Said, coverage: float, *, by_class: bool, allow_empty: bool
+    ) -> list[list[Any]]:
+        """Return the classes, ranks or labels of the set of each row."""
+        coverage, own = require_coverage(coverage), learner.uncertainty
+        assert own is not None
+        if by_class and self.answer != "class":
+            raise KeslerError(
+                "by_class=True gives each class a threshold, and there is one for all ranks or "
+                "labels here: leave it out"
+            )
+        if self.answer == "rank":
+            order = learner.classes.order
+            chosen = own.ranks_in_intervals(said, order, coverage, allow_empty=allow_empty)
+            labels = learner.classes.labels
+            return [[labels[r] for r in order if row[r]] for row in chosen.tolist()]
+        if self.answer == "sets":
+            return _most_probable(
+                said.probabilities[:, 1:],
+                said.probabilities[:, 1:] > own.bound(coverage),
+                learner.classes.labels,
+            )
+        chosen = own.classes_in_sets(said, coverage, by_class=by_class, allow_empty=allow_empty)
+        return _most_probable(said.with_new, chosen, [*learner.classes.labels, NEW])
+
+    # ---- confidence -------------------------------------------------------------------------
+
+    @between_trials
+    def confidence(self, X: Any) -> npt.NDArray[np.float64]:
+        r"""Return the probability that the prediction of each row is right.
+
+        .. math:: \sigma(a + b \operatorname{logit}(p (1 - p_{new})) + c \, z)
+
+        of the probability p of the predicted class, that of a new class and the lead z of its
+        score, learnt online from whether earlier predictions were right. It is better calibrated
+        than p, and rows that are easily confused have less of it.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows,), between 0 and 1.
+
+        Raises
+        ------
+        KeslerError
+            If uncertainty is not estimated, or targets are label sets.
+        """
+        return self._require_single()._said_of(X).confidence
+
+    def confidence_one(self, x: Any) -> float:
+        """Return the probability that the prediction of one row is right; see `confidence`."""
+        return float(self._require_single()._said_of_one(x).confidence[0])
+
+    def _require_single(self) -> UncertainLearner:
+        """Return the estimator; raise unless a prediction is one class."""
+        if self.answer in ("sets", "levels"):
+            raise KeslerError(
+                f"{type(self).__name__} predicts several labels, whose confidence is that of each "
+                "label: use predict_proba, or predict_set for labels that are surely relevant"
+                if self.answer == "sets"
+                else f"{type(self).__name__} predicts rankings, which have no probability: use a "
+                "classifier"
+            )
+        return self
+
+    def _answered(
+        self, predicted: list[Label], confidence: npt.NDArray[np.float64], least: Any
+    ) -> npt.NDArray[Any]:
+        """Return predictions as an array of objects, None where confidence is below the least."""
+        least = require_confidence(least)
+        answers = np.empty(len(predicted), dtype=object)
+        answers[:] = predicted
+        answers[confidence < least] = None
+        return answers
+
+
+def _most_probable(
+    probabilities: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_], labels: list[Any]
+) -> list[list[Any]]:
+    """Return the chosen labels of each row, the most probable first."""
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    rows = zip(order.tolist(), chosen.tolist(), strict=True)
+    return [[labels[r] for r in codes if inside[r]] for codes, inside in rows]
