@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.state.uncertainty import BY_CLASS, CONFIDENCE, COVERAGES, COVERED, NEW, SIZE
+from kesler.state.uncertainty import BY_CLASS, CONFIDENCE, COVERAGES, COVERED, NEW, PREDICTED, SIZE
 
 Doubles = npt.NDArray[np.float64]
 
@@ -44,6 +44,11 @@ class UncertaintyTrace:
     def confidence(self) -> Doubles:
         """The probability that each prediction was right; 0 where there was none."""
         return self.table[:, CONFIDENCE]
+
+    @property
+    def predicted(self) -> Doubles:
+        """The probability of each predicted class among the known ones; 0 where there was none."""
+        return self.table[:, PREDICTED]
 
     def covered(self, coverage: float = 0.9, *, by_class: bool = False) -> npt.NDArray[np.bool_]:
         """Return whether each prediction set contained the target.

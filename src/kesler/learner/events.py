@@ -227,6 +227,7 @@ class RowBuffer:
         self._constant, self._keeps_zeros = constant, keeps_zeros
         self.n_features = self._capacity = self._class_capacity = 0
         self._task: Any = None
+        self._scored: Any = None
         self._reserve(_INITIAL_CAPACITY)
 
     def __len__(self) -> int:
@@ -261,6 +262,19 @@ class RowBuffer:
             self._class_capacity = class_capacity
         return self._task
 
+    def scored_trial(self, code: int, class_capacity: int) -> tuple[Any, Any]:
+        """Return the task of `trial` with arrays for scores and probabilities of all classes.
+
+        The second item are the scores, of shape (1, 1, class_capacity).
+        """
+        encoded = self.trial(code, class_capacity).arrays.encoded
+        if self._scored is None or self._scored[1].shape[2] != class_capacity:
+            scores = np.full((1, 1, class_capacity), np.nan, dtype=np.float32)
+            with Postponed():
+                found = np.empty((1, 2 + class_capacity))
+                self._scored = task_of(self.rows, encoded, 1, scores[0], found), scores
+        return self._scored
+
     def scoring(
         self,
         scores: npt.NDArray[np.float32],
@@ -280,6 +294,7 @@ class RowBuffer:
         encoded = encoded_targets_of(Answers.of_classes(np.zeros(1, dtype=np.int32)), None, 1)
         with Postponed():
             self._task = task_of(rows, encoded, 1)
+            self._scored = None
             self._capacity, self._class_capacity = capacity, 0
 
 

@@ -40,6 +40,7 @@ from kesler.learner.events import (
 from kesler.learner.observing import Learnt
 from kesler.learner.replaying import Interleaved
 from kesler.learner.targets import Answers
+from kesler.learner.uncertainty import NO_INPUTS
 from kesler.parts.constraints import requirement_code, selection_code
 from kesler.parts.hypotheses import Ordered
 from kesler.parts.links import require_compatible
@@ -333,8 +334,16 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
             return None
         self._count(row_buffer.n_features, 0)
-        task = row_buffer.trial(code, self._class_capacity)
-        self._run(task)
+        observed = self.uncertainty
+        if observed is None:
+            task = row_buffer.trial(code, self._class_capacity)
+            self._run(task)
+        else:
+            task, scores = row_buffer.scored_trial(code, self._class_capacity)
+            inputs = observed.inputs_of(self.event) if observed.remembers else NO_INPUTS
+            with Postponed():
+                self._run(task)
+                observed.observe_event(len(self.classes), task.arrays, scores, inputs)
         self._require_finite_steps()
         return int(task.arrays.predictions[0])
 

@@ -89,6 +89,9 @@ TRUST = (0.0, 1.0, 0.3)
 OF_NEWNESS, OF_TRUST, OF_DISTANCE = 0.01, 0.1, 1.0
 
 
+_OF_THIS_PROCESS = ("_arguments", "_observe")
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What is said of rows before their targets are known.
@@ -218,8 +221,8 @@ class Uncertainty:
             put(array, self.stored[name])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the addresses of this process."""
-        return {name: value for name, value in vars(self).items() if name != "_arguments"}
+        """Return the attributes without those that are valid in this process only."""
+        return {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, which may be a read-only memory map."""
@@ -233,6 +236,13 @@ class Uncertainty:
         from kesler.compiled.trial.uncertainty import write_arguments
 
         return KernelArguments(write_arguments, bind(Uncertainties, self.stored))
+
+    @cached_property
+    def _observe(self) -> Any:
+        """The kernel that learns from rows."""
+        from kesler.compiled.trial.uncertainty import observe
+
+        return observe
 
     # ---- rows -------------------------------------------------------------------------------
 
@@ -263,12 +273,10 @@ class Uncertainty:
         predictions, codes : int32 arrays of shape (n_rows,), the predicted classes and the targets.
         inputs : array of shape (n_rows, n_features), for the memory.
         traces : array of shape (n_rows, n_traced) that receives what was said of each row; see
-            :data:`kesler.compiled.trial.uncertainty.N_TRACED`.
+            :mod:`kesler.state.uncertainty`.
         """
-        from kesler.compiled.trial.uncertainty import observe
-
         self.reserve(scores.shape[2], inputs.shape[1])
-        observe(
+        self._observe(
             self._arguments.address,
             n_known,
             scores,
@@ -278,6 +286,20 @@ class Uncertainty:
             inputs,
             traces,
         )
+
+    def observe_event(
+        self,
+        n_known: int,
+        task: Any,
+        scores: npt.NDArray[np.float32],
+        inputs: npt.NDArray[np.float32],
+    ) -> None:
+        """Learn from one row of a known class, given the arrays of its trial."""
+        if n_known > self.n_classes:  # the first row of a class ended with an error
+            self.reserve(n_known)
+        said, code = (task.probabilities, task.predictions), task.encoded.codes
+        address = self._arguments.address
+        self._observe(address, n_known, scores, *said, code, inputs, NO_TRACES)
 
     def observe_ranks(
         self,

@@ -422,10 +422,10 @@ def _trial_of_event(
     if keep_scores:
         n_known = learner.n_known
         scores = np.empty((1, learner.classes.count_with(labels)), dtype=np.float32)
-        predictions, _ = learner.learn(learner.event, labels, None, answers, scores)
+        predictions, _ = learner.learn_observed(learner.event, labels, None, answers, scores)
         return int(predictions[0]), scores[0, :n_known]
     predicted = learner.learn_event(labels[0]) if answers is Answers.of_classes else None
     if predicted is None:
-        predictions, _ = learner.learn(learner.event, labels, None, answers)
+        predictions, _ = learner.learn_observed(learner.event, labels, None, answers)
         predicted = int(predictions[0])
     return predicted, NO_SCORES

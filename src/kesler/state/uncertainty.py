@@ -25,11 +25,12 @@ N_MEASURES = 3
 # The evidence of a new class: 1, the logit of the prior, the first two measures, the nearest row.
 N_EVIDENCE = 5
 
-# What is traced of each row: the probability of a new class, confidence, and for each coverage
-# whether the set contained the target, and its size; the same for sets by class.
-NEW, CONFIDENCE, COVERED, SIZE = 0, 1, 2, 2 + len(COVERAGES)
+# What is traced of each row: the probability of a new class, confidence, the probability of the
+# predicted class among the known ones, and for each coverage whether the set contained the target,
+# and its size; the same for sets by class.
+NEW, CONFIDENCE, PREDICTED, COVERED, SIZE = 0, 1, 2, 3, 3 + len(COVERAGES)
 BY_CLASS = 2 * len(COVERAGES)
-N_TRACED = 2 + 4 * len(COVERAGES)
+N_TRACED = 3 + 4 * len(COVERAGES)
 
 # The number of rows so far and of the classes that one row has had.
 ARRIVALS = record(n_rows="f8", n_once="f8")

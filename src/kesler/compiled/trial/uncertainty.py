@@ -44,6 +44,7 @@ from kesler.state.uncertainty import (
     N_MEASURES,
     N_PRIORS,
     NEW,
+    PREDICTED,
     SIZE,
     Uncertainties,
 )
@@ -62,7 +63,7 @@ FURTHEST, FEWEST_MEASURED = 4.0, 5.0
 # What is added to the variances of the regression of right predictions at each row.
 DRIFT = 1e-4
 # The step of each threshold, and that of the offsets of classes.
-STEPS = (0.06, 0.06, 0.08, 0.2)
+STEPS = (0.06, 0.06, 0.08, 0.3)
 STEP_OF_CLASS = 0.05
 # What the rank of a class adds to its score from the third on.
 PENALTY = 0.04
@@ -413,7 +414,7 @@ def recall(memory, values, y, scratch):
 def begin(traces, t):
     """Write what is said of a row before any class is known: that its class is new."""
     if traces.shape[0]:
-        traces[t, NEW], traces[t, CONFIDENCE] = 1.0, 0.0
+        traces[t, NEW], traces[t, CONFIDENCE], traces[t, PREDICTED] = 1.0, 0.0, 0.0
         traces[t, COVERED:] = 1.0
 
 
@@ -426,7 +427,7 @@ def observe_row(u, scores, probabilities, t, k, said, y, prior, scratch, trace):
     target = min(y, k)
     score = strangeness_of(probabilities, t, new, k, target)
     if trace.shape[0]:
-        trace[NEW], trace[CONFIDENCE] = new, p
+        trace[NEW], trace[CONFIDENCE], trace[PREDICTED] = new, p, probabilities[t, 2 + said]
         trace_sets(u, probabilities, t, new, k, score, target, trace)
     for c in range(N_COVERAGES):
         track(u, c, score, target, k)
