@@ -49,10 +49,11 @@ class Threshold:
 class RiskCoverage:
     r"""The error among the rows of highest confidence, for every number of rows answered.
 
-    .. math:: \text{area} = \frac1n \sum_{k=1}^n \frac{\text{mistakes among the } k \text{ surest}}{k}
+    .. math:: \text{area} = \frac1n \sum_{k=1}^n \frac{m_k}{k}
 
-    where rows of equal confidence are one block: the mistakes of a part of a block are its share of
-    those of the block, their mean over all orders of the rows.
+    where m_k is the number of mistakes among the k surest rows. Rows of equal confidence are one
+    block: the mistakes of a part of a block are its share of those of the block, which is their
+    mean over all orders of its rows.
 
     Parameters
     ----------

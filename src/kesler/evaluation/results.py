@@ -276,7 +276,7 @@ class ProgressiveResult:
         return self.risk_coverage().threshold_for(error)
 
     def report(self, top: int = 10) -> Report:
-        """Return a report on the trials: by class, over time, by age of classes and confidence.
+        r"""Return a report on the trials: by class, over time, by age of classes and confidence.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ class ProgressiveResult:
         >>> X, y = [[1, 0], [0, 1], [0, 1], [1, 0]], ["a", "b", "b", "a"]
         >>> result = progressive_validate(OnlineClassifier("multi", update="perceptron"), X, y)
         >>> report = result.report()
-        >>> print(str(report).partition("\\n")[0])
+        >>> print(str(report).partition("\n")[0])
         4 rows of 2 classes: 1 mistake, an error of 25.00 %
         >>> [(each.target, each.predicted, each.rows) for each in report.confusions]
         [('b', 'a', (3,))]

@@ -126,4 +126,5 @@ def _first_seen(result: ProgressiveResult, predicted: Codes, answers: Codes) -> 
     first[np.unique(answers, return_index=True)[1]] = True
     if int(first.sum()) == result.n_first_seen:
         return first
-    return first & ~result.wrong & (predicted != answers)
+    new: Mask = first & ~result.wrong & (predicted != answers)
+    return new

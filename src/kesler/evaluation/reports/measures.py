@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -260,8 +260,9 @@ def _busiest(rows: Counts) -> Counts:
 
 def _shares(parts: Counts, wholes: Counts) -> Doubles:
     """Return quotients, NaN where the divisor is 0."""
-    found = np.full(len(parts), np.nan)
-    return np.divide(parts, wholes, out=found, where=wholes > 0)
+    found: Doubles = np.full(len(parts), np.nan)
+    np.divide(parts, wholes, out=found, where=wholes > 0)
+    return found
 
 
 def share(part: int, whole: int) -> float:
@@ -277,7 +278,7 @@ def _calibration_by_class(scored: ScoredRows) -> list[float]:
     right = scored.right
     return [
         calibration_error(scored.confidences[kept[a:b]], right[kept[a:b]])
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        for a, b in pairwise(bounds.tolist())
     ]
 
 
@@ -405,8 +406,8 @@ def growth(scored: ScoredRows) -> Growth:
     at = np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).astype(np.int64))
     first = np.zeros(n, dtype=np.int64)
     first[np.unique(scored.answers, return_index=True)[1]] = 1
-    columns: Sequence[Counts] = (at + 1, np.cumsum(scored.wrong)[at], np.cumsum(first)[at])
-    return Growth(*(tuple(each.tolist()) for each in columns))
+    wrong, classes = np.cumsum(scored.wrong)[at], np.cumsum(first)[at]
+    return Growth(tuple((at + 1).tolist()), tuple(wrong.tolist()), tuple(classes.tolist()))
 
 
 # ---- confidence ----------------------------------------------------------------------------------
