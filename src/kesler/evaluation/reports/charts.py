@@ -12,8 +12,7 @@ from kesler.evaluation.confidence import RiskCoverage
 from kesler.evaluation.reports.measures import AgeGroup, Growth, ReliabilityBin, Window
 from kesler.evaluation.reports.text import age_name, percent
 
-WIDTH, HEIGHT = 360, 220
-LEFT, RIGHT, TOP, BOTTOM = 46, 348, 10, 182
+LEFT, RIGHT, TOP, BOTTOM = 46, 340, 10, 182
 MOST_LISTED = 20
 MOST_DRAWN = 200
 Row = Sequence[str]
@@ -126,11 +125,11 @@ def step_of(extent: float, most: int = 5) -> float:
     Examples
     --------
     >>> step_of(100), step_of(0.7), step_of(3000)
-    (20, 0.2, 1000)
+    (20.0, 0.2, 1000.0)
     """
     power = 10 ** math.floor(math.log10(extent / most))
     step = next(power * m for m in (1, 2, 5, 10, 20) if power * m * most >= extent * (1 - 1e-9))
-    return round(step, 12)
+    return float(round(step, 12))
 
 
 def _across(low: float, high: float) -> Scale:
@@ -290,12 +289,12 @@ def risk_by_coverage(curve: RiskCoverage) -> Chart:
         (percent(a), percent(b), f"{c:.3f}")
         for a, b, c in zip(coverage, risk, curve.thresholds[at].tolist(), strict=True)
     ]
-    half = int(np.searchsorted(curve.coverage, 0.5))
+    half = percent(curve.risk[np.searchsorted(curve.coverage, 0.5)])
     return Chart(
         "risk-coverage",
         "Error by share answered",
-        f"Answering only the surer half of the rows leaves an error of {percent(curve.risk[half])}, "
-        f"answering all one of {percent(risk[-1])}. The area under the curve is {curve.area:.4f}.",
+        f"Answering only the surer half of the rows leaves an error of {half}, answering "
+        f"all one of {percent(risk[-1])}. The area under the curve is {curve.area:.4f}.",
         "share of rows answered, the surest first",
         "error of these",
         x.ticks(_in_percent, 0.25),
@@ -316,7 +315,7 @@ def accuracy_by_confidence(bins: Sequence[ReliabilityBin], error: float) -> Char
             x(each.confidence),
             y(each.accuracy),
             round(2.5 + 5.5 * math.sqrt(each.rows / most), 1),
-            f"{each.rows:,} rows of confidence {each.confidence:.3f}: {percent(each.accuracy)} right",
+            f"{percent(each.accuracy)} of {each.rows:,} rows of confidence {each.confidence:.3f}",
         )
         for each in used
     )

@@ -103,9 +103,11 @@ def write(path: str | os.PathLike[str], page: str) -> None:
 # ---- safety --------------------------------------------------------------------------------------
 
 
-def _inline(name: str) -> Any:
+def _inline(name: str) -> str:
     """Return a file of the template, which is not escaped."""
-    return require_jinja().utils.markupsafe.Markup((FOLDER / name).read_text(encoding="utf-8"))
+    from markupsafe import Markup
+
+    return Markup((FOLDER / name).read_text(encoding="utf-8"))
 
 
 def _policy(style: str, script: str) -> str:
