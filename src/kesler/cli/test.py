@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def _write_page(options: Namespace, report: Report, scoring: Scoring) -> None:
     found = {each.row: _explained(model, shown[each.row], each) for each in report.surely_wrong}
     report.to_html(
         options.report,
-        title=f"{options.model} on {options.input}",
+        title=f"{Path(options.model).name} on {Path(options.input).name}",
         texts={row: text_of(event) for row, event in shown.items()},
         explanations={row: each for row, each in found.items() if each is not None},
     )

@@ -117,11 +117,12 @@ def _last_of(rows: Sequence[int], most: int = 32) -> str:
 
 def _windows(report: Report) -> str:
     joined = merged(report.windows, MOST_WINDOWS)
+    n_columns = 4 if report.n_first_seen else 3
     rows = [
-        (f"{start:,} to {stop:,}", f"{mistakes:,}", f"{first:,}", percent(error))
+        (f"{start:,} to {stop:,}", f"{mistakes:,}", percent(error), f"{first:,}")[:n_columns]
         for start, stop, mistakes, first, error in joined
     ]
-    heading = ("rows", "mistakes", first_seen_title(report), "error")
+    heading = ("rows", "mistakes", "error", first_seen_title(report))[:n_columns]
     return f"Error over time\n{table(heading, rows)}" if len(rows) > 1 else ""
 
 
