@@ -121,7 +121,7 @@ class Scoring:
     def _predicted(self, rows: Any, answers: Codes) -> tuple[Codes, Doubles, Doubles]:
         """Return the classes predicted, their probabilities and those of the targets."""
         learner, readable = self.model._fitted(), self.model._readable(rows)
-        predicted = learner.scores(readable).argmax(axis=1).astype(np.int32)
+        predicted = learner.predict(readable)
         found, each = learner.probabilities(readable), np.arange(len(answers))
         known = np.minimum(answers, self._n_known - 1)
         of_targets = np.where(answers < self._n_known, found[each, known], np.nan)

@@ -84,12 +84,13 @@ def scored_rows(result: ProgressiveResult) -> ScoredRows:
             "above 0"
         )
     labels, predicted, answers = coded(result)
+    confidences = np.where(predicted >= 0, result.confidences, np.nan)
     return ScoredRows(
         labels,
         predicted,
         answers,
         _first_seen(result, predicted, answers),
-        result.confidences,
+        confidences,
         result.probabilities[:, 1],
         learns=True,
     )
