@@ -15,6 +15,7 @@ from sklearn.metrics import precision_recall_fscore_support
 from kesler import (
     KeslerError,
     OnlineClassifier,
+    OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
     progressive_validate,
 )
@@ -22,7 +23,7 @@ from kesler.datasets import load_pendigits
 from kesler.evaluation.metrics import calibration_error
 from kesler.evaluation.reports import measures
 from kesler.evaluation.reports.text import width
-from kesler.evaluation.results import ProgressiveResult
+from kesler.evaluation.results import MultilabelResult, ProgressiveResult
 from kesler.learner.classes import label_array
 
 PENS = load_pendigits()
@@ -340,6 +341,41 @@ def test_empty_results_are_refused():
 def test_other_numbers_of_rows_are_refused(top):
     with pytest.raises(KeslerError, match="top="):
         result_of(["a"], [None]).report(top=top)
+
+
+# ---- label sets ---------------------------------------------------------------------------------
+
+
+def test_labels_have_the_measures_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    Y = [{name for name, x in zip("abc", row, strict=False) if x > 0.3} for row in X]
+    result = progressive_validate(OnlineMultilabelClassifier(), X, Y)
+    report, n_seen = result.report(), 0
+    assert (report.n_rows, report.micro_f1) == (200, result.micro_f1)
+    assert [each.rows for each in report.labels] == sorted(
+        [sum(name in labels for labels in Y) for name in "abc"], reverse=True
+    )
+    for each in report.labels:
+        column = result.labels.index(each.label)
+        truth = np.array([each.label in labels for labels in Y])
+        scores = result.scores[:, column]
+        kept = ~np.isnan(scores)
+        expected = precision_recall_fscore_support(truth[kept], scores[kept] > 0, average="binary")
+        assert [each.precision, each.recall, each.f1] == pytest.approx(expected[:3])
+        assert each.first == truth.argmax() + 1
+        assert each.predictions == (scores > 0).sum()
+        n_seen += (~kept).sum()
+    assert n_seen > 0
+    assert json.loads(report.to_json()) == report.to_dict()
+    assert report.to_frame()["label"].tolist() == [each.label for each in report.labels]
+    assert str(report).startswith("200 rows with 3 labels: ")
+
+
+def test_empty_label_sets_are_refused():
+    none = MultilabelResult(0, np.empty((0, 2), np.float32), np.empty((0, 2), np.int32), 1.0)
+    with pytest.raises(KeslerError, match="no trials to report"):
+        none.report()
 
 
 # ---- forms --------------------------------------------------------------------------------------

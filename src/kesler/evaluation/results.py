@@ -22,6 +22,7 @@ from kesler.online.label_sets import RELEVANT, kendall_tau
 
 if TYPE_CHECKING:
     from kesler.evaluation.confidence import RiskCoverage, Threshold
+    from kesler.evaluation.reports.label_sets import LabelReport
     from kesler.evaluation.reports.report import Report
 
 
@@ -70,6 +71,8 @@ class LabelResult:
         Duration of the run.
     run : Run or None
         The arguments of the run, for :func:`kesler.mistake_bound`.
+    labels : tuple
+        The labels of the columns of `scores`.
     """
 
     n_mistakes: int
@@ -77,6 +80,7 @@ class LabelResult:
     levels: npt.NDArray[np.int32]
     seconds: float
     run: Run | None = field(default=None, repr=False, compare=False)
+    labels: tuple[Label, ...] = ()
 
     @property
     def n_trials(self) -> int:
@@ -113,6 +117,31 @@ class MultilabelResult(LabelResult):
     def micro_f1(self) -> float:
         """F1 of all labels predicted for all rows together."""
         return metrics.micro_f1(self.scores, self.relevant)
+
+    def report(self) -> LabelReport:
+        """Return a report by label: first row, rows, precision, recall and F1.
+
+        Returns
+        -------
+        LabelReport
+            `str` is a text; `to_dict`, `to_json` and `to_frame` give other forms.
+
+        Raises
+        ------
+        KeslerError
+            If there are no trials.
+
+        Examples
+        --------
+        >>> from kesler import OnlineMultilabelClassifier, progressive_validate
+        >>> rows, sets = [{"a": 1}, {"b": 1}] * 20, [{"x"}, {"x", "y"}] * 20
+        >>> report = progressive_validate(OnlineMultilabelClassifier(), rows, sets).report()
+        >>> [(each.label, each.first, each.rows) for each in report.labels]
+        [('x', 1, 40), ('y', 2, 20)]
+        """
+        from kesler.evaluation.reports.label_sets import LabelReport
+
+        return LabelReport.of_result(self)
 
 
 @dataclass(frozen=True, slots=True)

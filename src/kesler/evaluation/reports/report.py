@@ -199,13 +199,13 @@ class Report:
         (2, 1.0, None)
         """
         found: dict[str, Any] = {
-            field.name: _plain(getattr(self, field.name))
+            field.name: plain(getattr(self, field.name))
             for field in fields(self)
             if field.name != "risk_coverage"
         }
         curve = self.risk_coverage
-        found["risk_coverage"] = None if curve is None else _plain(_points(curve))
-        found["thresholds"] = {f"{e:g}": _plain(each) for e, each in self.thresholds().items()}
+        found["risk_coverage"] = None if curve is None else plain(_points(curve))
+        found["thresholds"] = {f"{e:g}": plain(each) for e, each in self.thresholds().items()}
         return found
 
     def to_json(self, indent: int | None = 1) -> str:
@@ -300,14 +300,14 @@ def _points(curve: RiskCoverage) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value as what JSON can hold."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
