@@ -80,12 +80,13 @@ examples:
 {EXIT}"""
 
 TEST = f"""\
-Score labelled rows with a model, which does not learn from them, and print a report:
-the error, precision and recall of each class, the classes that are confused most,
-the error over the rows and by confidence, and the mistakes of which the model is
-surest, some of which may be wrong labels. Rows with labels that the model does not
-know are counted apart. --format, --label and --text default to those used to learn
-the model. Rows of weight 0 are skipped; other weights have no effect.
+Score labelled rows with a model, which does not learn from them, and print a
+report: the error, precision and recall of each class, the classes that are
+confused most, the error over the rows and by confidence, and the mistakes of
+which the model is surest, some of which may be wrong labels. Rows with labels
+that the model does not know are counted apart. --format, --label and --text
+default to those used to learn the model. Rows of weight 0 are skipped; other
+weights have no effect.
 
 {INPUT}"""
 

@@ -197,8 +197,8 @@ class RiskCoverage:
 
     def _not_refuted(self, error: float) -> float:
         """Return the first confidence, from below, whose error may be as low as this."""
-        limits = _lower_limits(self.n_wrong, self.n_answered, (1 - CERTAINTY) / 2)
-        return float(self.thresholds[np.flatnonzero(limits <= error)[-1]])
+        chances = _chances_of_as_many(self.n_wrong, self.n_answered, error)
+        return float(self.thresholds[np.flatnonzero(chances >= (1 - CERTAINTY) / 2)[-1]])
 
     def _guaranteed(self, error: float) -> float:
         """Return the lowest confidence that a binary search finds to have at most this error."""
@@ -229,8 +229,11 @@ def _upper_limits(n_wrong: Any, n: Any, miss: float) -> Any:
     return np.where(n_wrong < n, betaincinv(n_wrong + 1, np.maximum(n - n_wrong, 1), 1 - miss), 1.0)
 
 
-def _lower_limits(n_wrong: Any, n: Any, miss: float) -> Any:
-    """Return the smallest shares under which so many mistakes have a probability of `miss`."""
-    from scipy.special import betaincinv
+def _chances_of_as_many(n_wrong: Any, n: Any, error: float) -> Any:
+    """Return the probabilities of at least as many mistakes under an error.
 
-    return np.where(n_wrong > 0, betaincinv(np.maximum(n_wrong, 1), n - n_wrong + 1, miss), 0.0)
+    Where one is below 0.025, the lower limit of Clopper and Pearson at 0.975 exceeds the error.
+    """
+    from scipy.special import betainc
+
+    return np.where(n_wrong > 0, betainc(np.maximum(n_wrong, 1), n - n_wrong + 1, error), 1.0)

@@ -88,7 +88,7 @@ class Report:
     >>> report.n_rows, report.n_classes, report.n_first_seen, report.classes[0].label
     (500, 10, 10, 0)
     >>> [(group.least, group.rows) for group in report.ages]
-    [(1, 40), (6, 50), (11, 100), (21, 297), (51, 3), (101, 0), (501, 0)]
+    [(1, 40), (6, 50), (11, 100), (21, 277), (51, 23), (101, 0), (501, 0)]
     """
 
     learns: bool

@@ -30,7 +30,7 @@ def text_of(report: Report) -> str:
 
 def summary(report: Report) -> str:
     """Return the first lines: the counts, the error and what was left out."""
-    known = "" if report.learns else " on rows of classes that the model knows"
+    known = "" if report.learns else " on known classes"
     lines = [
         f"{counted(report.n_rows, 'row')} of {counted(report.n_classes, 'class', 'classes')}: "
         f"{counted(report.n_mistakes, 'mistake')}, an error of {percent(report.error)}{known}",
