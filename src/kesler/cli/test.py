@@ -74,7 +74,10 @@ def _explained(model: OnlineClassifier, event: Any, wrong: WrongRow) -> Any:
     explain = getattr(model, "explain_one", None)
     if explain is None:
         return None
-    return explain(event, label=wrong.predicted, rival=wrong.target, n=5)
+    try:
+        return explain(event, label=wrong.predicted, rival=wrong.target, n=5)
+    except KeslerError:  # such as for learners with a kernel
+        return None
 
 
 @dataclass

@@ -261,8 +261,8 @@ def error_by_age(ages: Sequence[AgeGroup]) -> Chart:
     return Chart(
         "error-by-age",
         "Error by the age of the class",
-        f"The error at rows {age_name(first)} of a class is {percent(first.error)}, at rows "
-        f"{age_name(last)} {percent(last.error)}.",
+        f"The error at rows {age_name(first)} of a class is {percent(first.error)} of "
+        f"{first.rows:,}, at rows {age_name(last)} {percent(last.error)} of {last.rows:,}.",
         "row of its class",
         "error",
         tuple(Tick(x(i + 0.5), name) for i, name in enumerate(names)),
