@@ -140,6 +140,11 @@ def test_confused_pairs_are_counted(run, top):
         assert each.share == len(of_pair) / (targets.count(each.target) - 1)
 
 
+def test_the_last_rows_of_a_pair_are_examples():
+    [pair] = result_of(["a", *"b" * 9], [None, *"a" * 9]).report().confusions
+    assert (pair.count, pair.share, pair.rows) == (8, 1.0, (6, 7, 8, 9, 10))
+
+
 @given(runs(), st.integers(1, 5))
 def test_the_surest_mistakes_are_listed(run, top):
     targets, predictions, p = run

@@ -121,6 +121,16 @@ def test_the_interval_covers_the_true_threshold():
     assert covered >= 190 and np.median(widths) < 0.25
 
 
+def test_the_guarantee_holds_for_all_tests_together():
+    # 64 confidences take 7 tests; that of the upper half, 0 of 800 rows, decides.
+    p, wrong = np.repeat(np.arange(64, 0, -1) / 64, 25), np.repeat([False, True], 800)
+    limit, alone = upper_limit(0, 800, 0.025 / 7), upper_limit(0, 800, 0.025)
+    between = (limit + alone) / 2
+    curve = RiskCoverage.of(p, wrong)
+    assert curve.threshold_for(limit + 1e-6).interval[1] <= 33 / 64
+    assert curve.threshold_for(between).interval[1] > 33 / 64
+
+
 def test_rows_without_a_confidence_are_left_out():
     p, wrong = [0.9, math.nan, 0.4, 0.3], [False, True, True, True]
     found = RiskCoverage.of(p, wrong, np.array([True, True, True, False]))
