@@ -547,7 +547,7 @@ default "auto"
         """
         return self._fitted().scores(self._readable(rows))
 
-    def _readable(self, rows: Any) -> Rows:
+    def _readable(self, rows: Any) -> Any:
         """Return rows of a reader as the learner scores them."""
         table = self._read_table(rows)
         if table is not None:
