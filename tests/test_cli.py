@@ -14,7 +14,7 @@ from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.updates import RULES
 
-COMMANDS = ("compare", "learn", "predict", "share", "warm-up")
+COMMANDS = ("compare", "learn", "predict", "share", "test", "warm-up")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -44,6 +44,8 @@ def test_version(capsys):
         ["learn", "rows.vw", "--model", "m", "--checkpoint", "-1"],
         ["compare", "rows.vw", "--shuffle", "-1"],
         ["compare", "rows.vw", "--C", "small"],
+        ["test", "m"],
+        ["test", "m", "rows.vw", "--top", "0"],
     ],
 )
 def test_wrong_usage(capsys, arguments):

@@ -1,5 +1,6 @@
 """What displays draw."""
 
+import dataclasses
 import sys
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ from kesler.plots import (
     FeatureCurveDisplay,
     MistakeCurveDisplay,
     MistakenImagesDisplay,
+    RiskCoverageDisplay,
     TemplatesDisplay,
     require_drawable,
     save_feature_curves,
@@ -114,6 +116,26 @@ def test_a_picture_is_saved(tmp_path, suffix, start):
     panel = {"multi": progressive(10, every=2)}
     save_mistake_curves({"a title": panel, "another": panel}, str(path))
     assert path.read_bytes().startswith(start)
+
+
+def test_errors_are_drawn_by_the_share_answered():
+    result = progressive(4, every=4)
+    p = np.array([0.9, 0.8, 0.8, 0.7])
+    result = dataclasses.replace(
+        result,
+        n_first_seen=1,
+        predictions=np.array(["a", "a", "a", "b"]),
+        targets=np.array(["a"] * 4),
+        probabilities=np.stack([p, p], axis=1),
+    )
+    display = RiskCoverageDisplay.from_results({"one": result}, ax=Figure().subplots())
+    [line] = display.lines_  # the first row of a class is left out
+    assert line.get_xdata() == pytest.approx([200 / 3, 100])
+    assert line.get_ydata() == pytest.approx([0, 100 / 3])
+    assert display.ax_.texts[0].get_text().startswith("one  area 0.1111")
+    assert RiskCoverageDisplay({"one": result.risk_coverage()}).plot().figure_ is pyplot.gcf()
+    with pytest.raises(KeslerError, match="nothing to draw"):
+        RiskCoverageDisplay({})
 
 
 def test_other_pictures_are_refused():

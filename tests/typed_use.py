@@ -29,6 +29,9 @@ from kesler import (
     progressive_validate,
 )
 from kesler.evaluation.comparing import ComparisonResult
+from kesler.evaluation.confidence import Threshold
+from kesler.evaluation.reports.label_sets import LabelReport
+from kesler.evaluation.reports.report import Report
 from kesler.evaluation.results import (
     MultilabelResult,
     OrdinalResult,
@@ -85,4 +88,10 @@ def results_of_validation(method: Any) -> None:
     assert_type(progressive_validate(len, X, y, refit="doubling"), ProgressiveResult)
     assert_type(compare(None, X, y), ComparisonResult)
     assert_type(compare(["default", method], X, y)["default"], ProgressiveResult)
+    result = progressive_validate(OnlineClassifier(), X, y)
+    assert_type(result.report(), Report)
+    assert_type(result.risk_coverage().area, float)
+    assert_type(result.threshold_for(0.1), Threshold)
+    labels = progressive_validate(OnlineMultilabelClassifier(), X, [y])
+    assert_type(labels.report(), LabelReport)
     assert_type(OnlineClassifier().coef_, npt.NDArray[np.float32])

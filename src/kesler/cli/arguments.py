@@ -79,6 +79,25 @@ examples:
 
 {EXIT}"""
 
+TEST = f"""\
+Score labelled rows with a model, which does not learn from them, and print a
+report: the error, precision and recall of each class, the classes that are
+confused most, the error over the rows and by confidence, and the mistakes of
+which the model is surest, some of which may be wrong labels. Rows with labels
+that the model does not know are counted apart. --format, --label and --text
+default to those used to learn the model. Rows of weight 0 are skipped; other
+weights have no effect.
+
+{INPUT}"""
+
+TEST_EXAMPLES = f"""\
+examples:
+  kesler test mail.kesler new.jsonl
+  kesler test mail.kesler new.jsonl --report page.html --top 30
+  kesler test mail.kesler new.jsonl --json
+
+{EXIT}"""
+
 SHARE = f"""\
 Select a few features that are shared by all classes (ShareBoost), one after the
 other, and print for each selection the training loss, the norm of the gradient
@@ -141,6 +160,7 @@ def parser() -> ArgumentParser:
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
+    command("test", "report what a model gets wrong", _test, TEST, TEST_EXAMPLES)
     command("warm-up", "compile everything beforehand", _nothing, WARM_UP, WARM_UP_EXAMPLES)
     return root
 
@@ -398,6 +418,30 @@ def _predict(command: Command) -> None:
         "--json-lines",
         action="store_true",
         help='print one JSON object for each row: {"label": ...} with "scores" or "top"',
+    )
+    _reading(command)
+
+
+def _test(command: Command) -> None:
+    from kesler.cli import names
+
+    command.explain(names.formats())
+    command.add_argument("model", metavar="MODEL", help="model file written by kesler learn")
+    _input(command)
+    add = command.add_argument
+    add(
+        "--report",
+        metavar="FILE",
+        help="also write the report as one page of HTML (needs kesler[report])",
+    )
+    add("--json", action="store_true", help="print one JSON object instead")
+    add(
+        "--top",
+        type=_positive,
+        default=10,
+        metavar="N",
+        help="number of confused pairs and of rows most surely wrong that are listed (default: "
+        "%(default)s)",
     )
     _reading(command)
 

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from kesler.cli.files import columns, reading, reading_of_new
+from kesler.cli.files import columns, open_input, reading, reading_of_new
 from kesler.data.readers.lines import STANDARD_INPUT
+from kesler.data.readers.stream import Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.named import Setting
 from kesler.online.classifier import OnlineClassifier
@@ -125,6 +126,15 @@ def progress_of(model: OnlineClassifier) -> Progress:
     """Return the progress in the notes of a model; models without it are finished."""
     absent = asdict(Progress({}, {}, "", None, finished=True))
     return Progress(**model.notes_.get("learning", absent))
+
+
+def opened_for(model: OnlineClassifier, options: Namespace, **more: Any) -> Stream:
+    """Open INPUT as the model's own input was read; further arguments are of `open_stream`."""
+    of_tables = {"as_table": True} if model.schema_ is not None else {}
+    how = {**progress_of(model).reading, **reading(options), **of_tables}
+    stream = open_input(options, how, vocabulary=model.vocabulary_, grow=False, **more)
+    model.name_features(stream.vocabulary)
+    return stream
 
 
 def _require_same_method(options: Namespace, progress: Progress) -> None:

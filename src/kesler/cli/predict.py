@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.cli import files
-from kesler.cli.methods import loaded, progress_of
+from kesler.cli.methods import loaded, opened_for
 from kesler.data.rows import Rows
 from kesler.online.classifier import OnlineClassifier
 
@@ -24,20 +23,9 @@ Ranking = list[tuple[Any, float]]
 def run(options: Namespace) -> None:
     """Print a line for each row."""
     model = loaded(options.model)
-    stream = files.open_input(
-        options,
-        {
-            **progress_of(model).reading,
-            **files.reading(options),
-            **({"as_table": True} if model.schema_ is not None else {}),
-        },
-        vocabulary=model.vocabulary_,
-        grow=False,
-        require_labels=False,
-        # Rows from a pipe are answered one by one.
-        **({"block_rows": 1} if options.input == "-" else {}),
-    )
-    model.name_features(stream.vocabulary)
+    # Rows from a pipe are answered one by one.
+    by_row = {"block_rows": 1} if options.input == "-" else {}
+    stream = opened_for(model, options, require_labels=False, **by_row)
     line = _line_maker(options)
     n_best = model.n_known_ if options.scores else options.top or 1
     for block in stream:

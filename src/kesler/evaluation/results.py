@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,11 @@ from kesler.learner.classes import label_array
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted
 from kesler.online.label_sets import RELEVANT, kendall_tau
+
+if TYPE_CHECKING:
+    from kesler.evaluation.confidence import RiskCoverage, Threshold
+    from kesler.evaluation.reports.label_sets import LabelReport
+    from kesler.evaluation.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,8 @@ class LabelResult:
         Duration of the run.
     run : Run or None
         The arguments of the run, for :func:`kesler.mistake_bound`.
+    labels : tuple
+        The labels of the columns of `scores`.
     """
 
     n_mistakes: int
@@ -74,6 +81,7 @@ class LabelResult:
     levels: npt.NDArray[np.int32]
     seconds: float
     run: Run | None = field(default=None, repr=False, compare=False)
+    labels: tuple[Label, ...] = ()
 
     @property
     def n_trials(self) -> int:
@@ -110,6 +118,31 @@ class MultilabelResult(LabelResult):
     def micro_f1(self) -> float:
         """F1 of all labels predicted for all rows together."""
         return metrics.micro_f1(self.scores, self.relevant)
+
+    def report(self) -> LabelReport:
+        """Return a report by label: first row, rows, precision, recall and F1.
+
+        Returns
+        -------
+        LabelReport
+            `str` is a text; `to_dict`, `to_json` and `to_frame` give other forms.
+
+        Raises
+        ------
+        KeslerError
+            If there are no trials.
+
+        Examples
+        --------
+        >>> from kesler import OnlineMultilabelClassifier, progressive_validate
+        >>> rows, sets = [{"a": 1}, {"b": 1}] * 20, [{"x"}, {"x", "y"}] * 20
+        >>> report = progressive_validate(OnlineMultilabelClassifier(), rows, sets).report()
+        >>> [(each.label, each.first, each.rows) for each in report.labels]
+        [('x', 1, 40), ('y', 2, 20)]
+        """
+        from kesler.evaluation.reports.label_sets import LabelReport
+
+        return LabelReport.of_result(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +240,106 @@ class ProgressiveResult:
     def rows_per_second(self) -> float | None:
         """Trials divided by `seconds`; None if these are 0."""
         return self.n_trials / self.seconds if self.seconds else None
+
+    @property
+    def confidences(self) -> npt.NDArray[np.float64]:
+        """The confidence in each prediction, of shape (n_trials,); NaN where there is none."""
+        return self.probabilities[:, 0]
+
+    @property
+    def first_seen(self) -> npt.NDArray[np.bool_]:
+        """A mask of the trials whose class had not been seen before."""
+        from kesler.evaluation.reports.coding import first_seen_in
+
+        return first_seen_in(self)
+
+    def risk_coverage(self) -> RiskCoverage:
+        """Return the error among the rows of highest confidence, for every number of rows.
+
+        Rows without a confidence (NaN) are left out, and first rows of a class, which no answer
+        could have got right; `n_left_out` is their number. The cost is that of sorting the trials.
+
+        Returns
+        -------
+        RiskCoverage
+            With the arrays `coverage` and `risk`, and `area`, the area under the curve.
+
+        Raises
+        ------
+        KeslerError
+            If no trial has a confidence, as for methods that are not Kesler's.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier, progressive_validate
+        >>> from kesler.datasets import load_pendigits
+        >>> pens = load_pendigits()
+        >>> result = progressive_validate(OnlineClassifier(), pens.X[:900], pens.y[:900])
+        >>> found = result.risk_coverage()
+        >>> found.n_left_out, bool(found.area < result.error / 2)
+        (10, True)
+        >>> threshold = result.threshold_for(error=0.01)
+        >>> bool(threshold.error <= 0.01), bool(threshold.coverage > 0.5)
+        (True, True)
+        """
+        from kesler.evaluation.confidence import RiskCoverage
+
+        return RiskCoverage.of(self.confidences, self.wrong, ~self.first_seen)
+
+    def threshold_for(self, error: float = 0.05) -> Threshold:
+        """Return the lowest confidence such that the rows answered have at most this error.
+
+        Parameters
+        ----------
+        error : float in [0, 1), default 0.05
+            The largest share of mistakes among the rows answered. Smaller values answer fewer rows.
+
+        Returns
+        -------
+        Threshold
+            The `confidence`, the `coverage` (share of rows answered), the error with its upper
+            limit, and an interval of the threshold; see
+            :meth:`kesler.evaluation.confidence.RiskCoverage.threshold_for`.
+
+        Raises
+        ------
+        KeslerError
+            If no trial has a confidence, or no confidence reaches the error.
+        """
+        return self.risk_coverage().threshold_for(error)
+
+    def report(self, top: int = 10) -> Report:
+        r"""Return a report on the trials: by class, over time, by age of classes and confidence.
+
+        Parameters
+        ----------
+        top : int of 1 or more, default 10
+            The number of confused pairs and of rows most surely wrong that are listed.
+
+        Returns
+        -------
+        Report
+            `str` is a text; `to_dict`, `to_json`, `to_frame` and `to_html` give other forms.
+
+        Raises
+        ------
+        KeslerError
+            If there are no trials, or `top` is no such number.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier, progressive_validate
+        >>> X, y = [[1, 0], [0, 1], [0, 1], [1, 0]], ["a", "b", "b", "a"]
+        >>> result = progressive_validate(OnlineClassifier("multi", update="perceptron"), X, y)
+        >>> report = result.report()
+        >>> print(str(report).partition("\n")[0])
+        4 rows of 2 classes: 1 mistake, an error of 25.00 %
+        >>> [(each.target, each.predicted, each.rows) for each in report.confusions]
+        [('b', 'a', (3,))]
+        """
+        from kesler.evaluation.reports.report import Report
+
+        return Report.of_result(self, top)
 
     def to_frame(self) -> Any:
         """Return the trials as a pandas data frame.

@@ -49,7 +49,8 @@ def validate_labels(
         levels = levels[weights > 0]
     multilabel = isinstance(estimator, OnlineMultilabelClassifier)
     result = MultilabelResult if multilabel else RankingResult
-    return result(estimator.n_mistakes_ - n_before, scores, levels, seconds, run)
+    labels = tuple(estimator.classes_.tolist())
+    return result(estimator.n_mistakes_ - n_before, scores, levels, seconds, run, labels)
 
 
 @overload

@@ -541,11 +541,15 @@ default "auto"
 
         `predict` returns the first class of highest score.
         """
-        learner, table = self._fitted(), self._read_table(rows)
+        return self._fitted().scores(self._readable(rows))
+
+    def _readable(self, rows: Any) -> Any:
+        """Return rows of a reader as the learner scores them."""
+        table = self._read_table(rows)
         if table is not None:
             rows = self._named_rows(self._entries_to_score(table), learn=False)
         inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
-        return learner.scores(replace(rows, ratings=self._numbered(rows.ratings, learn=False)))
+        return replace(rows, ratings=self._numbered(rows.ratings, learn=False))
 
     # ---- ensembles ------------------------------------------------------------------------------
 

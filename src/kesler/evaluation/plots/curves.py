@@ -1,4 +1,4 @@
-"""Curves: error by number of features, and cumulative mistakes by trials."""
+"""Curves: error by number of features or of rows answered, and cumulative mistakes by trials."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from kesler.evaluation.confidence import RiskCoverage
 
 Measure = Literal["error", "loss"]
 Curve = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -256,6 +258,94 @@ class MistakeCurveDisplay:
         return line
 
 
+class Confident(Protocol):
+    """The interface of results whose predictions have confidences: ProgressiveResult."""
+
+    def risk_coverage(self) -> RiskCoverage: ...  # noqa: D102
+
+
+class RiskCoverageDisplay:
+    """Error among the rows of highest confidence by the share of rows, a line for each method.
+
+    Parameters
+    ----------
+    curves : mapping of str to RiskCoverage
+        The methods by name, each with what `ProgressiveResult.risk_coverage` returns.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure drawn on.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    lines_ : list of matplotlib Line2D
+        One line for each method, of at most 2,000 points.
+
+    Raises
+    ------
+    KeslerError
+        If there are no curves; when drawing, if matplotlib is not installed.
+
+    References
+    ----------
+    El-Yaniv and Wiener (2010).
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from kesler import OnlineClassifier, progressive_validate
+    >>> from kesler.datasets import load_pendigits
+    >>> from kesler.plots import RiskCoverageDisplay
+    >>> pens = load_pendigits()
+    >>> results = {name: progressive_validate(OnlineClassifier(name), pens.X[:500], pens.y[:500])
+    ...            for name in ("multi", "single")}
+    >>> display = RiskCoverageDisplay.from_results(results, ax=Figure().subplots())
+    >>> [line.get_label() for line in display.lines_]
+    ['multi', 'single']
+    """
+
+    figure_: Figure
+    ax_: Axes
+    lines_: list[Line2D]
+
+    def __init__(self, curves: Mapping[str, RiskCoverage]) -> None:
+        if not curves:
+            raise KeslerError("there is nothing to draw: give at least one curve")
+        self.curves = dict(curves)
+
+    @classmethod
+    def from_results(
+        cls, results: Mapping[str, Confident], ax: Axes | None = None
+    ) -> RiskCoverageDisplay:
+        """Draw the curves of results on `ax`, or on new axes; return the display.
+
+        Raises
+        ------
+        KeslerError
+            If no prediction of a result has a confidence.
+        """
+        return cls({name: each.risk_coverage() for name, each in results.items()}).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> RiskCoverageDisplay:
+        """Draw on `ax`, or on new axes; return the display itself."""
+        self.ax_ = new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.lines_ = [self._draw(i, name) for i, name in enumerate(self.curves)]
+        title = "Error among the rows of highest confidence"
+        dress(self.ax_, title, "rows answered in %", "error of these in %")
+        self.ax_.set_xlim(0, 100)
+        areas = [f"{name}  area {each.area:.4f}" for name, each in self.curves.items()]
+        name_lines(self.ax_, self.lines_, areas)
+        return self
+
+    def _draw(self, i: int, name: str) -> Line2D:
+        curve = self.curves[name]
+        shown = _spread(len(curve.thresholds))
+        coverage, risk = 100 * curve.coverage[shown], 100 * curve.risk[shown]
+        [line] = self.ax_.plot(coverage, risk, label=name, **style(i))
+        return line
+
+
 def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -> None:
     """Draw results, a panel for each title, into a file in the format of its suffix."""
     from matplotlib.figure import Figure
@@ -270,6 +360,10 @@ def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -
 
 def _thinned(result: Record) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return at most 2,000 evenly spaced points of a curve, including both ends."""
-    n_points = len(result.curve)
-    stored = np.unique(np.linspace(0, n_points - 1, min(n_points, MAX_POINTS)).astype(np.int64))
+    stored = _spread(len(result.curve))
     return result.trials[stored], result.curve[stored]
+
+
+def _spread(n_points: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of at most 2,000 evenly spaced points, including both ends."""
+    return np.unique(np.linspace(0, n_points - 1, min(n_points, MAX_POINTS)).astype(np.int64))

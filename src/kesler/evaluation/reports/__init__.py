@@ -1,0 +1,1 @@
+"""Reports: what a method gets wrong, as text, data and one page of HTML."""
