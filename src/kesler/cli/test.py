@@ -122,13 +122,17 @@ class Scoring:
         self.n_rows += len(labels)
 
     def _predicted(self, rows: Any, answers: Codes) -> tuple[Codes, Doubles, Doubles]:
-        """Return the classes predicted, their probabilities and those of the targets."""
+        """Return the classes predicted, confidences, and the probabilities of the targets."""
         learner, readable = self.model._fitted(), self.model._readable(rows)
-        predicted = learner.predict(readable)
-        found, each = learner.probabilities(readable), np.arange(len(answers))
+        each, is_known = np.arange(len(answers)), answers < self._n_known
         known = np.minimum(answers, self._n_known - 1)
-        of_targets = np.where(answers < self._n_known, found[each, known], np.nan)
-        return predicted, found[each, predicted], of_targets
+        if learner.uncertainty is not None:
+            said = learner.say(readable)
+            of_targets = np.where(is_known, said.probabilities[each, 2 + known], np.nan)
+            return said.predictions, said.confidence, of_targets
+        predicted, found = learner.predict(readable), learner.probabilities(readable)
+        of_targets = np.where(is_known, found[each, known], np.nan)
+        return predicted, np.where(is_known, found[each, predicted], np.nan), of_targets
 
     def _note(self, rows: Any, wrong: npt.NDArray[np.bool_], confidences: Doubles) -> None:
         """Store the rows of the surest mistakes; of equal ones, the first."""

@@ -243,8 +243,15 @@ class ProgressiveResult:
 
     @property
     def confidences(self) -> npt.NDArray[np.float64]:
-        """The confidence in each prediction, of shape (n_trials,); NaN where there is none."""
-        return self.probabilities[:, 0]
+        """The confidence in each prediction, of shape (n_trials,); NaN where there is none.
+
+        It is the estimated probability that the prediction is right, and of estimators that do not
+        estimate their uncertainty, the probability of the predicted class.
+        """
+        if self.uncertainty is None:
+            return self.probabilities[:, 0]
+        found = self.uncertainty.confidence
+        return np.where(found > 0, found, np.nan)
 
     @property
     def first_seen(self) -> npt.NDArray[np.bool_]:
@@ -256,8 +263,9 @@ class ProgressiveResult:
     def risk_coverage(self) -> RiskCoverage:
         """Return the error among the rows of highest confidence, for every number of rows.
 
-        Rows without a confidence (NaN) are left out, and first rows of a class, which no answer
-        could have got right; `n_left_out` is their number. The cost is that of sorting the trials.
+        Rows without a confidence (NaN) are left out; `n_left_out` is their number. First rows of a
+        class are wrong, since no answer could have got them right; without estimates of uncertainty
+        they have no confidence. The cost is that of sorting the trials.
 
         Returns
         -------
@@ -277,14 +285,14 @@ class ProgressiveResult:
         >>> result = progressive_validate(OnlineClassifier(), pens.X[:900], pens.y[:900])
         >>> found = result.risk_coverage()
         >>> found.n_left_out, bool(found.area < result.error / 2)
-        (10, True)
+        (1, True)
         >>> threshold = result.threshold_for(error=0.01)
         >>> bool(threshold.error <= 0.01), bool(threshold.coverage > 0.5)
         (True, True)
         """
         from kesler.evaluation.confidence import RiskCoverage
 
-        return RiskCoverage.of(self.confidences, self.wrong, ~self.first_seen)
+        return RiskCoverage.of(self.confidences, self.wrong | self.first_seen)
 
     def threshold_for(self, error: float = 0.05) -> Threshold:
         """Return the lowest confidence such that the rows answered have at most this error.

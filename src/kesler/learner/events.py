@@ -227,7 +227,7 @@ class RowBuffer:
         self._constant, self._keeps_zeros = constant, keeps_zeros
         self.n_features = self._capacity = self._class_capacity = 0
         self._task: Any = None
-        self._scored: Any = None
+        self._scored: tuple[Any, Any] | None = None
         self._reserve(_INITIAL_CAPACITY)
 
     def __len__(self) -> int:
@@ -267,13 +267,14 @@ class RowBuffer:
 
         The second item are the scores, of shape (1, 1, class_capacity).
         """
-        encoded = self.trial(code, class_capacity).arrays.encoded
-        if self._scored is None or self._scored[1].shape[2] != class_capacity:
+        encoded, found = self.trial(code, class_capacity).arrays.encoded, self._scored
+        if found is None or found[1].shape[2] != class_capacity:
             scores = np.full((1, 1, class_capacity), np.nan, dtype=np.float32)
             with Postponed():
-                found = np.empty((1, 2 + class_capacity))
-                self._scored = task_of(self.rows, encoded, 1, scores[0], found), scores
-        return self._scored
+                chances = np.empty((1, 2 + class_capacity))
+                found = task_of(self.rows, encoded, 1, scores[0], chances), scores
+                self._scored = found
+        return found
 
     def scoring(
         self,
