@@ -1,0 +1,117 @@
+"""Explanations of predictions by the names of features and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import plain
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.learner.contributions import terms_of, winner_and_scores
+from kesler.learner.explanations import Explanation
+
+if TYPE_CHECKING:
+    from kesler.data.rows import Vocabulary
+    from kesler.learner.ensemble import AnyLearner
+    from kesler.learner.events import Event
+
+UNSEEN = "unseen feature"
+Naming = Callable[[int, bool], str | int]
+"""Returns the name of a feature or sub-expert, given its number and whether it is a feature."""
+
+
+def explained(
+    learner: AnyLearner, rows: Rows | Event, name_of: Naming, label: Any, rival: Any, n: int
+) -> Explanation:
+    """Return the explanation of one row.
+
+    Parameters
+    ----------
+    learner : fitted.
+    rows : one row, as the learner scores it.
+    name_of : names features and sub-experts.
+    label, rival, n : as in :meth:`~kesler.OnlineClassifier.explain_one`.
+    """
+    n = require_count(n)
+    winner, scores = winner_and_scores(learner, rows)
+    if learner.answer == "sets":
+        scores = scores - scores[0]
+    code = winner if label is None else code_of(learner, "label", label)
+    other = best_other(learner, scores, code) if rival is None else code_of(learner, "rival", rival)
+    if other == code:
+        raise KeslerError(
+            f"rival={rival!r} is the class that is explained: name another one, or leave rival out "
+            "for the best of the others"
+        )
+    labels, first = learner.classes.labels, learner.classes.n_virtual
+    terms = terms_of(learner, rows, code, other)
+    pair = float(scores[code]), None if other is None else float(scores[other])
+    if getattr(learner, "decision", "score") == "f1":
+        terms = terms.moved_to(*pair)
+    named = labels[code - first], None if other is None else labels[other - first]
+    return terms.explained(*named, pair, n, name_of)
+
+
+def require_count(n: Any) -> int:
+    """Return a number of features; raise unless it is an integer above 0."""
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+        raise KeslerError(
+            f"n={n!r} must be an integer of 1 or more: it is the number of features to list"
+        )
+    return int(n)
+
+
+def code_of(learner: AnyLearner, name: str, label: Any) -> int:
+    """Return the number of a label; raise if no row of it has been learnt."""
+    code = learner.classes.code(plain(label))
+    if code is None:
+        known = learner.classes.labels
+        some = ", ".join(repr(each) for each in known[:5]) + (", ..." if len(known) > 5 else "")
+        raise KeslerError(f"{name}={label!r} is not a class that has been learnt: choose of {some}")
+    return code
+
+
+def best_other(
+    learner: AnyLearner, scores: npt.NDArray[np.float32], code: int
+) -> int | None:
+    """Return the class of the highest score except one; None if there is no other."""
+    first = learner.classes.n_virtual
+    others = scores[first:].copy()
+    others[code - first] = -np.inf
+    return first + int(others.argmax()) if len(others) > 1 else None
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def names_of_entry(entry: Iterable[str], vocabulary: Vocabulary, rated: Vocabulary | None) -> Naming:
+    """Return the naming of the features of a row, given their names, in time of their number."""
+    numbers = vocabulary.indices
+    known = {numbers[name]: name for name in entry if name in numbers}
+    return _naming(lambda number: known.get(number, UNSEEN), rated)
+
+
+def names_of_model(vocabulary: Vocabulary | None, rated: Vocabulary | None) -> Naming:
+    """Return the naming of all features of a model; positions if it identifies them so."""
+    if vocabulary is None:
+        return _naming(lambda number: number, rated)
+    names = vocabulary.names
+    return _naming(lambda number: names[number] if number < len(names) else UNSEEN, rated)
+
+
+def _naming(name_of: Callable[[int], str | int], rated: Vocabulary | None) -> Naming:
+    experts = None if rated is None else rated.names
+
+    def named(number: int, is_feature: bool) -> str | int:
+        if is_feature:
+            return name_of(number)
+        if experts is None:
+            return f"sub-expert {number}"
+        return f"sub-expert {experts[number]}" if number < len(experts) else "unseen sub-expert"
+
+    return named
