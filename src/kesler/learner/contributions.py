@@ -68,6 +68,8 @@ def terms_of(learner: AnyLearner, rows: Rows | Event, label: int, rival: int | N
     else:
         terms = _by_entries(learner, rows, numbers)
     above = learner.answer == "sets"
+    if rival is not None and not above:
+        return terms
     return terms._replace(
         table=_of_two(terms.table, rival is not None, above=above),
         start=_of_two(terms.start[None], rival is not None, above=above)[0],
@@ -152,15 +154,12 @@ def _by_entries(
         values = _plain(rows).values.astype(np.float64)
         table = _summed(table, _inputs_of(learner, numbers), len(values))
         numbers = np.arange(len(values))
-    of_ratings = _of_sub_experts(blocks.ratings, given, int(codes[0]))
-    return Terms(
-        np.concatenate([numbers, of_ratings[0]]),
-        np.concatenate([values, of_ratings[1]]),
-        np.concatenate([table, of_ratings[2]]),
-        len(numbers),
-        start,
-        learner.constant,
-    )
+    terms = Terms(numbers, values, table, len(numbers), start, learner.constant)
+    if not len(given):
+        return terms
+    more = _of_sub_experts(blocks.ratings, given, int(codes[0]))
+    both = (np.concatenate(pair) for pair in zip(terms[:3], more, strict=True))
+    return Terms(*both, *terms[3:])
 
 
 def _inputs_of(learner: Learner, features: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -188,8 +187,6 @@ def _of_sub_experts(
     ratings: Any, given: Doubles, label: int
 ) -> tuple[npt.NDArray[np.int64], Doubles, Doubles]:
     """Return the sub-experts of a row, their ratings of a class, and their contributions."""
-    if not len(given):
-        return np.empty(0, dtype=np.int64), np.empty(0), given
     numbers, places = np.unique(ratings.indices, return_inverse=True)
     values = np.zeros(len(numbers))
     for j in np.flatnonzero(ratings.codes == label).tolist():

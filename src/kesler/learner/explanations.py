@@ -231,6 +231,11 @@ def _cells(each: Contribution) -> tuple[str, ...]:
     return (name, value, *(f"{number:.4g}" for number in numbers))
 
 
+Naming = Callable[[int, int, bool], str | int]
+"""Returns the name of a feature or sub-expert, given its place among the terms of the row, its
+number, and whether it is a feature."""
+
+
 class Terms(NamedTuple):
     """The contributions of all features of a row, before the largest are chosen.
 
@@ -255,26 +260,32 @@ class Terms(NamedTuple):
         rival: Label | None,
         scores: tuple[float, float | None],
         n: int,
-        name_of: Callable[[int, bool], str | int],
+        name_of: Naming,
     ) -> Explanation:
         """Return the explanation with the n largest contributions.
 
-        name_of : returns a name, given a number and whether it is that of a feature.
+        name_of : names features and sub-experts.
         """
-        margins = self.table[:, LABEL].sum(axis=1) - self.table[:, RIVAL].sum(axis=1)
+        own, shared = self.table[:, LABEL, OWN], self.table[:, LABEL, SHARED]
+        margins = own + shared - self.table[:, RIVAL, OWN] - self.table[:, RIVAL, SHARED]
         order = np.argsort(-np.abs(margins), kind="stable")
-        rows, values = self.table.tolist(), self.values.tolist()
-        largest = tuple(self._contribution(i, rows, values, name_of) for i in order[:n].tolist())
-        rest = self.table[order[n:]].sum(axis=0)
+        top, rest = order[:n], order[n:]
+        chosen = zip(self.values[top].tolist(), self.table[top].tolist(), strict=True)
+        names = [self._name(i, name_of) for i in top.tolist()]
         start_name = BASELINE if self.start_value is None else INTERCEPT
         return Explanation(
             label,
             rival,
             *scores,
-            largest,
-            summed(REMAINDER, None, rest, max(0, len(order) - n)),
+            tuple(map(_contribution, names, chosen)),
+            summed(REMAINDER, None, self.table[rest].sum(axis=0), len(rest)),
             summed(start_name, self.start_value, self.start, 0),
         )
+
+    def _name(self, i: int, name_of: Naming) -> str | int:
+        if self.name_of is not None:
+            return self.name_of(i)
+        return name_of(i, int(self.numbers[i]), i < self.n_features)
 
     def moved_to(self, score: float, rival_score: float | None) -> Terms:
         """Return terms whose start contains what a decision adds to the sums of the others."""
@@ -285,14 +296,11 @@ class Terms(NamedTuple):
             start[RIVAL, OWN] += rival_score - sums[RIVAL]
         return self._replace(start=start)
 
-    def _contribution(
-        self, i: int, rows: Any, values: Any, name_of: Callable[[int, bool], str | int]
-    ) -> Contribution:
-        number = int(self.numbers[i])
-        named = name_of(number, i < self.n_features) if self.name_of is None else self.name_of(i)
-        (own, shared), rival = rows[i][LABEL], sum(rows[i][RIVAL])
-        value = None if values[i] != values[i] else values[i]
-        return Contribution(named, value, own, shared, rival)
+
+def _contribution(name: str | int, term: tuple[float, list[list[float]]]) -> Contribution:
+    """Return a contribution from the value and the table of a feature; values may be NaN."""
+    value, ((own, shared), rival) = term
+    return Contribution(name, None if value != value else value, own, shared, sum(rival))
 
 
 def summed(

@@ -440,18 +440,18 @@ or sparse row
 
     def _row_and_names(self, x: Any, learner: Any) -> tuple[Rows | Event, Naming]:
         """Return one row as it is scored, and the names of its features."""
-        from kesler.online.explaining import names_of_entry, names_of_model
+        from kesler.online.explaining import names_of_entries, names_of_model
 
         table = self._table_of_row(x)
         if table is not None:
             x = self._entries_to_score(table)[0]
         is_read = table is None and self._read(x, learner, learn=False)
         row = learner.event if is_read else self._features_of_one(x, table is not None)
-        names, rated = self._vocabulary, self._sub_experts
-        if names is None or learner.takes_ratings or not isinstance(x, (str, Mapping)):
-            return row, names_of_model(names, rated)
-        entry = self._words_of(x) if isinstance(x, str) else x
-        return row, names_of_entry(entry, names, rated)
+        by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
+        if not by_name or row.dense:
+            return row, names_of_model(self._vocabulary, self._sub_experts)
+        words = self._words_of(x) if isinstance(x, str) else x
+        return row, names_of_entries(words, row, self._sub_experts)
 
     def _features_of_one(self, x: Any, is_of_table: bool) -> Rows:
         """Return one row; the features of a row of a table are given."""

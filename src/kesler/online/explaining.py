@@ -13,7 +13,7 @@ from kesler.data.labels import plain
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.contributions import terms_of, winner_and_scores
-from kesler.learner.explanations import Explanation
+from kesler.learner.explanations import Explanation, Naming
 
 if TYPE_CHECKING:
     from kesler.data.rows import Vocabulary
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kesler.learner.events import Event
 
 UNSEEN = "unseen feature"
-Naming = Callable[[int, bool], str | int]
-"""Returns the name of a feature or sub-expert, given its number and whether it is a feature."""
 
 
 def explained(
@@ -89,27 +87,36 @@ def best_other(
 # ---- names ---------------------------------------------------------------------------------------
 
 
-def names_of_entry(entry: Iterable[str], vocabulary: Vocabulary, rated: Vocabulary | None) -> Naming:
-    """Return the naming of the features of a row, given their names, in time of their number."""
-    numbers = vocabulary.indices
-    known = {numbers[name]: name for name in entry if name in numbers}
-    return _naming(lambda number: known.get(number, UNSEEN), rated)
+def names_of_entries(
+    names: Iterable[str], rows: Rows | Event, rated: Vocabulary | None
+) -> Naming:
+    """Return the naming of the features of a row that lists some, given their names in its order.
+
+    Features of value 0 have no terms. Features that the model has not seen have their names too.
+    """
+    values = rows.values
+    known = list(names)
+    if not values.all():
+        known = [name for name, value in zip(known, values.tolist(), strict=True) if value]
+    return _naming(lambda place, number: known[place], rated)
 
 
 def names_of_model(vocabulary: Vocabulary | None, rated: Vocabulary | None) -> Naming:
     """Return the naming of all features of a model; positions if it identifies them so."""
     if vocabulary is None:
-        return _naming(lambda number: number, rated)
+        return _naming(lambda place, number: number, rated)
     names = vocabulary.names
-    return _naming(lambda number: names[number] if number < len(names) else UNSEEN, rated)
+    return _naming(
+        lambda place, number: names[number] if number < len(names) else UNSEEN, rated
+    )
 
 
-def _naming(name_of: Callable[[int], str | int], rated: Vocabulary | None) -> Naming:
+def _naming(name_of: Callable[[int, int], str | int], rated: Vocabulary | None) -> Naming:
     experts = None if rated is None else rated.names
 
-    def named(number: int, is_feature: bool) -> str | int:
+    def named(place: int, number: int, is_feature: bool) -> str | int:
         if is_feature:
-            return name_of(number)
+            return name_of(place, number)
         if experts is None:
             return f"sub-expert {number}"
         return f"sub-expert {experts[number]}" if number < len(experts) else "unseen sub-expert"
