@@ -134,9 +134,16 @@ def test_sums_are_scores_whatever_the_parts(row, stream):
     assert_explains(model, x, x[None], label=0, rival=1)
 
 
-@pytest.mark.parametrize("case", [*covering(CASES, "estimator", of=lambda case: {
-    "estimator": case.estimator, **vars(case.row)}), *OF_PROBABILITIES],
-    ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        *covering(
+            CASES, "estimator", of=lambda case: {"estimator": case.estimator, **vars(case.row)}
+        ),
+        *OF_PROBABILITIES,
+    ],
+    ids=lambda case: case.name,
+)
 @settings(max_examples=3)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_sums_are_scores_of_sets_rankings_and_ranks(case, seed):
@@ -240,7 +247,8 @@ def test_sums_are_scores_of_sub_experts(model, attributes):
     names = {each.feature for each in found.contributions}
     assert {f"sub-expert {i}" for i in range(3)} <= names
     assert len(names) == (5 if attributes else 3)
-    ratings = {f"sub-expert {i}": X.vectors.values[-12:].reshape(4, 3)[found.label, i]
-               for i in range(3)}
+    ratings = {
+        f"sub-expert {i}": X.vectors.values[-12:].reshape(4, 3)[found.label, i] for i in range(3)
+    }
     values = {c.feature: c.value for c in found.contributions}
     assert values.items() >= ratings.items()

@@ -79,6 +79,22 @@ examples:
 
 {EXIT}"""
 
+EXPLAIN = f"""\
+Print why each row has its predicted class: the features that contribute most to the
+score of the class and to its margin over another class, as a table for each row.
+Rows need no labels. --format, --label and --text default to those used to learn the
+model.
+
+{INPUT}"""
+
+EXPLAIN_EXAMPLES = f"""\
+examples:
+  kesler explain mail.kesler new.jsonl
+  kesler explain mail.kesler new.jsonl -n 5 --class spam --rival work
+  cat new.jsonl | kesler explain mail.kesler - --json-lines
+
+{EXIT}"""
+
 SHARE = f"""\
 Select a few features that are shared by all classes (ShareBoost), one after the
 other, and print for each selection the training loss, the norm of the gradient
@@ -139,6 +155,7 @@ def parser() -> ArgumentParser:
     command("compare", "compare several methods on one stream", _compare, COMPARE, COMPARE_EXAMPLES)
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
+    command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
     command("warm-up", "compile everything beforehand", _nothing, WARM_UP, WARM_UP_EXAMPLES)
@@ -398,6 +415,36 @@ def _predict(command: Command) -> None:
         "--json-lines",
         action="store_true",
         help='print one JSON object for each row: {"label": ...} with "scores" or "top"',
+    )
+    _reading(command)
+
+
+def _explain(command: Command) -> None:
+    from kesler.cli import names
+
+    command.explain(names.formats())
+    command.add_argument("model", metavar="MODEL", help="model file written by kesler learn")
+    _input(command)
+    command.add_argument(
+        "--class",
+        dest="explained",
+        metavar="LABEL",
+        help="class to explain (default: the predicted class of each row)",
+    )
+    command.add_argument(
+        "--rival",
+        metavar="LABEL",
+        help="class that it is compared with (default: the best of the others)",
+    )
+    command.add_argument(
+        "-n",
+        type=_positive,
+        default=10,
+        metavar="N",
+        help="number of features to print; the others are summed (default: %(default)s)",
+    )
+    command.add_argument(
+        "--json-lines", action="store_true", help="print one JSON object for each row"
     )
     _reading(command)
 

@@ -23,6 +23,7 @@ from kesler.evaluation.comparison import Comparison, Line
 
 if TYPE_CHECKING:
     from kesler.evaluation.bounds import MistakeBound
+    from kesler.online.classifier import OnlineClassifier
 
 
 def reading(options: Namespace) -> dict[str, Any]:
@@ -82,6 +83,25 @@ def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:
     """Open INPUT with options from `reading` and further arguments of `open_stream`."""
     given = {} if options.max_line is None else {"max_line": options.max_line}
     return open_stream(options.input, skip_bad=options.skip_bad, **given, **how, **more)
+
+
+def open_input_of_model(options: Namespace, model: OnlineClassifier, how: dict[str, Any]) -> Stream:
+    """Open INPUT for a model that has learnt, to predict its rows, which need no labels.
+
+    how : the reading options that the model learnt with; those given replace them.
+    """
+    as_table = {"as_table": True} if model.schema_ is not None else {}
+    stream = open_input(
+        options,
+        {**how, **reading(options), **as_table},
+        vocabulary=model.vocabulary_,
+        grow=False,
+        require_labels=False,
+        # Rows from a pipe are answered one by one.
+        **({"block_rows": 1} if options.input == "-" else {}),
+    )
+    model.name_features(stream.vocabulary)
+    return stream
 
 
 @dataclass(frozen=True)

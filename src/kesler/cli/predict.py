@@ -24,20 +24,7 @@ Ranking = list[tuple[Any, float]]
 def run(options: Namespace) -> None:
     """Print a line for each row."""
     model = loaded(options.model)
-    stream = files.open_input(
-        options,
-        {
-            **progress_of(model).reading,
-            **files.reading(options),
-            **({"as_table": True} if model.schema_ is not None else {}),
-        },
-        vocabulary=model.vocabulary_,
-        grow=False,
-        require_labels=False,
-        # Rows from a pipe are answered one by one.
-        **({"block_rows": 1} if options.input == "-" else {}),
-    )
-    model.name_features(stream.vocabulary)
+    stream = files.open_input_of_model(options, model, progress_of(model).reading)
     line = _line_maker(options)
     n_best = model.n_known_ if options.scores else options.top or 1
     for block in stream:

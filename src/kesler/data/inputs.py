@@ -19,7 +19,9 @@ from kesler.data.sparse_rows import as_float32, is_sparse
 from kesler.errors import KeslerError
 
 TOKEN = re.compile(r"(?:[^\W_]|')+")
-OF_ASCII = re.compile(r"[a-z0-9']+")  # the same tokens of ASCII in lower case, in a third of the time
+OF_ASCII = re.compile(
+    r"[a-z0-9']+"
+)  # the same tokens of ASCII in lower case, in a third of the time
 
 
 def tokenize(text: str) -> list[str]:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
-from kesler.data.sparse_rows import SparseRows
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import Event
-from kesler.learner.explanations import LABEL, OWN, RIVAL, Terms
+from kesler.learner.explanations import OWN, Terms
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
+from kesler.learner.paths import Scorer, along_paths
 from kesler.parts.hypotheses import Grouped, PerClass
-from kesler.parts.preprocessing import Bins, Pairs, RandomFourier, ZScores
+from kesler.parts.preprocessing import Pairs, RandomFourier
+from kesler.parts.preprocessing.expansion import width_of
 
 Doubles = npt.NDArray[np.float64]
 
-# The number of rows along all orders of a row's columns, where the columns are few; at least one
-# order and its reverse are walked.
-MOST_STEPS = 512
-MOST_PAIRS = 8
-# Entries of rows that are scored at once.
+# Entries of rows that are explained at once.
 MOST_ENTRIES = 1 << 20
 # The virtual class of label sets, which scores are compared with.
 THRESHOLD = 0
@@ -60,11 +55,11 @@ def terms_of(learner: AnyLearner, rows: Rows | Event, label: int, rival: int | N
         codes.append(THRESHOLD)
     numbers = np.array(codes, dtype=np.int64)
     if isinstance(learner, EnsembleLearner):
-        terms = _along_paths(learner, _plain(rows), numbers, _scored_by_ensemble(learner, numbers))
+        terms = along_paths(learner, _plain(rows), numbers, _scored_by_ensemble(learner, numbers))
     elif isinstance(learner, KernelLearner):
         terms = _by_supports(learner, rows, numbers)
     elif mixes_columns(learner):
-        terms = _along_paths(learner, _plain(rows), numbers, _scored_apart(learner, numbers))
+        terms = along_paths(learner, _plain(rows), numbers, _scored_apart(learner, numbers))
     else:
         terms = _by_entries(learner, rows, numbers)
     above = learner.answer == "sets"
@@ -84,7 +79,7 @@ def mixes_columns(learner: Learner) -> bool:
 def _of_two(table: Doubles, has_rival: bool, *, above: bool) -> Doubles:
     """Return contributions to the scores of two classes, (n, 2, 2): above the threshold or as is.
 
-    table : of shape (n, classes, 2): the class, the rival if there is one, the threshold if `above`.
+    table : (n, classes, 2), of the class, the rival if there is one, the threshold if `above`.
     """
     found = np.zeros((len(table), 2, 2))
     n_classes = 2 if has_rival else 1
@@ -97,31 +92,29 @@ def _of_two(table: Doubles, has_rival: bool, *, above: bool) -> Doubles:
 # ---- sums over entries ---------------------------------------------------------------------------
 
 
-def contributions_of_entries(
-    learner: Learner, rows: Rows | Event, codes: npt.NDArray[np.int64], address: Any = None
-) -> tuple[Any, Doubles, Doubles]:
-    """Return prepared rows, and what their entries and ratings add to the scores of classes.
+def contributions_of_blocks(
+    learner: Learner, blocks: Any, codes: npt.NDArray[np.int64], address: Any
+) -> tuple[Doubles, Doubles]:
+    """Return what the entries and the ratings of rows add to the scores of classes.
 
     Parameters
     ----------
     learner : whose hypotheses are weights.
-    rows : one or several rows.
+    blocks : rows as compiled code takes them.
     codes : numbers of known classes.
-    address : of a record of the learner with other settings; None for its own.
+    address : of the record of the learner.
 
     Returns
     -------
-    Rows as compiled code takes them, and arrays of shape (n_entries, n_classes, 2) and (n_ratings,
-    n_classes, 2).
+    Arrays of shape (n_entries, n_classes, 2) and (n_ratings, n_classes, 2): by own and by shared
+    hypotheses.
     """
-    blocks = _blocks(learner, rows)
     n_entries, n_ratings = int(blocks.indptr[-1]), len(blocks.ratings.indices)
-    out, given = (np.zeros((n, len(codes), 2)) for n in (n_entries, n_ratings))
-    address = learner._kernel_arguments.address if address is None else address
+    out, given = np.zeros((n_entries, len(codes), 2)), np.zeros((n_ratings, len(codes), 2))
     _explain(learner)(address, blocks, codes, out, given)
     if learner._faults:
         learner._require_no_faults()
-    return blocks, out, given
+    return out, given
 
 
 def _blocks(learner: Learner, rows: Rows | Event) -> Any:
@@ -139,11 +132,11 @@ def _explain(learner: Learner) -> Callable[..., None]:
     return explain
 
 
-def _by_entries(
-    learner: Learner, rows: Rows | Event, codes: npt.NDArray[np.int64]
-) -> Terms:
+def _by_entries(learner: Learner, rows: Rows | Event, codes: npt.NDArray[np.int64]) -> Terms:
     """Return contributions where scores are sums over the features of a trial."""
-    blocks, table, given = contributions_of_entries(learner, rows, codes)
+    blocks = _blocks(learner, rows)
+    address = learner._kernel_arguments.address
+    table, given = contributions_of_blocks(learner, blocks, codes, address)
     n_constant = int(bool(learner.constant))
     start = table[0] if n_constant else np.zeros((len(codes), 2))
     n_entries = len(table)
@@ -155,11 +148,7 @@ def _by_entries(
         table = _summed(table, _inputs_of(learner, numbers), len(values))
         numbers = np.arange(len(values))
     terms = Terms(numbers, values, table, len(numbers), start, learner.constant)
-    if not len(given):
-        return terms
-    more = _of_sub_experts(blocks.ratings, given, int(codes[0]))
-    both = (np.concatenate(pair) for pair in zip(terms[:3], more, strict=True))
-    return Terms(*both, *terms[3:])
+    return terms if not len(given) else _with_ratings(terms, blocks.ratings, given, int(codes[0]))
 
 
 def _inputs_of(learner: Learner, features: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -167,9 +156,8 @@ def _inputs_of(learner: Learner, features: npt.NDArray[np.int64]) -> npt.NDArray
     inputs, start = np.empty_like(features), 0
     assert learner.expansion is not None
     for block in learner.expansion.blocks:
-        is_scores = isinstance(block, ZScores)
-        width = learner.n_inputs if is_scores else block.width(learner.n_inputs)  # type: ignore[attr-defined]
-        per_input = 1 if is_scores else max(1, width // max(1, learner.n_inputs))
+        width = width_of(block, learner.n_inputs)
+        per_input = max(1, width // learner.n_inputs)
         within = (features >= start) & (features < start + width)
         inputs[within] = (features[within] - start) // per_input
         start += width
@@ -183,16 +171,18 @@ def _summed(table: Doubles, numbers: npt.NDArray[np.int64], n: int) -> Doubles:
     return found
 
 
-def _of_sub_experts(
-    ratings: Any, given: Doubles, label: int
-) -> tuple[npt.NDArray[np.int64], Doubles, Doubles]:
-    """Return the sub-experts of a row, their ratings of a class, and their contributions."""
+def _with_ratings(terms: Terms, ratings: Any, given: Doubles, label: int) -> Terms:
+    """Return terms with those of the sub-experts of a row; their values are ratings of a class."""
     numbers, places = np.unique(ratings.indices, return_inverse=True)
     values = np.zeros(len(numbers))
     for j in np.flatnonzero(ratings.codes == label).tolist():
         entries = slice(ratings.indptr[j], ratings.indptr[j + 1])
         values[places[entries]] = ratings.values[entries]
-    return numbers.astype(np.int64), values, _summed(given, places, len(numbers))
+    return terms._replace(
+        numbers=np.concatenate([terms.numbers, numbers]),
+        values=np.concatenate([terms.values, values]),
+        table=np.concatenate([terms.table, _summed(given, places, len(numbers))]),
+    )
 
 
 # ---- support vectors -----------------------------------------------------------------------------
@@ -249,9 +239,6 @@ def _class_of_support(learner: KernelLearner, part: int, i: int) -> Any:
 
 # ---- paths from a baseline -----------------------------------------------------------------------
 
-Scorer = Callable[[Rows], Doubles]
-"""Returns the scores of classes by own and by shared hypotheses, of shape (n_rows, classes, 2)."""
-
 
 def _scored_by_ensemble(learner: EnsembleLearner, codes: npt.NDArray[np.int64]) -> Scorer:
     def score(rows: Rows) -> Doubles:
@@ -264,151 +251,14 @@ def _scored_by_ensemble(learner: EnsembleLearner, codes: npt.NDArray[np.int64]) 
 
 def _scored_apart(learner: Learner, codes: npt.NDArray[np.int64]) -> Scorer:
     def score(rows: Rows) -> Doubles:
-        blocks, table, _ = contributions_of_entries(learner, rows, codes)
+        blocks = _blocks(learner, rows)
+        table, _ = contributions_of_blocks(
+            learner, blocks, codes, learner._kernel_arguments.address
+        )
         row_of = np.repeat(np.arange(len(rows)), np.diff(blocks.indptr))
         return _summed(table, row_of, len(rows))
 
     return score
-
-
-def _along_paths(
-    learner: AnyLearner, rows: Rows, codes: npt.NDArray[np.int64], score: Scorer
-) -> Terms:
-    """Return the mean changes of the scores as columns are replaced one after the other."""
-    units = Units.of(rows, _baseline(learner, rows.n_features), learner, int(codes[0]))
-    orders = _orders(len(units.numbers))
-    n_steps = len(units.numbers) + 1
-    masks = [np.argsort(order)[None, :] < np.arange(n_steps)[:, None] for order in orders]
-    scores = _scores_of(score, units, np.concatenate(masks), learner)
-    table = np.zeros((len(units.numbers), len(codes), 2))
-    for i, order in enumerate(orders):
-        path = scores[i * n_steps : (i + 1) * n_steps]
-        table[order] += np.diff(path, axis=0) / len(orders)
-    return Terms(units.numbers, units.values, table, units.n_features, scores[0], None)
-
-
-def _orders(n: int) -> list[npt.NDArray[np.int64]]:
-    """Return random orders of n columns, always the same, each followed by its reverse."""
-    rng = np.random.default_rng(n)
-    n_pairs = max(1, min(MOST_PAIRS, MOST_STEPS // (2 * n + 2)))
-    drawn = [rng.permutation(n) for _ in range(n_pairs)]
-    return [order for each in drawn for order in (each, each[::-1])]
-
-
-def _scores_of(
-    score: Scorer, units: Units, masks: npt.NDArray[np.bool_], learner: AnyLearner
-) -> Doubles:
-    """Return the scores of the rows in which some columns are replaced, in blocks of rows."""
-    members = learner.members if isinstance(learner, EnsembleLearner) else [learner]
-    width = max(member.width_of(max(1, member.n_inputs)) for member in members)
-    step = max(1, MOST_ENTRIES // max(width, masks.shape[1] + 1))
-    pieces = [score(units.rows_of(masks[i : i + step])) for i in range(0, len(masks), step)]
-    return np.concatenate(pieces)
-
-
-def _baseline(learner: AnyLearner, n_features: int) -> npt.NDArray[np.float32]:
-    """Return the means of the columns of earlier rows if a member keeps them, else zeros."""
-    members = learner.members if isinstance(learner, EnsembleLearner) else [learner]
-    for member in members:
-        if member.expansion is not None:
-            return member.stored["expansion.moments"][:, 0].astype(np.float32)
-        if isinstance(member.preprocessing, ZScores):
-            first = int(bool(member.constant))
-            means = member.stored["preprocessing.statistics"][first:, 0]
-            return means[:n_features].astype(np.float32)
-    return np.zeros(n_features, dtype=np.float32)
-
-
-class Units:
-    """The columns and sub-experts of a row that differ from a baseline, replaced one by one.
-
-    Parameters
-    ----------
-    rows : one row.
-    baseline : the values of all columns of dense rows; others are absent.
-    places : the entries that differ.
-    rated : the sub-experts, by number.
-
-    Attributes
-    ----------
-    numbers, values : numbers of the columns and then of the sub-experts, and their values; a
-        sub-expert's is its rating of the class that is explained.
-    n_features : number of columns.
-    """
-
-    def __init__(
-        self,
-        rows: Rows,
-        baseline: npt.NDArray[np.float32],
-        places: npt.NDArray[np.int64],
-        rated: npt.NDArray[np.int64],
-        of_rated: Doubles,
-    ) -> None:
-        self.row, self.baseline, self.places, self.rated = rows, baseline, places, rated
-        self.n_features = len(places)
-        self.numbers = np.concatenate([rows.indices[places].astype(np.int64), rated])
-        self.values = np.concatenate([rows.values[places].astype(np.float64), of_rated])
-
-    @classmethod
-    def of(
-        cls, rows: Rows, baseline: npt.NDArray[np.float32], learner: AnyLearner, label: int
-    ) -> Units:
-        """Return the units of a row."""
-        base = baseline if rows.dense else np.zeros(len(rows.values), dtype=np.float32)
-        places = np.flatnonzero(rows.values != base)
-        if rows.ratings is None:
-            return cls(rows, base, places, np.empty(0, dtype=np.int64), np.empty(0))
-        vectors = rows.ratings.vectors
-        codes = rows.ratings.numbers_of_rated(learner.classes.code)
-        rated, where = np.unique(vectors.indices, return_inverse=True)
-        of_rated = np.zeros(len(rated))
-        for j in np.flatnonzero(codes == label).tolist():
-            entries = slice(vectors.indptr[j], vectors.indptr[j + 1])
-            of_rated[where[entries]] = vectors.values[entries]
-        return cls(rows, base, places, rated.astype(np.int64), of_rated)
-
-    def rows_of(self, masks: npt.NDArray[np.bool_]) -> Rows:
-        """Return a row for each mask (n_rows, n_units), with the units where it is true."""
-        columns = masks[:, : self.n_features]
-        if self.row.dense:
-            table = np.tile(self.baseline, (len(masks), 1))
-            table[:, self.places] = np.where(
-                columns, self.row.values[self.places], self.baseline[self.places]
-            )
-            rows = Rows.from_dense(table)
-        else:
-            indptr = np.concatenate([[0], np.cumsum(columns.sum(axis=1))]).astype(np.int64)
-            _, chosen = np.nonzero(columns)
-            entries = self.places[chosen]
-            rows = replace(
-                self.row,
-                indptr=indptr,
-                indices=self.row.indices[entries],
-                values=self.row.values[entries],
-                ratings=None,
-            )
-        ratings = self.row.ratings
-        if ratings is None:
-            return rows
-        return replace(rows, ratings=self._rated(ratings, masks[:, self.n_features :]))
-
-    def _rated(self, ratings: Ratings, masks: npt.NDArray[np.bool_]) -> Ratings:
-        """Return the ratings of the row, for each mask those of the sub-experts where it is true."""
-        n, vectors = len(masks), ratings.vectors
-        n_lists, n_entries = len(vectors), len(vectors.indices)
-        starts = np.arange(n, dtype=np.int64)[:, None] * n_entries + vectors.indptr[:-1]
-        repeated = SparseRows(
-            np.append(starts.reshape(-1), n * n_entries),
-            np.tile(vectors.indices, n),
-            np.tile(vectors.values, n),
-        )
-        place = np.searchsorted(self.rated, vectors.indices)
-        return replace(
-            ratings,
-            starts=np.arange(n + 1, dtype=np.int64) * n_lists,
-            rated=np.tile(ratings.rated, n),
-            vectors=repeated.where(masks[:, place].reshape(-1)),
-        )
 
 
 def _plain(rows: Rows | Event) -> Rows:

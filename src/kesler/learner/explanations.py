@@ -138,16 +138,17 @@ class Explanation:
     Examples
     --------
     >>> from kesler import OnlineClassifier
-    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.5]], ["a", "b", "a"]
-    >>> model = OnlineClassifier("multi", update="perceptron").fit(X, y)
-    >>> why = model.explain_one([1.0, 0.0])
+    >>> X, y = [[2.0, 0.0], [0.0, 2.0], [2.0, 1.0]], ["a", "b", "a"]
+    >>> model = OnlineClassifier("multi", update="perceptron", on_new_class="learn").fit(X, y)
+    >>> why = model.explain_one([1.0, 0.5])
     >>> why.label, why.rival, why.margin
-    ('a', 'b', 1.0)
+    ('a', 'b', 3.0)
     >>> print(why)
-    a: score 0.5, 1 above b (-0.5)
-    feature    value  own  shared  rival  margin
-    feature 0      1  0.5       0   -0.5       1
-    intercept      0    0       0      0       0
+    a: score 1.5, 3 above b (-1.5)
+    feature    value   own  shared  rival  margin
+    feature 0      1     2       0     -2       4
+    feature 1    0.5  -0.5       0    0.5      -1
+    intercept      0     0       0      0       0
     """
 
     label: Label
@@ -196,7 +197,9 @@ class Explanation:
         try:
             import pandas as pd
         except ImportError as error:
-            raise KeslerError("to_frame needs pandas: install it with pip install pandas") from error
+            raise KeslerError(
+                "to_frame needs pandas: install it with pip install pandas"
+            ) from error
         return pd.DataFrame([each.to_dict() for each in self.summands])
 
     def __str__(self) -> str:
@@ -218,7 +221,9 @@ class Explanation:
         if self.rival_score is None:
             return f"{self.label}: score {self.score:.4g}"
         apart = f"{abs(self.margin):.4g} {'above' if self.margin >= 0 else 'below'}"
-        return f"{self.label}: score {self.score:.4g}, {apart} {self.rival} ({self.rival_score:.4g})"
+        return (
+            f"{self.label}: score {self.score:.4g}, {apart} {self.rival} ({self.rival_score:.4g})"
+        )
 
 
 COLUMNS = ("feature", "value", "own", "shared", "rival", "margin")

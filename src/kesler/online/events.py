@@ -22,10 +22,9 @@ from kesler.online.columns import ColumnLearner, texts_of
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import EnsembleLearner
-    from kesler.learner.explanations import Explanation
+    from kesler.learner.explanations import Explanation, Naming
     from kesler.learner.learner import Learner
     from kesler.learner.targets import Targets
-    from kesler.online.explaining import Naming
 
 
 class FeatureReader(ColumnLearner):
@@ -360,9 +359,7 @@ or sparse row
                 return self._said(-1, learner.scores(row)[0])
             return self._said(int(learner.predict(row)[0]), NO_SCORES)
 
-    def explain_one(
-        self, x: Any, label: Any = None, rival: Any = None, n: int = 10
-    ) -> Explanation:
+    def explain_one(self, x: Any, label: Any = None, rival: Any = None, n: int = 10) -> Explanation:
         r"""Explain the score of a class for one row, and its margin over another class.
 
         The score is a sum of contributions of the features of the row,
@@ -402,12 +399,12 @@ or sparse row
         Examples
         --------
         >>> from kesler import OnlineClassifier
-        >>> mail = OnlineClassifier(update="perceptron")
+        >>> mail = OnlineClassifier()
         >>> for words, folder in [("win cash", "spam"), ("team lunch", "work"), ("cash", "spam")]:
         ...     mail = mail.learn_one(dict.fromkeys(words.split(), 1.0), folder)
         >>> why = mail.explain_one({"cash": 1.0, "team": 1.0}, n=1)
         >>> why.label, why.rival, why.contributions[0].feature
-        ('work', 'spam', 'team')
+        ('spam', 'work', 'cash')
         """
         from kesler.online.explaining import explained
 
@@ -437,6 +434,57 @@ or sparse row
         name_of = names_of_model(self._vocabulary, self._sub_experts)
         for i in range(len(rows)):
             yield explained(learner, rows[i : i + 1], name_of, label, rival, n)
+
+    def top_features(self, label: Any, n: int = 10) -> list[tuple[str | int, float]]:
+        r"""Return the features that speak most for a class: those of the largest weights.
+
+        The weight of a feature is what a unit of its value adds to the score of the class, minus
+        what it adds to the scores of all classes on average,
+
+        .. math:: w_i^r + u_i \phi_i(1, r) - \frac{1}{k} \sum_s (w_i^s + u_i \phi_i(1, s))
+
+        with own weights w and shared weights u over a feature map. Values are those after
+        preprocessing, without the scaling of rows to length 1: a word with its weight, a
+        measurement in standard deviations.
+
+        Parameters
+        ----------
+        label : label
+            A class that has been learnt.
+        n : int, 1 or more, default 10
+            The maximum number of features; fewer have weights above 0 where features are few.
+
+        Returns
+        -------
+        List of pairs of a feature, by its name or position, and its weight, largest first. Of an
+        ensemble, weights are means over its members, each in units of log-probability.
+
+        Raises
+        ------
+        KeslerError
+            If the label has not been learnt, n is not an integer above 0, or scores are not sums
+            of weights times values: over a kernel, with expansions such as random Fourier features,
+            with feature maps that are not zero at zero, or with sub-experts alone.
+
+        Notes
+        -----
+        O(n k) for n features and k classes.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> mail = OnlineClassifier()
+        >>> for words, folder in [("win cash", "spam"), ("team lunch", "work"), ("cash", "spam")]:
+        ...     mail = mail.learn_one(dict.fromkeys(words.split(), 1.0), folder)
+        >>> [name for name, weight in mail.top_features("work", n=2)]
+        ['team', 'lunch']
+        """
+        from kesler.online.explaining import names_of_model, top_features
+
+        learner = self._fitted()
+        with learner.lock:
+            name_of = names_of_model(self._vocabulary, self._sub_experts)
+            return top_features(learner, name_of, label, n)
 
     def _row_and_names(self, x: Any, learner: Any) -> tuple[Rows | Event, Naming]:
         """Return one row as it is scored, and the names of its features."""

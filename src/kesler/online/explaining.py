@@ -55,6 +55,17 @@ def explained(
     return terms.explained(*named, pair, n, name_of)
 
 
+def top_features(
+    learner: AnyLearner, name_of: Naming, label: Any, n: int
+) -> list[tuple[str | int, float]]:
+    """Return the features of largest weight above 0 for a class, with their weights."""
+    from kesler.learner.top_features import weights_of
+
+    weights = weights_of(learner, code_of(learner, "label", label))
+    order = np.argsort(-weights, kind="stable")[: require_count(n)]
+    return [(name_of(i, i, True), float(weights[i])) for i in order.tolist() if weights[i] > 0]
+
+
 def require_count(n: Any) -> int:
     """Return a number of features; raise unless it is an integer above 0."""
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
@@ -74,9 +85,7 @@ def code_of(learner: AnyLearner, name: str, label: Any) -> int:
     return code
 
 
-def best_other(
-    learner: AnyLearner, scores: npt.NDArray[np.float32], code: int
-) -> int | None:
+def best_other(learner: AnyLearner, scores: npt.NDArray[np.float32], code: int) -> int | None:
     """Return the class of the highest score except one; None if there is no other."""
     first = learner.classes.n_virtual
     others = scores[first:].copy()
@@ -87,9 +96,7 @@ def best_other(
 # ---- names ---------------------------------------------------------------------------------------
 
 
-def names_of_entries(
-    names: Iterable[str], rows: Rows | Event, rated: Vocabulary | None
-) -> Naming:
+def names_of_entries(names: Iterable[str], rows: Rows | Event, rated: Vocabulary | None) -> Naming:
     """Return the naming of the features of a row that lists some, given their names in its order.
 
     Features of value 0 have no terms. Features that the model has not seen have their names too.
@@ -106,9 +113,7 @@ def names_of_model(vocabulary: Vocabulary | None, rated: Vocabulary | None) -> N
     if vocabulary is None:
         return _naming(lambda place, number: number, rated)
     names = vocabulary.names
-    return _naming(
-        lambda place, number: names[number] if number < len(names) else UNSEEN, rated
-    )
+    return _naming(lambda place, number: names[number] if number < len(names) else UNSEEN, rated)
 
 
 def _naming(name_of: Callable[[int, int], str | int], rated: Vocabulary | None) -> Naming:

@@ -60,9 +60,7 @@ def kernel_add_contributions(learner, indices, values, codes, scratch, start, ou
                 set_view(learner, part, indices, values, r, scratch)
             else:
                 set_plain_view(learner, indices, values, scratch)
-            add_supports(
-                learner, part, indices, view, c, r, factor, scratch, first, out, given
-            )
+            add_supports(learner, part, indices, view, c, r, factor, scratch, first, out, given)
         first += learner.weights.following[part] - learner.weights.oldest[part]
     note_places(learner, indices, 0)
 

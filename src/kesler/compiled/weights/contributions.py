@@ -36,7 +36,11 @@ def place_of_part(learner, part):
 @inlined
 def weight_of(learner, part, i, r):
     """Return the weight of feature i in the hypotheses of class r, summed over them."""
-    kind, offset, table = learner.parts.kind[part], learner.parts.offset[part], learner.weights.values
+    kind, offset, table = (
+        learner.parts.kind[part],
+        learner.parts.offset[part],
+        learner.weights.values,
+    )
     if kind == PER_CLASS:
         return np.float64(table[i, offset + r])
     if kind == SHARED:
