@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from kesler.learner import state
 from kesler.maps import Distance
 from kesler.preprocessing import Bins, Pairs, RandomFourier
 from registry import ROWS, Row, covering
-from streams import Stream, held, make_stream, streams
+from streams import held, make_stream, streams
 
 ALL = 10**6  # more features than any row has
 SOME = covering(ROWS, "family", "preprocessing", "preconditioner", "link")
@@ -252,3 +253,479 @@ def test_sums_are_scores_of_sub_experts(model, attributes):
     }
     values = {c.feature: c.value for c in found.contributions}
     assert values.items() >= ratings.items()
+
+
+# ---- each contribution, by independent oracles ---------------------------------------------------
+
+IS_SUM = [
+    row for row in ROWS if row.preprocessing is None and not row.dense_only and row.settings is None
+]
+"""Learners whose scores are sums over the non-zeros of a row."""
+
+
+def contributed(model: Any, x: Any, label: Any, rival: Any) -> dict[Any, Any]:
+    return {c.feature: c for c in model.explain_one(x, label, rival, ALL).contributions}
+
+
+@pytest.mark.parametrize("row", covering(IS_SUM, "family"), ids=lambda row: row.name)
+def test_a_contribution_is_what_the_scores_lose_without_the_feature(row):
+    stream = make_stream(11, n_rows=60)
+    X = sparse.csr_array(stream.X)
+    model = row.learner().fit(X, stream.y)
+    x = X[[0]]
+    entries = contributed(model, (x.indices, x.data), 1, 2)
+    assert sorted(entries) == x.indices.tolist()
+    codes = model.classes_.tolist()
+    whole = model.decision_function(x)[0]
+    scale = max(1.0, np.abs(whole).max(), *(abs(c.own) + abs(c.shared) for c in entries.values()))
+    for i, value in zip(x.indices.tolist(), x.data.tolist(), strict=True):
+        without = x.copy()
+        without.data[x.indices == i] = 0
+        lost = whole - model.decision_function(without)[0]
+        assert abs(entries[i].score - lost[codes.index(1)]) <= 1e-4 * scale
+        assert abs(entries[i].rival - lost[codes.index(2)]) <= 1e-4 * scale
+        assert entries[i].value == pytest.approx(value)
+
+
+def test_own_and_shared_hypotheses_are_told_apart():
+    """The oracle is the definition, x_i (W_ir + u_i x_i mean_ir), in NumPy."""
+    stream = make_stream(5, n_rows=50)
+    model = OnlineClassifier("hybrid", "product-mean", "pa1").fit(stream.X, stream.y)
+    own, shared = model._learner.hypothesis_weights()
+    x, label, rival = stream.X[3], 2, 0
+    entries = contributed(model, x, label, rival)
+    for i in np.flatnonzero(x).tolist():
+        means = [stream.X[stream.y == r, i].mean() for r in (label, rival)]
+        views = [x[i] * mean for mean in means]
+        assert entries[i].own == pytest.approx(x[i] * own[i, label], rel=1e-4, abs=1e-5)
+        assert entries[i].shared == pytest.approx(shared[i, 0] * views[0], rel=1e-4, abs=1e-5)
+        in_rival = x[i] * own[i, rival] + shared[i, 0] * views[1]
+        assert entries[i].rival == pytest.approx(in_rival, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("update", ["pa1", "softmax"])
+def test_contributions_are_values_times_coef_and_intercept(update):
+    stream = make_stream(6)
+    model = OnlineClassifier("multi", update=update, intercept=1.5).fit(stream.X, stream.y)
+    x = stream.X[2]
+    why = model.explain_one(x, 1, 3, ALL)
+    labels = model.classes_.tolist()
+    weights = model.coef_[labels.index(1)], model.coef_[labels.index(3)]
+    for each in why.contributions:
+        expected = x[each.feature] * weights[0][each.feature]
+        assert each.own == pytest.approx(expected, abs=1e-5) and each.shared == 0
+        assert each.rival == pytest.approx(x[each.feature] * weights[1][each.feature], abs=1e-5)
+    assert why.intercept.own == pytest.approx(model.intercept_[labels.index(1)], abs=1e-5)
+    assert why.intercept.feature == "intercept" and why.intercept.value == 1.5
+
+
+def test_preprocessed_values_are_weighed():
+    """The oracle scales each row to length 1 itself."""
+    stream = make_stream(8, whole=True)
+    X = np.sign(np.abs(stream.X))
+    unit = X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))
+    given = {"hypotheses": "multi", "update": "pa1"}
+    raw = OnlineClassifier(**given).fit(sparse.csr_array(unit), stream.y)
+    model = OnlineClassifier(**given, preprocessing="counts").fit(sparse.csr_array(X), stream.y)
+    x, u = sparse.csr_array(X[[4]]), sparse.csr_array(unit[[4]])
+    expected, found = contributed(raw, u, 0, 1), contributed(model, x, 0, 1)
+    assert expected.keys() == found.keys()
+    for i, each in found.items():
+        assert each.own == pytest.approx(expected[i].own, abs=1e-5) and each.value == 1
+
+
+def test_z_scores_and_bins_belong_to_their_column():
+    """Without the weights of a column, the scores lose what it contributes."""
+    stream = make_stream(9, n_rows=80, density=1.0)
+    given = {"hypotheses": "multi", "update": "pa1", "preprocessing": ["z-scores", Bins(4)]}
+    model = OnlineClassifier(**given).fit(stream.X, stream.y)
+    x, d = stream.X[7], stream.X.shape[1]
+    entries, before = contributed(model, x, 0, 1), model.decision_function(x[None])[0]
+    for j in range(d):
+        learner = OnlineClassifier(**given).fit(stream.X, stream.y)
+        weights = learner._learner.hypothesis_weights()[0]
+        width = (len(weights) - d) // d
+        weights[j] = 0
+        weights[d + j * width : d + (j + 1) * width] = 0
+        lost = before - learner.decision_function(x[None])[0]
+        assert entries[j].score == pytest.approx(lost[0], abs=1e-4)
+        assert entries[j].rival == pytest.approx(lost[1], abs=1e-4)
+        assert entries[j].value == pytest.approx(x[j])
+
+
+def test_two_columns_have_their_shapley_values():
+    """Of two columns, an order and its reverse are all orders: the oracle is the definition."""
+    stream = make_stream(10, n_features=2, density=1.0)
+    model = OnlineClassifier().fit(stream.X, stream.y)
+    x, baseline = stream.X[5], stream.X.mean(axis=0)
+    label, rival = model.explain_one(x).label, model.explain_one(x).rival
+
+    def score(*columns: int) -> np.ndarray:
+        row = baseline.copy()
+        row[list(columns)] = x[list(columns)]
+        found = scores_of(model, row[None])
+        return np.array([found[label], found[rival]])
+
+    entries = contributed(model, x, label, rival)
+    for i, j in [(0, 1), (1, 0)]:
+        expected = (score(i) - score() + score(0, 1) - score(j)) / 2
+        assert_allclose([entries[i].score, entries[i].rival], expected, atol=1e-4)
+    start = model.explain_one(x).intercept
+    assert start.feature == "baseline" and start.value is None
+    assert_allclose([start.score, start.rival], score(), atol=1e-4)
+
+
+def test_a_column_at_its_baseline_contributes_nothing():
+    stream = make_stream(12, density=1.0)
+    model = OnlineClassifier().fit(stream.X, stream.y)
+    x = stream.X[0].copy()
+    means = model._learner.members[0].stored["expansion.moments"][:, 0].astype(np.float32)
+    x[2] = means[2]
+    assert 2 not in contributed(model, x, 0, 1)
+    why = model.explain_one(means.astype(np.float64))
+    assert why.contributions == () and total(why, "score") == pytest.approx(why.score, abs=1e-6)
+
+
+def test_absent_words_are_the_baseline_of_an_ensemble_of_words():
+    model = Ensemble([OnlineClassifier("multi", update="softmax")])
+    for x, y in TEXTS:
+        model.learn_one(x, y)
+    start = model.explain_one("win cash", "spam", "work").intercept
+    assert start.feature == "baseline"
+    assert start.score == pytest.approx(scores_of(model, [{}])["spam"], abs=1e-5)
+
+
+def test_support_vectors_are_named_by_their_class():
+    X, y = np.eye(3), ["a", "b", "c"]
+    model = OnlineClassifier("multi", update="pa1", kernel="rbf", sigma=1.0, on_new_class="learn")
+    model.fit(X, y)
+    why = model.explain_one(X[1], n=ALL)
+    names = {each.feature: each.value for each in why.contributions}
+    assert names["support row 0 (b)"] == pytest.approx(1.0)
+    coefficients = model._learner.supports.stored["coefficients"][0]
+    assert why.contributions[0].own in [pytest.approx(c) for c in coefficients[:2].tolist()]
+
+
+def test_label_sets_are_above_the_threshold():
+    X, y = rows_of(3), answers_of("sets", 3, 30, 4)
+    model = OnlineMultilabelClassifier("multi", update="simproj").partial_fit(X, y)
+    why = model.explain_one(X[0])
+    assert why.score == pytest.approx(model.decision_function(X[:1])[0].max(), abs=1e-6)
+    assert (why.score > 0) == (len(model.predict_one(X[0])) > 0)
+
+
+# ---- names and forms of rows ---------------------------------------------------------------------
+
+TEXTS = [
+    ("win cash now", "spam"),
+    ("team lunch today", "work"),
+    ("cash prize", "spam"),
+    ("lunch agenda", "work"),
+    ("kids at school", "home"),
+] * 3
+
+
+def of_texts(**given: Any) -> OnlineClassifier:
+    model = OnlineClassifier(**given)
+    for x, y in TEXTS:
+        model.learn_one(x, y)
+    return model
+
+
+def test_mappings_are_explained_by_their_names_also_new_ones():
+    model = OnlineClassifier()
+    for x, y in TEXTS:
+        model.learn_one(dict.fromkeys(x.split(), 1.0), y)
+    x = {"agenda": 0, "new": 2.0, "cash": 1.0, "now": 0.0, "other": 1.0, "lunch": 3}
+    entries = contributed(model, x, "spam", "work")
+    assert {name: each.value for name, each in entries.items()} == {
+        "new": 2.0, "cash": 1.0, "other": 1.0, "lunch": 3.0,
+    }  # fmt: skip
+    assert entries["new"].margin == entries["other"].margin == 0
+    assert entries["cash"].margin > 0 > entries["lunch"].margin
+    rows = model._row(x, learn=False)
+    (found,) = model.explain_rows(rows, "spam", "work", ALL)
+    values = {c.feature: c.margin for c in found.contributions if c.margin}
+    assert values == {name: each.margin for name, each in entries.items() if each.margin}
+    assert {c.feature for c in found.contributions} == {"cash", "lunch", "unseen feature"}
+
+
+@pytest.mark.parametrize("length", [1, 40])
+def test_texts_are_explained_by_their_words_pairs_and_runs(length):
+    """Long texts have words only."""
+    model = OnlineClassifier()
+    for x, y in TEXTS:
+        model.learn_one(" ".join([x] * length), y)
+    names = set(contributed(model, "Cash, lunch new!", "spam", "work"))
+    if length == 1:
+        assert {"cash", "lunch", "new", "cash lunch", "lunch new", "CASH", "NEW "} <= names
+    else:
+        assert names == {"cash", "lunch", "new"}
+    whole = scores_of(model, ["Cash, lunch new!"])
+    assert_sums(model.explain_one("Cash, lunch new!", "spam", "work"), whole["spam"], whole["work"])
+
+
+def test_letters_beyond_ascii_are_named():
+    model = OnlineClassifier()
+    for x, y in [("Ärger über Straße", "a"), ("schöner Tag", "b"), ("Ärger", "a")]:
+        model.learn_one(x, y)
+    assert {"ärger", "tag", "straße"} <= set(contributed(model, "Ärger Tag Straße", "a", "b"))
+
+
+def test_an_ensemble_of_words_names_them():
+    model = of_texts(update="ensemble")
+    found = contributed(model, "win lunch zebra", "spam", "work")
+    assert found["win"].margin > 0 > found["lunch"].margin
+    assert abs(found["zebra"].margin) < 0.1 * found["win"].margin  # it makes the row longer
+
+
+def test_tables_are_explained_by_their_columns():
+    rows = [
+        {"subject": x, "size": float(len(x)), "kind": "text" if i % 2 else "mail"}
+        for i, (x, _) in enumerate(TEXTS)
+    ]
+    labels = [y for _, y in TEXTS]
+    model = OnlineClassifier().fit(pd.DataFrame(rows), labels)
+    row = dict(rows[0])
+    why = model.explain_one(row, n=ALL)
+    known = set(model.vocabulary_.names)
+    assert {each.feature for each in why.contributions} <= known
+    assert any("cash" in str(each.feature) for each in why.contributions)
+    scores = scores_of(model, pd.DataFrame([row]))
+    assert_sums(why, scores[why.label], scores[why.rival])
+
+
+def test_data_frames_are_explained_by_their_columns():
+    stream = make_stream(13, n_features=3, density=1.0)
+    frame = pd.DataFrame(stream.X, columns=["height", "width", "depth"])
+    model = OnlineClassifier("multi", update="pa1").fit(frame, stream.y)
+    by_array = contributed(model, stream.X[0], 0, 1)
+    by_name = contributed(model, dict(frame.iloc[0]), 0, 1)
+    assert by_array == by_name and set(by_name) == {"height", "width", "depth"}
+
+
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_all_forms_of_a_row_by_position_are_explained_alike(is_dense):
+    stream = make_stream(14, n_rows=50)
+    X = stream.X if is_dense else sparse.csr_array(stream.X)
+    model = OnlineClassifier("hybrid", "frequency", update="pa1").fit(X, stream.y)
+    x = stream.X[0]
+    pair = np.flatnonzero(x), x[x != 0]
+    forms = [x, x.tolist(), x.astype(np.float32), pair, sparse.csr_array(x[None])]
+    found = [model.explain_one(each, n=ALL) for each in forms]
+    assert all(each == found[0] for each in found)
+    assert {c.feature for c in found[0].contributions} == set(np.flatnonzero(x).tolist())
+    assert found[0].contributions[0].label.startswith("feature ")
+
+
+def test_unseen_positions_contribute_nothing():
+    model = OnlineClassifier("multi", update="pa1", intercept=1.0)
+    for x, y in zip(np.eye(3), "aba", strict=True):
+        model.learn_one((np.flatnonzero(x), x[x != 0]), y)
+    why = model.explain_one((np.array([0, 7, 9]), np.ones(3)), n=ALL)
+    assert [c.margin for c in why.contributions[1:]] == [0, 0]
+    assert total(why, "score") == pytest.approx(why.score, abs=1e-6)
+
+
+def test_saved_models_explain_alike(tmp_path):
+    for i, model in enumerate([of_texts(), of_texts(update="ensemble"), of_texts(kernel="linear")]):
+        model.save(tmp_path / f"{i}.kesler")
+        again = load(tmp_path / f"{i}.kesler")
+        assert again.explain_one("win lunch") == model.explain_one("win lunch")
+
+
+def test_explaining_is_deterministic():
+    stream = make_stream(15)
+    model = OnlineClassifier().fit(stream.X, stream.y)
+    np.random.seed(1)
+    first = model.explain_one(stream.X[0])
+    np.random.seed(2)
+    assert model.explain_one(stream.X[0]) == first
+
+
+# ---- forms of an explanation ---------------------------------------------------------------------
+
+
+def test_a_single_class_has_no_rival():
+    model = OnlineClassifier("multi", update="softmax", on_new_class="learn")
+    model.learn_one({"a": 1.0}, "x")
+    why = model.explain_one({"a": 1.0})
+    assert (why.label, why.rival, why.rival_score) == ("x", None, None)
+    assert why.margin == why.score == pytest.approx(total(why, "score"))
+    assert str(why).splitlines()[0] == f"x: score {why.score:.4g}"
+    sole = OnlineClassifier().fit(np.eye(2), ["x", "x"])
+    assert sole.explain_one([1.0, 0.0]).rival is None
+    sets = OnlineMultilabelClassifier().learn_one({"a": 1}, {"x"})
+    assert sets.explain_one({"a": 1}).rival is None
+
+
+def test_an_explanation_prints_as_a_table_and_converts():
+    model = of_texts()
+    why = model.explain_one("win lunch", "work", n=2)
+    lines = str(why).splitlines()
+    assert lines[0] == why.headline
+    assert lines[0].startswith(f"work: score {why.score:.4g}, {abs(why.margin):.4g} ")
+    assert lines[1].split() == ["feature", "value", "own", "shared", "rival", "margin"]
+    assert len(lines) == 6 and lines[-2].startswith(f"{why.remainder.n_features} others")
+    assert json.loads(json.dumps(why.to_dict())) == why.to_dict()
+    assert why.to_dict()["margin"] == why.margin
+    frame = why.to_frame()
+    assert frame["feature"].tolist() == [*[c.feature for c in why.contributions], "others",
+                                         "intercept"]  # fmt: skip
+    assert frame["margin"].sum() == pytest.approx(why.margin, abs=1e-5)
+    with pytest.raises(AttributeError):
+        why.score = 1.0  # type: ignore[misc]
+
+
+def test_a_word_named_others_is_a_word():
+    assert Contribution("others", 1.0, 0.0, 0.0, 0.0).label == "others"
+    assert Contribution("others", None, 0.0, 0.0, 0.0, 1).label == "1 other"
+    assert Contribution("x" * 90, 1.0, 0.0, 0.0, 0.0).label == "x" * 90
+
+
+def test_to_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(KeslerError, match="to_frame needs pandas"):
+        of_texts().explain_one("cash").to_frame()
+
+
+# ---- top features --------------------------------------------------------------------------------
+
+
+def test_top_features_are_the_largest_centred_weights():
+    stream = make_stream(16)
+    model = OnlineClassifier("multi", update="pa1", averaged=True).fit(stream.X, stream.y)
+    centred = model.coef_ - model.coef_.mean(axis=0)
+    for label, weights in zip(model.classes_.tolist(), centred, strict=True):
+        found = model.top_features(label, n=4)
+        order = [i for i in np.argsort(-weights, kind="stable")[:4].tolist() if weights[i] > 0]
+        assert [name for name, _ in found] == order
+        assert_allclose([weight for _, weight in found], weights[order], rtol=1e-4)
+
+
+def test_top_features_of_texts_are_words_of_the_class():
+    model = of_texts()
+    assert "cash" in [name for name, _ in model.top_features("spam", 3)]
+    assert "lunch" in [name for name, _ in model.top_features("work", 3)]
+    several = of_texts(update="ensemble")
+    assert "cash" in [name for name, _ in several.top_features("spam", 5)]
+    before = held(model)
+    weights = [weight for _, weight in model.top_features("spam", ALL)]
+    assert held(model) == before
+    assert weights == sorted(weights, reverse=True) and weights[-1] > 0
+
+
+def test_the_weight_of_a_word_is_its_contribution_before_scaling():
+    """A text of one word has length 1 with its weight, which the oracle removes."""
+    model = OnlineClassifier("multi", update="pa1", preprocessing="idf")
+    for x, y in TEXTS:
+        model.learn_one(dict.fromkeys(x.split(), 1.0), y)
+    n = model.n_trials_
+    weights = dict(model.top_features("spam", ALL))
+    for word in ("cash", "win"):
+        unit = scores_of(model, [{word: 1.0}])
+        n_with = sum(word in x.split() for x, _ in TEXTS)
+        idf = np.sqrt(np.log((n + 1) / (n_with + 0.5)))
+        expected = idf * (unit["spam"] - np.mean(list(unit.values())))
+        assert weights[word] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"kernel": "rbf"}, "over the kernel RBF"),
+        ({}, "replaces the columns of rows by other features"),
+        ({"hypotheses": "hybrid", "update": "pa1"}, "Distance.* is not zero at zero"),
+    ],
+)
+def test_top_features_that_do_not_exist_are_refused(given, why):
+    stream = make_stream(17)
+    model = OnlineClassifier(**given).fit(stream.X, stream.y)
+    with pytest.raises(KeslerError, match=why):
+        model.top_features(0)
+
+
+def test_sub_experts_have_no_top_features():
+    X, y = rated(28, attributes=False)
+    with pytest.raises(KeslerError, match="weigh sub-experts"):
+        LinearMax("wma", "sub-experts").fit(X, y).top_features(0)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+BAD = {
+    "unknown label": ({"label": "zoo"}, "label='zoo' is not a class that has been learnt.*'spam'"),
+    "unknown rival": ({"rival": 3}, "rival=3 is not a class that has been learnt"),
+    "not hashable": ({"label": ["spam"]}, "is not a class"),
+    "the same twice": ({"label": "spam", "rival": "spam"}, "is the class that is explained"),
+    "none": ({"n": 0}, "n=0 must be an integer of 1 or more"),
+    "negative": ({"n": -3}, "n=-3 must be"),
+    "half": ({"n": 1.5}, "n=1.5 must be"),
+    "truth": ({"n": True}, "n=True must be"),
+    "text": ({"n": "3"}, "n='3' must be"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("update", ["default", "ensemble"])
+def test_bad_requests_are_refused(name, update):
+    given, message = BAD[name]
+    model = of_texts(update=update)
+    before = held(model)
+    with pytest.raises(KeslerError, match=message):
+        model.explain_one("win cash", **given)
+    assert held(model) == before
+    if "rival" not in given:
+        with pytest.raises(KeslerError, match=message):
+            model.top_features(**{"label": "spam"} | given)
+
+
+def test_the_predicted_class_as_rival_is_refused():
+    model = of_texts()
+    with pytest.raises(KeslerError, match="rival='spam' is the class that is explained"):
+        model.explain_one("win cash", rival="spam")
+
+
+def test_labels_of_numpy_are_those_that_they_equal():
+    stream = make_stream(18)
+    model = OnlineClassifier("multi", update="pa1").fit(stream.X, stream.y)
+    x = stream.X[0]
+    assert model.explain_one(x, np.int64(1), np.int64(2), np.int64(3)) == model.explain_one(
+        x, 1, 2, 3
+    )
+
+
+def test_declared_classes_cannot_be_explained_before_their_first_row():
+    model = OnlineClassifier("multi", update="pa1").partial_fit(np.eye(2), ["a", "b"], list("abc"))
+    assert model.explain_one([1.0, 0.0]).rival in ("a", "b")
+    with pytest.raises(KeslerError, match="label='c' is not a class"):
+        model.explain_one([1.0, 0.0], "c")
+
+
+@pytest.mark.parametrize(
+    "make", [OnlineClassifier, Ensemble, OnlineMultilabelClassifier, OnlineLabelRanker]
+)
+def test_a_model_without_a_row_cannot_explain(make):
+    with pytest.raises(ValueError, match="not fitted yet"):
+        make().explain_one({"a": 1.0})
+    with pytest.raises(ValueError, match="not fitted yet"):
+        make().top_features("a")
+
+
+@pytest.mark.parametrize(
+    "x", [[1.0, np.nan], [1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], {"a": 1.0}, "words", None]
+)
+def test_rows_that_cannot_be_predicted_are_refused_alike(x):
+    model = OnlineClassifier("multi", update="pa1").fit(np.eye(2), ["a", "b"])
+    with pytest.raises(KeslerError) as of_prediction:
+        model.predict_one(x)
+    with pytest.raises(KeslerError) as of_explanation:
+        model.explain_one(x)
+    assert str(of_explanation.value) == str(of_prediction.value)
+
+
+def test_values_too_large_for_scores_are_refused():
+    given = {"update": "perceptron", "on_new_class": "learn"}
+    model = OnlineClassifier("multi", **given).fit(1e30 * np.eye(2), ["a", "b"])
+    with pytest.raises(KeslerError, match="float32"):
+        model.explain_one([3e38, -3e38])

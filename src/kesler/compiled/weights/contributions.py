@@ -150,7 +150,7 @@ def dense_add_contributions(learner, indices, values, codes, scratch, start, out
 
 
 @inlined
-def sparse_weight(rows, i, r):
+def stored_weight(rows, i, r):
     """Return the weight of feature i for class r, 0 if none is stored."""
     if rows.counts[i] == IN_TABLE:
         return np.float64(rows.table[rows.heads[i], r])
@@ -164,5 +164,5 @@ def sparse_add_contributions(learner, indices, values, codes, scratch, start, ou
     factor = 1.0 / learner.decay.row.weight if learner.decay.growth != 1 else 1.0
     for j in range(indices.shape[0]):
         for c in range(codes.shape[0]):
-            weight = sparse_weight(learner.weights.rows, indices[j], codes[c])
+            weight = stored_weight(learner.weights.rows, indices[j], codes[c])
             out[start + j, c, OWN_PLACE] = factor * np.float64(values[j]) * weight

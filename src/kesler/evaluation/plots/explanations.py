@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kesler.evaluation.plots.drawing import COLOURS, FAINT, INK, new_axes
-from kesler.learner.explanations import Contribution, Explanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
+
+    from kesler.learner.explanations import Contribution, Explanation
 
 LONGEST = 36  # characters of a name
 MOST_OF_TITLE = 64  # characters of a line
