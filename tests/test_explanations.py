@@ -30,7 +30,7 @@ from kesler import (
 )
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.kernels import KERNELS
-from kesler.learner import state
+from kesler.learner import paths, state
 from kesler.maps import Distance
 from kesler.preprocessing import Bins, Pairs, RandomFourier
 from registry import ROWS, Row, covering
@@ -156,6 +156,13 @@ def test_sums_are_scores_of_sets_rankings_and_ranks(case, seed):
     if case.estimator == "ranks":
         assert found.label == model.predict_one(X[-1])
     assert_explains(model, X[-1], X[-1:], label=model.classes_[0], rival=model.classes_[1])
+
+
+def test_sums_are_scores_of_initial_weights_that_others_decay_to():
+    model = of_texts(half_life=3.0)
+    assert any(getattr(part, "begins_at", 0) for part in model._learner.parts)
+    assert_explains(model, "win lunch", ["win lunch"])
+    assert_explains(model, "win lunch", ["win lunch"], label="home", rival="work")
 
 
 @pytest.mark.parametrize("make", [OnlineMultilabelClassifier, OnlineLabelRanker])
@@ -375,6 +382,16 @@ def test_two_columns_have_their_shapley_values():
     assert_allclose([start.score, start.rival], score(), atol=1e-4)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 60, 700])
+def test_orders_are_followed_by_their_reverses(n):
+    orders = paths._orders(n)
+    assert all(sorted(order.tolist()) == list(range(n)) for order in orders)
+    for order, other in zip(orders[::2], orders[1::2], strict=True):
+        assert order.tolist() == other[::-1].tolist()
+    n_rows = len(orders) * (n + 1)
+    assert n_rows <= paths.MOST_STEPS or len(orders) == 2
+
+
 def test_a_column_at_its_baseline_contributes_nothing():
     stream = make_stream(12, density=1.0)
     model = OnlineClassifier().fit(stream.X, stream.y)
@@ -404,6 +421,20 @@ def test_support_vectors_are_named_by_their_class():
     assert names["support row 0 (b)"] == pytest.approx(1.0)
     coefficients = model._learner.supports.stored["coefficients"][0]
     assert why.contributions[0].own in [pytest.approx(c) for c in coefficients[:2].tolist()]
+
+
+def test_support_vectors_of_shared_hypotheses_are_those_of_their_part():
+    stream = make_stream(20, n_rows=40)
+    given = {"update": "pa1", "feature_map": "product", "kernel": "linear"}
+    model = OnlineClassifier("hybrid", **given).fit(stream.X, stream.y)
+    counts, entries = model.n_support_vectors_, contributed(model, stream.X[0], 0, 1)
+    assert len(entries) == sum(counts) and min(counts) > 3
+    for name, each in entries.items():
+        is_row = name.startswith("support row ") and ", part 0" in name
+        is_view = name.startswith("support view ") and name.endswith(", part 1")
+        assert (is_row and each.shared == 0) or (is_view and each.own == 0)
+    assert any(each.own for each in entries.values())
+    assert any(each.shared for each in entries.values())
 
 
 def test_label_sets_are_above_the_threshold():

@@ -433,7 +433,9 @@ or sparse row
         rows = replace(rows, ratings=self._numbered(rows.ratings, learn=False))
         name_of = names_of_model(self._vocabulary, self._sub_experts)
         for i in range(len(rows)):
-            yield explained(learner, rows[i : i + 1], name_of, label, rival, n)
+            with learner.lock:
+                found = explained(learner, rows[i : i + 1], name_of, label, rival, n)
+            yield found
 
     def top_features(self, label: Any, n: int = 10) -> list[tuple[str | int, float]]:
         r"""Return the features that speak most for a class: those of the largest weights.
