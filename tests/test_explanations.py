@@ -392,6 +392,14 @@ def test_orders_are_followed_by_their_reverses(n):
     assert n_rows <= paths.MOST_STEPS or len(orders) == 2
 
 
+def test_rows_of_an_order_may_be_scored_in_several_blocks(monkeypatch):
+    stream = make_stream(21)
+    model = OnlineClassifier().fit(stream.X, stream.y)
+    whole = model.explain_one(stream.X[0])
+    monkeypatch.setattr(paths, "MOST_ENTRIES", 1500)
+    assert model.explain_one(stream.X[0]) == whole
+
+
 def test_a_column_at_its_baseline_contributes_nothing():
     stream = make_stream(12, density=1.0)
     model = OnlineClassifier().fit(stream.X, stream.y)
@@ -563,6 +571,24 @@ def test_saved_models_explain_alike(tmp_path):
         model.save(tmp_path / f"{i}.kesler")
         again = load(tmp_path / f"{i}.kesler")
         assert again.explain_one("win lunch") == model.explain_one("win lunch")
+
+
+@pytest.mark.parametrize("update", ["default", "ensemble", "pa1", "least-squares"])
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_what_is_learnt_does_not_depend_on_explanations(update, is_dense):
+    """Also what is learnt after them, from the same buffers."""
+    if update == "least-squares" and not is_dense:
+        return
+    more = {"preconditioner": "second-order"} if update == "least-squares" else {}
+    models = [OnlineClassifier("multi" if more else "default", update=update, **more)
+              for _ in range(2)]  # fmt: skip
+    stream = make_stream(22, n_rows=30)
+    for x, y in zip(stream.X, stream.y.tolist(), strict=True):
+        row = x if is_dense else {f"w{i}": float(x[i]) for i in np.flatnonzero(x)}
+        for model in models:
+            model.learn_one(row, y)
+        models[0].explain_one(row, n=2)
+    assert held(models[0]) == held(models[1])
 
 
 def test_explaining_is_deterministic():

@@ -270,9 +270,20 @@ def winner_and_scores(
 ) -> tuple[int, npt.NDArray[np.float32]]:
     """Return the number of the class predicted for a row, and the scores of all classes.
 
-    For label sets and rankings it is the label of the highest score.
+    For label sets and rankings it is the label of the highest score; the scores of label sets are
+    those above the threshold.
     """
     scores, first = learner.scores(rows)[0], learner.classes.n_virtual
+    if learner.answer == "sets":
+        scores = scores - scores[THRESHOLD]
     if isinstance(learner, EnsembleLearner) or learner.decision == "median":
         return int(learner.predict(rows)[0]), scores
     return first + int(scores[first:].argmax()), scores
+
+
+def best_other(learner: AnyLearner, scores: npt.NDArray[np.float32], code: int) -> int | None:
+    """Return the class of the highest score except one; None if there is no other."""
+    first = learner.classes.n_virtual
+    others = scores[first:].copy()
+    others[code - first] = -np.inf
+    return first + int(others.argmax()) if len(others) > 1 else None

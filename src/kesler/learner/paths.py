@@ -34,14 +34,11 @@ def along_paths(
     """Return the mean changes of the scores as columns are replaced one after the other."""
     units = Units.of(rows, _baseline(learner, rows.n_features), learner, int(codes[0]))
     orders = _orders(len(units.numbers))
-    n_steps = len(units.numbers) + 1
-    masks = [np.argsort(order)[None, :] < np.arange(n_steps)[:, None] for order in orders]
-    scores = _scores_of(score, units, np.concatenate(masks), learner)
+    scores = _scores_of(score, units, orders, learner)
     table = np.zeros((len(units.numbers), len(codes), 2))
-    for i, order in enumerate(orders):
-        path = scores[i * n_steps : (i + 1) * n_steps]
+    for order, path in zip(orders, scores, strict=True):
         table[order] += np.diff(path, axis=0) / len(orders)
-    return Terms(units.numbers, units.values, table, units.n_features, scores[0], None)
+    return Terms(units.numbers, units.values, table, units.n_features, scores[0, 0], None)
 
 
 def _orders(n: int) -> list[npt.NDArray[np.int64]]:
@@ -53,14 +50,23 @@ def _orders(n: int) -> list[npt.NDArray[np.int64]]:
 
 
 def _scores_of(
-    score: Scorer, units: Units, masks: npt.NDArray[np.bool_], learner: AnyLearner
+    score: Scorer, units: Units, orders: list[npt.NDArray[np.int64]], learner: AnyLearner
 ) -> Doubles:
-    """Return the scores of the rows in which some columns are replaced, in blocks of rows."""
+    """Return the scores along each order, of shape (n_orders, 1 + n_columns, classes, 2).
+
+    Row i of an order has the first i columns of the order. Rows are made and scored in blocks.
+    """
+    n_steps, places = len(units.numbers) + 1, np.array([np.argsort(order) for order in orders])
     members = learner.members if isinstance(learner, EnsembleLearner) else [learner]
     width = max(member.width_of(max(1, member.n_inputs)) for member in members)
-    step = max(1, MOST_ENTRIES // max(width, masks.shape[1] + 1))
-    pieces = [score(units.rows_of(masks[i : i + step])) for i in range(0, len(masks), step)]
-    return np.concatenate(pieces)
+    block = max(1, MOST_ENTRIES // max(width, n_steps))
+    pieces = []
+    for start in range(0, len(orders) * n_steps, block):
+        rows = np.arange(start, min(start + block, len(orders) * n_steps))
+        masks = places[rows // n_steps] < (rows % n_steps)[:, None]
+        pieces.append(score(units.rows_of(masks)))
+    found = np.concatenate(pieces)
+    return found.reshape(len(orders), n_steps, *found.shape[1:])
 
 
 def _baseline(learner: AnyLearner, n_features: int) -> npt.NDArray[np.float32]:

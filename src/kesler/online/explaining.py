@@ -7,12 +7,11 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kesler.data.labels import plain
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.learner.contributions import terms_of, winner_and_scores
+from kesler.learner.contributions import best_other, terms_of, winner_and_scores
 from kesler.learner.explanations import Explanation, Naming
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ def explained(
     """
     n = require_count(n)
     winner, scores = winner_and_scores(learner, rows)
-    if learner.answer == "sets":
-        scores = scores - scores[0]
     code = winner if label is None else code_of(learner, "label", label)
     other = best_other(learner, scores, code) if rival is None else code_of(learner, "rival", rival)
     if other == code:
@@ -83,14 +80,6 @@ def code_of(learner: AnyLearner, name: str, label: Any) -> int:
         some = ", ".join(repr(each) for each in known[:5]) + (", ..." if len(known) > 5 else "")
         raise KeslerError(f"{name}={label!r} is not a class that has been learnt: choose of {some}")
     return code
-
-
-def best_other(learner: AnyLearner, scores: npt.NDArray[np.float32], code: int) -> int | None:
-    """Return the class of the highest score except one; None if there is no other."""
-    first = learner.classes.n_virtual
-    others = scores[first:].copy()
-    others[code - first] = -np.inf
-    return first + int(others.argmax()) if len(others) > 1 else None
 
 
 # ---- names ---------------------------------------------------------------------------------------
