@@ -317,8 +317,8 @@ def test_an_explanation_of_an_estimator_is_drawn_on_given_axes():
 
 
 def test_long_names_are_cut_and_long_titles_have_two_lines():
-    named = replace(WHY, label="s" * 60, contributions=(replace(WHY.contributions[0],
-                    feature="w" * 60),))  # fmt: skip
+    longest = WHY.contributions[0]._replace(feature="w" * 60)
+    named = replace(WHY, label="s" * 60, contributions=(longest,))
     display = ExplanationDisplay.from_explanation(named)
     assert display.ax_.get_yticklabels()[0].get_text() == "w" * 33 + "..."
     assert display.ax_.get_title(loc="left").count("\n") == 1

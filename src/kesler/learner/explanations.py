@@ -19,8 +19,7 @@ OWN, SHARED = range(2)  # the hypotheses
 NAME_WIDTH = 40  # longer names are cut in tables
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(NamedTuple):
     r"""What a feature adds to the scores of a class and of its rival.
 
     Parameters
