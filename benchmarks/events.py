@@ -10,14 +10,15 @@ example parsed from it; scikit-learn hashes the dictionary and learns by `partia
 the dictionary as it is. All learn some events beforehand. Errors are those on the timed events, and
 no event is used twice; slow peers run on fewer events, as the table shows, and have learnt from
 fewer. A second table compares the forms of an event that Kesler accepts, and a third shows the time
-per event as its features grow.
+per event as its features grow. A fourth compares an explanation of an event, the ten words that
+contribute most to its class, with a prediction, by the default learner.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ SIZES = (20, 80, 320, 1280)
 OURS = ("kesler PA-I", "kesler default")
 PEERS = {"vw": 2, "river": 30, "scikit-learn": 500}
 """The least ratio of the events per second of PA-I to theirs, each in its fastest form."""
+EXPLAINED = 150
+"""The most microseconds that an explanation of an event may take."""
 LINEAR = 1.1
 """The largest exponent of the time in the number of features."""
 
@@ -211,6 +214,34 @@ def forms(events: Sequence[tuple[Entry, int]], n_timed: int) -> Iterator[Contest
         yield Stream(lambda: pa1().learn_predict_one, given, n_timed).contestant(name)
 
 
+def asking(ask: Callable[[OnlineClassifier, Entry], Any], n_learnt: int) -> Learner:
+    """Return the default, which learns some events and is then only asked."""
+    model, numbers = default(), count()
+
+    def step(x: Entry, y: int) -> Any:
+        if next(numbers) < n_learnt:
+            model.learn_one(x, y)
+            return y
+        return ask(model, x)
+
+    return step
+
+
+ASKED: dict[str, Callable[[OnlineClassifier, Entry], Any]] = {
+    "predict_one": lambda model, x: model.predict_one(x),
+    "explain_one": lambda model, x: model.explain_one(x).label,
+}
+
+
+def questions(events: Sequence[tuple[Entry, int]], n_timed: int) -> Iterator[Contestant]:
+    """Yield predictions and explanations by the default learner, on dictionaries and on texts."""
+    texts = [(" ".join(x), y) for x, y in events]
+    for form, given in {"dictionary": events, "text": texts}.items():
+        for name, ask in ASKED.items():
+            stream = Stream(lambda ask=ask: asking(ask, n_timed), given, n_timed)
+            yield stream.contestant(f"{name}, {form}")
+
+
 def growth(n_timed: int) -> Growth:
     """Return the growth of the time per event with its features."""
 
@@ -247,6 +278,11 @@ def main() -> int:
         faster = times_faster(laps, by_default, theirs, race.clock)
         race.add(f"{by_default}: {faster:.3g} times the events per second of {theirs}.")
     race.run("Forms of the same events, PA-I, one call", forms(events, n_timed), "events")
+    laps = race.run("Explanation of one event, default", questions(events, n_timed), "events")
+    for form in ("dictionary", "text"):
+        microseconds = 1e6 * laps[f"explain_one, {form}"].each(race.clock)
+        faster = EXPLAINED / microseconds
+        race.at_least(f"explain_one of a {form}, times as fast as {EXPLAINED} us", faster, 1)
     race.grow("Time per event", [growth(max(100, n_timed // 10))])
     return race.write()
 

@@ -14,7 +14,7 @@ from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.updates import RULES
 
-COMMANDS = ("compare", "learn", "predict", "share", "test", "warm-up")
+COMMANDS = ("compare", "learn", "predict", "explain", "share", "test", "warm-up")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -41,6 +41,8 @@ def test_version(capsys):
         ["predict", "rows.vw"],
         ["predict", "rows.vw", "--model", "m", "--scores", "--top", "2"],
         ["predict", "rows.vw", "--model", "m", "--top", "0"],
+        ["explain", "m"],
+        ["explain", "m", "rows.vw", "-n", "0"],
         ["learn", "rows.vw", "--model", "m", "--checkpoint", "-1"],
         ["compare", "rows.vw", "--shuffle", "-1"],
         ["compare", "rows.vw", "--C", "small"],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib
@@ -11,12 +12,13 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from kesler import KeslerError, ShareBoostClassifier
+from kesler import Contribution, Explanation, KeslerError, OnlineClassifier, ShareBoostClassifier
 from kesler.evaluation.comparison import MethodResult
 from kesler.evaluation.validation import ProgressiveResult
 from kesler.plots import (
     COLOURS,
     ChosenFeaturesDisplay,
+    ExplanationDisplay,
     FeatureCurveDisplay,
     MistakeCurveDisplay,
     MistakenImagesDisplay,
@@ -292,3 +294,53 @@ def test_images_that_do_not_fit_are_refused():
         MistakenImagesDisplay.from_estimator(Reversed(), np.ones((3, 6)), [1, 2, 3], (2, 4))
     with pytest.raises(KeslerError, match="do not match 2 labels"):
         MistakenImagesDisplay.from_predictions(np.ones((3, 2, 2)), [1, 2], [1, 2, 3])
+
+
+# ---- explanations --------------------------------------------------------------------------------
+
+WHY = Explanation(
+    "spam",
+    "work",
+    1.5,
+    -0.5,
+    (Contribution("cash", 1.0, 1.0, 0.5, -1.0), Contribution(3, 2.0, -0.5, 0.0, 0.25)),
+    Contribution("others", None, 0.25, 0.0, 0.25, 4),
+    Contribution("intercept", 1.0, 0.25, 0.0, 0.0, 0),
+)
+
+
+def test_bars_of_an_explanation_are_its_contributions():
+    display = ExplanationDisplay.from_explanation(WHY)
+    ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert ticks == ["cash", "feature 3", "4 others", "intercept"]
+    widths = [[bar.get_width() for bar in bars] for bars in display.bars_]
+    assert widths == [[1.0, -0.5, 0.25, 0.25], [0.5, 0, 0, 0], [1.0, -0.25, -0.25, 0]]
+    starts = [[bar.get_x() for bar in bars] for bars in display.bars_]
+    assert starts[0] == [0, 0, 0, 0] and starts[1][0] == 1.0
+    assert starts[2][:3] == [1.5, -0.5, 0]
+    dots = display.ax_.get_lines()[0].get_xdata()
+    assert np.asarray(dots).tolist() == [2.5, -0.75, 0, 0.25]
+    assert len({bars[0].get_hatch() for bars in display.bars_}) == 3  # in black and white too
+    assert display.ax_.get_title(loc="left") == WHY.headline
+    assert display.ax_.yaxis_inverted()
+
+
+def test_an_explanation_of_an_estimator_is_drawn_on_given_axes():
+    model = OnlineClassifier("multi", update="pa1").fit(np.eye(3), ["a", "b", "b"])
+    ax = Figure().subplots()
+    x = [1.0, 2.0, 3.0]
+    display = ExplanationDisplay.from_estimator(model, x, label="a", rival="b", n=2, ax=ax)
+    assert display.ax_ is ax and display.figure_ is ax.figure
+    assert display.explanation == model.explain_one(x, "a", "b", 2)
+    assert len(display.bars_) == 2  # nothing is shared
+    sole = OnlineClassifier("multi", update="pa1").learn_one({"a": 1.0}, "x")
+    display = ExplanationDisplay.from_estimator(sole, {"a": 1.0})
+    assert display.bars_ == [] and display.ax_.get_xlabel() == "contribution to the score"
+
+
+def test_long_names_are_cut_and_long_titles_have_two_lines():
+    longest = WHY.contributions[0]._replace(feature="w" * 60)
+    named = replace(WHY, label="s" * 60, contributions=(longest,))
+    display = ExplanationDisplay.from_explanation(named)
+    assert display.ax_.get_yticklabels()[0].get_text() == "w" * 33 + "..."
+    assert display.ax_.get_title(loc="left").count("\n") == 1

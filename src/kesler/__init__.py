@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kesler.evaluation.bounds import mistake_bound as mistake_bound
     from kesler.evaluation.comparing import compare as compare
     from kesler.evaluation.validation import progressive_validate as progressive_validate
+    from kesler.learner.explanations import Contribution as Contribution
+    from kesler.learner.explanations import Explanation as Explanation
     from kesler.online.classifier import OnlineClassifier as OnlineClassifier
     from kesler.online.ensemble import Ensemble as Ensemble
     from kesler.online.linear_max import LinearMax as LinearMax
@@ -85,6 +87,9 @@ _DEFINED_IN = {
     "compare": "kesler.evaluation.comparing",
     "mistake_bound": "kesler.evaluation.bounds",
     "progressive_validate": "kesler.evaluation.validation",
+    # explanations
+    "Contribution": "kesler.learner.explanations",
+    "Explanation": "kesler.learner.explanations",
     # data and files
     "KeslerError": "kesler.errors",
     "NEW": "kesler.data.labels",

@@ -11,11 +11,13 @@ from kesler.evaluation.plots.curves import (
     save_mistake_curves,
 )
 from kesler.evaluation.plots.drawing import COLOURS, require_drawable
+from kesler.evaluation.plots.explanations import ExplanationDisplay
 from kesler.evaluation.plots.images import MistakenImagesDisplay, TemplatesDisplay
 
 __all__ = [
     "COLOURS",
     "ChosenFeaturesDisplay",
+    "ExplanationDisplay",
     "FeatureCurveDisplay",
     "Measure",
     "MistakeCurveDisplay",

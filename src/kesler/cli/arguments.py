@@ -75,7 +75,25 @@ PREDICT_EXAMPLES = f"""\
 examples:
   kesler predict new.jsonl --model mail.kesler
   kesler predict new.jsonl --model mail.kesler --top 3
+  kesler predict new.jsonl --model mail.kesler --min-confidence 0.8
+  kesler predict new.jsonl --model mail.kesler --coverage 0.9
   cat new.jsonl | kesler predict - --model mail.kesler --scores --json-lines
+
+{EXIT}"""
+
+EXPLAIN = f"""\
+Print why each row has its predicted class: the features that contribute most to the
+score of the class and to its margin over another class, as a table for each row.
+Rows need no labels. --format, --label and --text default to those used to learn the
+model.
+
+{INPUT}"""
+
+EXPLAIN_EXAMPLES = f"""\
+examples:
+  kesler explain mail.kesler new.jsonl
+  kesler explain mail.kesler new.jsonl -n 5 --class spam --rival work
+  cat new.jsonl | kesler explain mail.kesler - --json-lines
 
 {EXIT}"""
 
@@ -158,6 +176,7 @@ def parser() -> ArgumentParser:
     command("compare", "compare several methods on one stream", _compare, COMPARE, COMPARE_EXAMPLES)
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
+    command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
     command("test", "report what a model gets wrong", _test, TEST, TEST_EXAMPLES)
@@ -414,10 +433,24 @@ def _predict(command: Command) -> None:
         metavar="K",
         help="print the K best classes, best first, separated by tabs",
     )
+    what.add_argument(
+        "--coverage",
+        type=_share_of_rows,
+        metavar="SHARE",
+        help="print a set of classes, separated by tabs, that contains the right one in this share "
+        "of the rows, such as 0.9; it may contain (new), and may be empty",
+    )
+    command.add_argument(
+        "--min-confidence",
+        type=_share_of_rows,
+        metavar="P",
+        help="print an empty field instead of a class that is right with a probability below P",
+    )
     command.add_argument(
         "--json-lines",
         action="store_true",
-        help='print one JSON object for each row: {"label": ...} with "scores" or "top"',
+        help='print one JSON object for each row: {"label": ...} with "scores", "top" or "set" and '
+        '"may_be_new"; "label" is null below --min-confidence, which adds "confidence"',
     )
     _reading(command)
 
@@ -442,6 +475,36 @@ def _test(command: Command) -> None:
         metavar="N",
         help="number of confused pairs and of rows most surely wrong that are listed (default: "
         "%(default)s)",
+    )
+    _reading(command)
+
+
+def _explain(command: Command) -> None:
+    from kesler.cli import names
+
+    command.explain(names.formats())
+    command.add_argument("model", metavar="MODEL", help="model file written by kesler learn")
+    _input(command)
+    command.add_argument(
+        "--class",
+        dest="explained",
+        metavar="LABEL",
+        help="class to explain (default: the predicted class of each row)",
+    )
+    command.add_argument(
+        "--rival",
+        metavar="LABEL",
+        help="class that it is compared with (default: the best of the others)",
+    )
+    command.add_argument(
+        "-n",
+        type=_positive,
+        default=10,
+        metavar="N",
+        help="number of features to print; the others are summed (default: %(default)s)",
+    )
+    command.add_argument(
+        "--json-lines", action="store_true", help="print one JSON object for each row"
     )
     _reading(command)
 

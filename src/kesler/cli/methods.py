@@ -128,11 +128,17 @@ def progress_of(model: OnlineClassifier) -> Progress:
     return Progress(**model.notes_.get("learning", absent))
 
 
-def opened_for(model: OnlineClassifier, options: Namespace, **more: Any) -> Stream:
-    """Open INPUT as the model's own input was read; further arguments are of `open_stream`."""
+def opened_for(model: OnlineClassifier, options: Namespace, *, require_labels: bool) -> Stream:
+    """Open INPUT as the model's own input was read.
+
+    Rows from a pipe are read one by one if they need no labels, since each has an answer.
+    """
     of_tables = {"as_table": True} if model.schema_ is not None else {}
     how = {**progress_of(model).reading, **reading(options), **of_tables}
-    stream = open_input(options, how, vocabulary=model.vocabulary_, grow=False, **more)
+    more: dict[str, Any] = {"vocabulary": model.vocabulary_, "grow": False}
+    if not require_labels and options.input == "-":
+        more["block_rows"] = 1
+    stream = open_input(options, how, require_labels=require_labels, **more)
     model.name_features(stream.vocabulary)
     return stream
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.cli.methods import loaded, opened_for
+from kesler.data.labels import NEW
 from kesler.data.rows import Rows
 from kesler.online.classifier import OnlineClassifier
 
@@ -20,25 +21,68 @@ Ranking = list[tuple[Any, float]]
 """Classes of one row with their scores, best first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is printed of one row.
+
+    Parameters
+    ----------
+    label : the predicted class, None if the confidence is too low.
+    ranking : the best classes with their scores.
+    confidence : the probability that the prediction is right, None if it is not asked for.
+    members : the prediction set, None if it is not asked for.
+    """
+
+    label: Any
+    ranking: Ranking
+    confidence: float | None = None
+    members: list[Any] | None = None
+
+
 def run(options: Namespace) -> None:
     """Print a line for each row."""
     model = loaded(options.model)
-    # Rows from a pipe are answered one by one.
-    by_row = {"block_rows": 1} if options.input == "-" else {}
-    stream = opened_for(model, options, require_labels=False, **by_row)
-    line = _line_maker(options)
-    n_best = model.n_known_ if options.scores else options.top or 1
+    stream = opened_for(model, options, require_labels=False)
+    write = _json_line if options.json_lines else _line
     for block in stream:
-        sys.stdout.writelines(line(best) + "\n" for best in _rankings(model, block.rows, n_best))
+        answers = _answers(model, block.rows, options)
+        sys.stdout.writelines(write(each, options) + "\n" for each in answers)
         sys.stdout.flush()
     if stream.n_bad:
         print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
 
 
-def _rankings(model: OnlineClassifier, rows: Rows, n_best: int) -> Iterator[Ranking]:
+def _answers(model: OnlineClassifier, rows: Rows, options: Namespace) -> Iterator[Answer]:
+    rankings = _rankings(model, rows, options)
+    if options.min_confidence is None and options.coverage is None:
+        yield from map(Answer, _labels(model, rows, rankings), rankings)
+        return
+    said, least = model.say_rows(rows), options.min_confidence or 0.0
+    sets: list[Any] = [None] * len(rows)
+    if options.coverage is not None:
+        sets = model.sets_of(said, options.coverage)
+    labels, confidence = model.classes_by_code_[said.predictions].tolist(), said.confidence.tolist()
+    for label, ranking, p, members in zip(labels, rankings, confidence, sets, strict=True):
+        yield Answer(label if p >= least else None, ranking, p, members)
+
+
+def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> list[Any]:
+    """Return the predicted labels: those of the highest scores, or the medians of ranks."""
+    if model.answer != "rank":
+        return [ranking[0][0] for ranking in rankings]
+    codes = model._fitted().predict(model._readable(rows))
+    labels: list[Any] = model.classes_by_code_[codes].tolist()
+    return labels
+
+
+def _rankings(model: OnlineClassifier, rows: Rows, options: Namespace) -> list[Ranking]:
+    n_best = model.n_known_ if options.scores else options.top or 1
     classes, scores = model.classes_by_code_.tolist(), model.score_rows(rows)
-    for row, best in zip(scores.tolist(), _best(scores, n_best).tolist(), strict=True):
-        yield [(classes[i], row[i]) for i in best]
+    best = _best(scores, n_best).tolist()
+    return [
+        [(classes[i], row[i]) for i in codes]
+        for row, codes in zip(scores.tolist(), best, strict=True)
+    ]
 
 
 def _best(scores: npt.NDArray[np.float32], n_best: int) -> npt.NDArray[np.int64]:
@@ -55,24 +99,25 @@ def _best(scores: npt.NDArray[np.float32], n_best: int) -> npt.NDArray[np.int64]
     return order[:, :n_best]
 
 
-def _line_maker(options: Namespace) -> Callable[[Ranking], str]:
-    if options.json_lines:
-        return partial(_json_line, scores=options.scores, top=options.top is not None)
-    return _scores_line if options.scores else _labels_line
+def _line(answer: Answer, options: Namespace) -> str:
+    """Return the line of a row; the label is an empty field if it is None."""
+    label = "" if answer.label is None else str(answer.label)
+    if answer.members is not None:
+        return "\t".join(map(str, answer.members))
+    if options.scores:
+        return "\t".join([label, *(f"{r}:{score:.7g}" for r, score in answer.ranking)])
+    return "\t".join([label, *(str(r) for r, _ in answer.ranking[1:])])
 
 
-def _labels_line(ranking: Ranking) -> str:
-    return "\t".join(str(label) for label, _ in ranking)
-
-
-def _scores_line(ranking: Ranking) -> str:
-    return "\t".join([str(ranking[0][0]), *(f"{label}:{score:.7g}" for label, score in ranking)])
-
-
-def _json_line(ranking: Ranking, *, scores: bool, top: bool) -> str:
-    line: dict[str, Any] = {"label": ranking[0][0]}
-    if scores:
-        line["scores"] = {str(label): score for label, score in ranking}
-    if top:
-        line["top"] = [label for label, _ in ranking]
+def _json_line(answer: Answer, options: Namespace) -> str:
+    line: dict[str, Any] = {"label": answer.label}
+    if answer.confidence is not None:
+        line["confidence"] = round(answer.confidence, 6)
+    if answer.members is not None:
+        line["set"] = [label for label in answer.members if label is not NEW]
+        line["may_be_new"] = NEW in answer.members
+    if options.scores:
+        line["scores"] = {str(label): score for label, score in answer.ranking}
+    if options.top is not None:
+        line["top"] = [label for label, _ in answer.ranking]
     return json.dumps(line, ensure_ascii=False)

@@ -71,12 +71,9 @@ def _write_page(options: Namespace, report: Report, scoring: Scoring) -> None:
 
 def _explained(model: OnlineClassifier, event: Any, wrong: WrongRow) -> Any:
     """Return why the model prefers its prediction to the label; None if it cannot tell."""
-    explain = getattr(model, "explain_one", None)
-    if explain is None:
-        return None
     try:
-        return explain(event, label=wrong.predicted, rival=wrong.target, n=5)
-    except KeslerError:  # such as for learners with a kernel
+        return model.explain_one(event, label=wrong.predicted, rival=wrong.target, n=5)
+    except KeslerError:  # such as for ratings by sub-experts
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,12 @@ class Event:
     def indices(self) -> npt.NDArray[np.int32]:
         """The features that it lists, a view."""
         found: npt.NDArray[np.int32] = self._entries[0][: self.n_entries]
+        return found
+
+    @property
+    def values(self) -> npt.NDArray[np.float32]:
+        """The values of these features, a view."""
+        found: npt.NDArray[np.float32] = self._entries[1][: self.n_entries]
         return found
 
     def read_mapping(self, entry: dict[Any, Any], names: Vocabulary, *, joins: bool) -> bool:
@@ -326,6 +332,7 @@ def encoded_targets_of(
     return EncodedTargets(targets.indptr, targets.codes, targets.levels, shape, weights, again)
 
 
+@cache
 def no_targets() -> Any:
     """Return the targets of rows that are only scored, of which there are none."""
     return encoded_targets_of(Answers.of_classes(np.empty(0, dtype=np.int32)), None, 1)

@@ -34,6 +34,7 @@ class UncertainLearner:
     _rows_to_score: Callable[[Any], Iterator[Rows]]
     _read: Callable[..., bool]
     _row: Callable[..., Rows]
+    _readable: Callable[[Any], Rows]
 
     # ---- estimates --------------------------------------------------------------------------
 
@@ -70,6 +71,14 @@ class UncertainLearner:
         learner = self._estimating()
         pieces = [learner.say(rows) for rows in self._rows_to_score(X)]
         return Said.concatenate(pieces)
+
+    def say_rows(self, rows: Any) -> Said:
+        """Return what is said of rows of numbers or a table, as readers yield them."""
+        return self._estimating().say(self._readable(rows))
+
+    def sets_of(self, said: Said, coverage: float) -> list[list[Any]]:
+        """Return the prediction sets of rows, given what is said of them."""
+        return self._sets(self._estimating(), said, coverage, by_class=False, allow_empty=True)
 
     def _said_of_one(self, x: Any) -> Said:
         """Return what is said of one row."""

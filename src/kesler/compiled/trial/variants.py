@@ -94,6 +94,11 @@ score = by_weights(
     sparse="weights.sparse_trial.sparse_score",
     kernel="kernels.scores.kernel_score",
 )
+add_contributions = by_weights(
+    dense="weights.contributions.dense_add_contributions",
+    sparse="weights.contributions.sparse_add_contributions",
+    kernel="kernels.contributions.kernel_add_contributions",
+)
 finite = by_weights(
     dense="weights.scores.dense_finite", sparse="weights.sparse_trial.sparse_finite"
 )

@@ -1,0 +1,47 @@
+"""kesler explain: the contributions of features to the predicted class of each row."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from typing import Any
+
+from kesler.cli.methods import loaded, opened_for
+from kesler.errors import KeslerError
+from kesler.learner.explanations import Explanation
+from kesler.online.classifier import OnlineClassifier
+
+
+def run(options: Namespace) -> None:
+    """Print a table, or a JSON object, for each row."""
+    model = loaded(options.model)
+    label = _known(model, "--class", options.explained)
+    rival = _known(model, "--rival", options.rival)
+    if rival is not None and rival == label:
+        raise KeslerError(f"--rival {rival} is the class of --class: name another one")
+    stream = opened_for(model, options, require_labels=False)
+    write = _json_line if options.json_lines else str
+    ending = "\n" if options.json_lines else "\n\n"
+    for block in stream:
+        for why in model.explain_rows(block.rows, label, rival, options.n):
+            sys.stdout.write(write(why) + ending)
+        sys.stdout.flush()
+    if stream.n_bad:
+        print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
+
+
+def _known(model: OnlineClassifier, option: str, text: str | None) -> Any:
+    """Return the label that is written like this; None if none is given."""
+    if text is None:
+        return None
+    labels = model.classes_by_code_.tolist()
+    found = [label for label in labels if str(label) == text]
+    if not found:
+        some = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
+        raise KeslerError(f"{option} {text} is not a class of the model: choose of {some}")
+    return found[0]
+
+
+def _json_line(why: Explanation) -> str:
+    return json.dumps(why.to_dict(), ensure_ascii=False)

@@ -1,0 +1,118 @@
+"""Explanations of predictions by the names of features and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kesler.data.labels import plain
+from kesler.data.rows import Rows
+from kesler.errors import KeslerError
+from kesler.learner.contributions import best_other, terms_of, winner_and_scores
+from kesler.learner.explanations import Explanation, Naming
+
+if TYPE_CHECKING:
+    from kesler.data.rows import Vocabulary
+    from kesler.learner.ensemble import AnyLearner
+    from kesler.learner.events import Event
+
+UNSEEN = "unseen feature"
+
+
+def explained(
+    learner: AnyLearner, rows: Rows | Event, name_of: Naming, label: Any, rival: Any, n: int
+) -> Explanation:
+    """Return the explanation of one row.
+
+    Parameters
+    ----------
+    learner : fitted.
+    rows : one row, as the learner scores it.
+    name_of : names features and sub-experts.
+    label, rival, n : as in :meth:`~kesler.OnlineClassifier.explain_one`.
+    """
+    n = require_count(n)
+    winner, scores = winner_and_scores(learner, rows)
+    code = winner if label is None else code_of(learner, "label", label)
+    other = best_other(learner, scores, code) if rival is None else code_of(learner, "rival", rival)
+    if other == code:
+        raise KeslerError(
+            f"rival={rival!r} is the class that is explained: name another one, or leave rival out "
+            "for the best of the others"
+        )
+    labels, first = learner.classes.labels, learner.classes.n_virtual
+    terms = terms_of(learner, rows, code, other)
+    pair = float(scores[code]), None if other is None else float(scores[other])
+    if getattr(learner, "decision", "score") == "f1":
+        terms = terms.moved_to(*pair)
+    named = labels[code - first], None if other is None else labels[other - first]
+    return terms.explained(*named, pair, n, name_of)
+
+
+def top_features(
+    learner: AnyLearner, name_of: Naming, label: Any, n: int
+) -> list[tuple[str | int, float]]:
+    """Return the features of largest weight above 0 for a class, with their weights."""
+    from kesler.learner.top_features import weights_of
+
+    weights = weights_of(learner, code_of(learner, "label", label))
+    order = np.argsort(-weights, kind="stable")[: require_count(n)]
+    return [(name_of(i, i, True), float(weights[i])) for i in order.tolist() if weights[i] > 0]
+
+
+def require_count(n: Any) -> int:
+    """Return a number of features; raise unless it is an integer above 0."""
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+        raise KeslerError(
+            f"n={n!r} must be an integer of 1 or more: it is the number of features to list"
+        )
+    return int(n)
+
+
+def code_of(learner: AnyLearner, name: str, label: Any) -> int:
+    """Return the number of a label; raise if no row of it has been learnt."""
+    code = learner.classes.code(plain(label))
+    if code is None:
+        known = learner.classes.labels
+        some = ", ".join(repr(each) for each in known[:5]) + (", ..." if len(known) > 5 else "")
+        raise KeslerError(f"{name}={label!r} is not a class that has been learnt: choose of {some}")
+    return code
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def names_of_entries(names: Iterable[str], rows: Rows | Event, rated: Vocabulary | None) -> Naming:
+    """Return the naming of the features of a row that lists some, given their names in its order.
+
+    Features of value 0 have no terms. Features that the model has not seen have their names too.
+    """
+    values = rows.values
+    known = list(names)
+    if not values.all():
+        known = [name for name, value in zip(known, values.tolist(), strict=True) if value]
+    return _naming(lambda place, number: known[place], rated)
+
+
+def names_of_model(vocabulary: Vocabulary | None, rated: Vocabulary | None) -> Naming:
+    """Return the naming of all features of a model; positions if it identifies them so."""
+    if vocabulary is None:
+        return _naming(lambda place, number: number, rated)
+    names = vocabulary.names
+    return _naming(lambda place, number: names[number] if number < len(names) else UNSEEN, rated)
+
+
+def _naming(name_of: Callable[[int, int], str | int], rated: Vocabulary | None) -> Naming:
+    experts = None if rated is None else rated.names
+
+    def named(place: int, number: int, is_feature: bool) -> str | int:
+        if is_feature:
+            return name_of(place, number)
+        if experts is None:
+            return f"sub-expert {number}"
+        return f"sub-expert {experts[number]}" if number < len(experts) else "unseen sub-expert"
+
+    return named
