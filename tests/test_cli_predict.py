@@ -16,7 +16,8 @@ from commands import (
     write_jsonl,
     write_svmlight,
 )
-from kesler import OnlineClassifier, load
+from kesler import NEW as NEW_CLASS
+from kesler import OnlineClassifier, OnlineOrdinalClassifier, load
 
 NEW = messages(40, seed=5)
 
@@ -164,3 +165,60 @@ def test_labels_that_the_output_cannot_hold_are_a_sentence(capsys, tmp_path, mon
     with kesler_process("predict", rows, "--model", tmp_path / "m") as process:
         out, err = process.communicate()
     assert (process.returncode, out) == (2, "") and "PYTHONIOENCODING=utf-8" in err
+
+
+def test_unsure_rows_have_an_empty_field(capsys, model, new):
+    X, loaded = as_entries(NEW)[0], load(model)
+    confidence, predicted = loaded.confidence(X), loaded.predict(X)
+    least = float(np.median(confidence))
+    lines = kesler(capsys, "predict", new, "--model", model, "--min-confidence", least).lines
+    expected = [p if c >= least else "" for p, c in zip(predicted, confidence, strict=True)]
+    assert lines == expected and "" in lines
+    lines = kesler(
+        capsys, "predict", new, "--model", model, "--min-confidence", least, "--json-lines"
+    ).lines
+    for line, label, c in zip(lines, expected, confidence.tolist(), strict=True):
+        found = json.loads(line)
+        assert found["label"] == (label or None)
+        assert found["confidence"] == pytest.approx(c, abs=1e-6)
+
+
+def test_sets_of_classes(capsys, model, new):
+    sets = load(model).predict_set(as_entries(NEW)[0], 0.95)
+    lines = kesler(capsys, "predict", new, "--model", model, "--coverage", "0.95").lines
+    assert lines == ["\t".join(map(str, each)) for each in sets]
+    lines = kesler(
+        capsys, "predict", new, "--model", model, "--coverage", "0.95", "--json-lines"
+    ).lines
+    for line, members in zip(lines, sets, strict=True):
+        found = json.loads(line)
+        assert found["set"] == [each for each in members if each is not NEW_CLASS]
+        assert found["may_be_new"] == (NEW_CLASS in members)
+
+
+def test_a_model_without_estimates_has_no_confidence(capsys, new, tmp_path):
+    path, rows = tmp_path / "pa.kesler", write_jsonl(tmp_path / "old.jsonl", messages(200))
+    learning = "--hypotheses", "multi", "--update", "pa1"
+    assert kesler(capsys, "learn", rows, "--model", path, *learning).code == 0
+    done = kesler(capsys, "predict", new, "--model", path, "--min-confidence", "0.5")
+    refused(done, "does not estimate its uncertainty")
+
+
+@pytest.mark.parametrize("share", ["0", "1", "-0.1", "nan", "much"])
+@pytest.mark.parametrize("option", ["--coverage", "--min-confidence"])
+def test_shares_are_between_0_and_1(capsys, model, new, option, share):
+    done = kesler(capsys, "predict", new, "--model", model, f"{option}={share}")
+    assert done.code == 2 and "share between 0 and 1" in done.err
+
+
+def test_the_median_of_ranks_is_printed(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)).astype(np.float32)
+    y = np.digitize(X[:, 0] + 0.8 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    path, rows = tmp_path / "ranks.kesler", tmp_path / "rows.npz"
+    grades = OnlineOrdinalClassifier().fit(X[:200], y[:200])
+    grades.save(path)
+    np.savez(rows, X=X[200:], y=y[200:])
+    found = kesler(capsys, "predict", rows, "--model", path)
+    assert (grades.decision_function(X[200:]).argmax(axis=1) != grades.predict(X[200:])).any()
+    assert found.lines == [str(each) for each in grades.predict(X[200:])]
