@@ -51,6 +51,7 @@ def report_of(capsys, *arguments):
 
 def same_as_python(found, model, X, y, top=10):
     """The report says what the model itself predicts, in a loop over rows."""
+    confidence = model.confidence(X).tolist()
     said, p = model.predict(X).tolist(), model.predict_proba(X)
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}
     known = [t for t, label in enumerate(y) if label in columns]
@@ -61,9 +62,9 @@ def same_as_python(found, model, X, y, top=10):
     assert found["log_loss"] == pytest.approx(
         -np.mean([np.log(p[t, columns[y[t]]]) for t in known]), rel=1e-5
     )
-    sure = sorted((-p[t, columns[said[t]]], t + 1) for t in wrong)[:top]
+    sure = sorted((-confidence[t], t + 1) for t in wrong)[:top]
     assert [each["confidence"] for each in found["surely_wrong"]] == pytest.approx(
-        [-confidence for confidence, _ in sure], rel=1e-5
+        [-c for c, _ in sure], rel=1e-5
     )
     for each in found["classes"]:
         own = [t for t in known if y[t] == each["label"]]
@@ -238,4 +239,3 @@ def test_explanations_are_those_of_the_prediction_against_the_label():
 
     row = WrongRow(4, "team", "spam", 0.9, 0.1)
     assert command._explained(Explained(), {"cash": 1.0}, row) == ({"cash": 1.0}, "spam", "team", 5)
-    assert command._explained(object(), {"cash": 1.0}, row) is None

@@ -590,6 +590,7 @@ def test_parameters_can_be_read_set_and_shown():
         "r": None,
         "columns": "auto",
         "on_mismatch": "raise",
+        "uncertainty": "auto",
         "update__C": 0.1,
         "update__variant": 1,
     }

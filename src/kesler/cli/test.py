@@ -129,7 +129,7 @@ class Scoring:
             return said.predictions, said.confidence, of_targets
         predicted, found = learner.predict(readable), learner.probabilities(readable)
         of_targets = np.where(is_known, found[each, known], np.nan)
-        return predicted, np.where(is_known, found[each, predicted], np.nan), of_targets
+        return predicted, found[each, predicted], of_targets
 
     def _note(self, rows: Any, wrong: npt.NDArray[np.bool_], confidences: Doubles) -> None:
         """Store the rows of the surest mistakes; of equal ones, the first."""
@@ -148,7 +148,9 @@ class Scoring:
         )
         unseen = answers >= self._n_known
         labels = list(self._codes)
-        return ScoredRows(labels, predicted, answers, unseen, confidences, of_targets, learns=False)
+        found = predicted, answers, unseen, confidences, of_targets
+        estimates = self.model._fitted().uncertainty is not None
+        return ScoredRows(labels, *found, learns=False, estimates=estimates)
 
     def shown(self, report: Report) -> dict[int, Any]:
         """Return the rows that a report lists as surely wrong, by their numbers."""

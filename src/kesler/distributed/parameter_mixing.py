@@ -90,7 +90,8 @@ def learn(
     learner : OnlineClassifier or another online learner
         The learner, of which only the parameters are used. It needs the linear link and features
         instead of ratings; kernels, ensembles, expansions of rows and half_life are not supported.
-        With nothing chosen, measurements are learnt by z-scores with a Gaussian map.
+        With nothing chosen, measurements are learnt by z-scores with a Gaussian map. Uncertainty is
+        not estimated, since rows are not learnt in one order.
     partitions : Partitions
         Each partition is a shard. Results depend on the assignment of rows to partitions and on
         their order, but not on the number of workers or the order of execution.
@@ -178,6 +179,14 @@ def mixable(learner: Model, *, dense: bool) -> Any:
     model = clone(learner)
     if dense and isinstance(model, OnlineClassifier) and model.is_default:
         model.set_params(**of_mapped())
+    use = vars(model).get("uncertainty", False)
+    if use not in (False, "auto"):
+        raise KeslerError(
+            f"uncertainty={use!r} is learnt from rows in their order, which shards do not have: "
+            'leave it at "auto"'
+        )
+    if use:
+        model.set_params(uncertainty=False)
     return model
 
 

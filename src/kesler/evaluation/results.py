@@ -265,7 +265,7 @@ class ProgressiveResult:
 
         Rows without a confidence (NaN) are left out; `n_left_out` is their number. First rows of a
         class are wrong, since no answer could have got them right; without estimates of uncertainty
-        they have no confidence. The cost is that of sorting the trials.
+        they are left out. The cost is that of sorting the trials.
 
         Returns
         -------
@@ -292,7 +292,8 @@ class ProgressiveResult:
         """
         from kesler.evaluation.confidence import RiskCoverage
 
-        return RiskCoverage.of(self.confidences, self.wrong | self.first_seen)
+        first, estimates = self.first_seen, self.uncertainty is not None
+        return RiskCoverage.of(self.confidences, self.wrong | first, None if estimates else ~first)
 
     def threshold_for(self, error: float = 0.05) -> Threshold:
         """Return the lowest confidence such that the rows answered have at most this error.

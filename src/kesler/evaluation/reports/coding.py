@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
+from kesler.evaluation.confidence import RiskCoverage
 
 if TYPE_CHECKING:
     from kesler.evaluation.results import ProgressiveResult
@@ -39,6 +40,9 @@ class ScoredRows:
         The probability of each target, NaN where there is none.
     learns : bool
         Whether the method learnt from each row after its prediction.
+    estimates : bool, default False
+        Whether confidences take the probability of a new class into account, so that rows of unseen
+        classes count as wrong in the error by confidence.
     """
 
     labels: Sequence[Label]
@@ -48,6 +52,7 @@ class ScoredRows:
     confidences: Doubles
     of_targets: Doubles
     learns: bool
+    estimates: bool = False
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -75,6 +80,11 @@ class ScoredRows:
         mask: Mask = ~np.isnan(self.confidences) & ~self.unseen
         return mask
 
+    def risk_coverage(self) -> RiskCoverage:
+        """Return the error by confidence; raise KeslerError if no row has one."""
+        asked = None if self.estimates else self.seen
+        return RiskCoverage.of(self.confidences, self.wrong | self.unseen, asked)
+
 
 def scored_rows(result: ProgressiveResult) -> ScoredRows:
     """Return the trials of a result; raise KeslerError if there are none."""
@@ -93,6 +103,7 @@ def scored_rows(result: ProgressiveResult) -> ScoredRows:
         confidences,
         result.probabilities[:, 1],
         learns=True,
+        estimates=result.uncertainty is not None,
     )
 
 

@@ -146,7 +146,7 @@ class Report:
         known, wrong, unseen = scored.known, scored.wrong, scored.unseen
         n_wrong, n_unseen = int(wrong.sum()), int(unseen.sum())
         n_asked = len(scored) - (0 if scored.learns else n_unseen)
-        curve = RiskCoverage.of(scored.confidences, wrong | unseen) if known.any() else None
+        curve = scored.risk_coverage() if known.any() else None
         return Report(
             learns=scored.learns,
             n_rows=len(scored),
