@@ -42,8 +42,11 @@ is at most a threshold, which moves by a step eta if the target y is outside and
 with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
 and Angelopoulos et al. 2021). Whatever the stream, the share of rows outside differs from alpha by
 at most :math:`(B + \eta) / (\eta T)` after T rows, if no score is above B (Angelopoulos, Candes and
-Tibshirani 2023, Proposition 1). With thresholds by class, each class has an offset besides, which
-moves in the same way with the rows of the class.
+Tibshirani 2023, Proposition 1). As targets move the threshold at each row, it is for the next row
+alone; rows without targets have the mean of the last thresholds, with a weight of .005 for the last
+(with constant steps the threshold does not settle, see Angelopoulos, Barber and Bates 2024). With
+thresholds by class, each class has an offset besides, which moves in the same way with the rows of
+the class.
 
 For ranks, v grows with an interval around the predicted rank that takes the likelier of its two
 neighbours, and new ranks are neither in a set nor counted. For label sets, the set contains the
@@ -75,7 +78,7 @@ from kesler.state.fields import (
     fields_of,
     put,
 )
-from kesler.state.uncertainty import COVERAGES, MOST_REMEMBERED, Uncertainties
+from kesler.state.uncertainty import COVERAGES, CURRENT, MEAN, MOST_REMEMBERED, Uncertainties
 
 Doubles = npt.NDArray[np.float64]
 Use = Literal["auto", "full"] | bool
@@ -124,6 +127,27 @@ class Said:
         return np.column_stack([known, self.new])
 
 
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Which prediction sets are asked for.
+
+    Parameters
+    ----------
+    coverage, by_class, allow_empty : as for `predict_set` of estimators.
+    is_next : whether the row is the next one of the stream, whose target follows.
+    """
+
+    coverage: float
+    by_class: bool = False
+    allow_empty: bool = True
+    is_next: bool = False
+
+    @property
+    def column(self) -> int:
+        """The column of the thresholds: the present ones, or their means."""
+        return CURRENT if self.is_next else MEAN
+
+
 class Uncertainty:
     """Estimates of how sure the predictions of a learner are.
 
@@ -146,10 +170,10 @@ class Uncertainty:
         """Write initial values other than 0."""
         stored = self.stored
         if self.is_of_others:
-            stored["others"][:] = COVERAGES
+            stored["others"].T[:] = COVERAGES
         if not self.is_of_classes:
             return
-        stored["thresholds"][:] = stored["by_class"][:] = COVERAGES
+        stored["thresholds"].T[:] = stored["by_class"].T[:] = COVERAGES
         stored["arrivals.priors"][:] = 1 / len(stored["arrivals.priors"])
         stored["mixed"][:] = 1 / 3
         stored["newness"][:], stored["trust"][:] = NEWNESS[self.remembers], TRUST
@@ -342,39 +366,35 @@ class Uncertainty:
         tell(address, scores, probabilities, predictions, inputs, found)
         return Said(predictions, probabilities, found[:, 0].copy(), found[:, 1].copy())
 
-    def bound(self, coverage: float) -> float:
-        """Return the threshold of intervals of ranks, or of sets of labels, for a coverage."""
-        return interpolated(self.stored["others"], coverage)
+    def bound(self, ask: Ask) -> float:
+        """Return the threshold of intervals of ranks, or of sets of labels."""
+        return interpolated(self.stored["others"][:, ask.column], ask.coverage)
 
-    def bounds(self, coverage: float, *, by_class: bool) -> Doubles:
-        """Return the threshold of each class for a coverage, and last that of a new class."""
-        n = self.n_classes
-        if not by_class:
-            return np.full(n + 1, interpolated(self.stored["thresholds"], coverage))
-        stored = self.stored
+    def bounds(self, ask: Ask) -> Doubles:
+        """Return the threshold of each class, and last that of a new class."""
+        n, stored = self.n_classes, self.stored
+        if not ask.by_class:
+            bound = interpolated(stored["thresholds"][:, ask.column], ask.coverage)
+            return np.full(n + 1, bound)
         offsets = np.vstack([stored["offsets"][:n], stored["of_new"]])
-        return np.array([interpolated(stored["by_class"] + each, coverage) for each in offsets])
+        found = stored["by_class"][:, ask.column] + offsets
+        return np.array([interpolated(each, ask.coverage) for each in found])
 
-    def classes_in_sets(
-        self, said: Said, coverage: float, *, by_class: bool, allow_empty: bool
-    ) -> npt.NDArray[np.bool_]:
+    def classes_in_sets(self, said: Said, ask: Ask) -> npt.NDArray[np.bool_]:
         """Return whether each class, and last a new one, is in the set of each row."""
         from kesler.compiled.trial.uncertain_answers import choose
 
         chosen = np.zeros((len(said.new), self.n_classes + 1), dtype=np.bool_)
-        bounds = self.bounds(coverage, by_class=by_class)
-        choose(said.probabilities, said.new, bounds, allow_empty, chosen)
+        choose(said.probabilities, said.new, self.bounds(ask), ask.allow_empty, chosen)
         return chosen
 
-    def ranks_in_intervals(
-        self, said: Said, order: list[int], coverage: float, *, allow_empty: bool
-    ) -> npt.NDArray[np.bool_]:
+    def ranks_in_intervals(self, said: Said, order: list[int], ask: Ask) -> npt.NDArray[np.bool_]:
         """Return whether each class is in the interval of each row, given the order of ranks."""
         from kesler.compiled.trial.other_sets import choose_ranks
 
         chosen = np.zeros((len(said.predictions), len(order)), dtype=np.bool_)
-        ranks, bound = np.array(order, dtype=np.int64), self.bound(coverage)
-        choose_ranks(said.probabilities, said.predictions, ranks, bound, allow_empty, chosen)
+        ranks, bound = np.array(order, dtype=np.int64), self.bound(ask)
+        choose_ranks(said.probabilities, said.predictions, ranks, bound, ask.allow_empty, chosen)
         return chosen
 
 

@@ -12,6 +12,7 @@ from kesler.data.labels import NEW, Label
 from kesler.errors import KeslerError
 from kesler.learner.targets import Kind
 from kesler.learner.uncertainty import (
+    Ask,
     Said,
     Uncertainty,
     require_confidence,
@@ -78,7 +79,7 @@ class UncertainLearner:
 
     def sets_of(self, said: Said, coverage: float) -> list[list[Any]]:
         """Return the prediction sets of rows, given what is said of them."""
-        return self._sets(self._estimating(), said, coverage, by_class=False, allow_empty=True)
+        return self._sets(self._estimating(), said, Ask(require_coverage(coverage)))
 
     def _said_of_one(self, x: Any) -> Said:
         """Return what is said of one row."""
@@ -102,9 +103,10 @@ class UncertainLearner:
         r"""Return a set of classes for each row, which contains the right one with given frequency.
 
         The set of class r contains the classes whose score is at most a threshold,
-        :math:`\{r : v_r \le \tau\}`, which follows the rows learnt so far, so that over any stream
-        the share of sets that contained the class of their row tends to `coverage`; see
-        :mod:`kesler.learner.uncertainty`.
+        :math:`\{r : v_r \le \tau\}`. The threshold follows the rows learnt so far, so that over
+        any stream the share of sets that contained the class of their row tends to `coverage`; see
+        :mod:`kesler.learner.uncertainty`. It is the mean of the last ones here, as the targets of
+        these rows do not follow one by one; `predict_set_one` has the present one.
 
         Parameters
         ----------
@@ -149,8 +151,8 @@ class UncertainLearner:
         >>> model.predict_set([{"cash": 1}], allow_empty=False)
         [['spam']]
         """
-        learner, said = self._estimating(), self._said_of(X)
-        return self._sets(learner, said, coverage, by_class=by_class, allow_empty=allow_empty)
+        ask = self._asked(coverage, by_class=by_class, allow_empty=allow_empty)
+        return self._sets(self._estimating(), self._said_of(X), ask)
 
     def predict_set_one(
         self,
@@ -160,36 +162,42 @@ class UncertainLearner:
         by_class: bool = False,
         allow_empty: bool = True,
     ) -> list[Any]:
-        """Return the set of one row, given as in `learn_one`; see `predict_set`."""
+        """Return the set of the next row of the stream, given as in `learn_one`.
+
+        Parameters, labels and errors are those of `predict_set`. The threshold is the present one,
+        which each row that is learnt moves; with it, the bound on the share of sets that miss their
+        target holds for any stream.
+        """
+        ask = self._asked(coverage, by_class=by_class, allow_empty=allow_empty, is_next=True)
         learner = self._estimating()
         with learner.lock:
-            said = self._said_of_one(x)
-            options = {"by_class": by_class, "allow_empty": allow_empty}
-            return self._sets(learner, said, coverage, **options)[0]
+            return self._sets(learner, self._said_of_one(x), ask)[0]
 
-    def _sets(
-        self, learner: AnyLearner, said: Said, coverage: float, *, by_class: bool, allow_empty: bool
-    ) -> list[list[Any]]:
-        """Return the classes, ranks or labels of the set of each row."""
-        coverage, own = require_coverage(coverage), learner.uncertainty
-        assert own is not None
+    def _asked(self, coverage: Any, *, by_class: bool, **options: bool) -> Ask:
+        """Return which sets are asked for; raise if an argument is invalid."""
         if by_class and self.answer != "class":
             raise KeslerError(
                 "by_class=True gives each class a threshold, and there is one for all ranks or "
                 "labels here: leave it out"
             )
+        return Ask(require_coverage(coverage), by_class, **options)
+
+    def _sets(self, learner: AnyLearner, said: Said, ask: Ask) -> list[list[Any]]:
+        """Return the classes, ranks or labels of the set of each row."""
+        own = learner.uncertainty
+        assert own is not None
         if self.answer == "rank":
             order = learner.classes.order
-            chosen = own.ranks_in_intervals(said, order, coverage, allow_empty=allow_empty)
+            chosen = own.ranks_in_intervals(said, order, ask)
             labels = learner.classes.labels
             return [[labels[r] for r in order if row[r]] for row in chosen.tolist()]
         if self.answer == "sets":
             return _most_probable(
                 said.probabilities[:, 1:],
-                said.probabilities[:, 1:] > own.bound(coverage),
+                said.probabilities[:, 1:] > own.bound(ask),
                 learner.classes.labels,
             )
-        chosen = own.classes_in_sets(said, coverage, by_class=by_class, allow_empty=allow_empty)
+        chosen = own.classes_in_sets(said, ask)
         return _most_probable(said.with_new, chosen, [*learner.classes.labels, NEW])
 
     # ---- confidence -------------------------------------------------------------------------

@@ -19,6 +19,8 @@ COVERAGES = (0.8, 0.9, 0.95, 0.99)
 """The coverages for which a threshold is tracked; those of others are interpolated."""
 
 MOST_REMEMBERED = 1000  # rows
+# Thresholds: the present one, and the mean of the last ones.
+CURRENT, MEAN = 0, 1
 N_PRIORS, N_HALF_LIVES = 9, 4
 # What is measured of the scores of a member: the highest, how far it stands out, its lead.
 N_MEASURES = 3
@@ -73,9 +75,9 @@ class Uncertainties(NamedTuple):
     member; newness, of_newness : the weights and the covariance of the regression of a new class;
     mixed : the weights of the prior, of the initial regression and of the learnt one; trust,
     of_trust : those of the regression of a right prediction; thresholds : the bounds on the scores
-    of classes in a set, one for each coverage; by_class : those to which offsets are added; offsets
-    : for each class; of_new : for a new class; others : the thresholds of intervals of ranks, or of
-    surely relevant labels.
+    of classes in a set for each coverage, now and in the mean; by_class : those to which offsets
+    are added; offsets : for each class; of_new : for a new class; others : the thresholds of
+    intervals of ranks, or of surely relevant labels.
     """
 
     arrivals: Arrivals
@@ -85,9 +87,9 @@ class Uncertainties(NamedTuple):
     mixed: Annotated[Any, Field(f8, (3,), when="is_of_classes", at_least=0.0)]
     trust: Annotated[Any, Field(f8, (3,), when="is_of_classes")]
     of_trust: Annotated[Any, Field(f8, (3, 3), when="is_of_classes")]
-    thresholds: Annotated[Any, Field(f8, (len(COVERAGES),), when="is_of_classes")]
-    by_class: Annotated[Any, Field(f8, (len(COVERAGES),), when="is_of_classes")]
+    thresholds: Annotated[Any, Field(f8, (len(COVERAGES), 2), when="is_of_classes")]
+    by_class: Annotated[Any, Field(f8, (len(COVERAGES), 2), when="is_of_classes")]
     offsets: Annotated[Any, Field(f8, ("class", len(COVERAGES)), when="is_of_classes")]
     of_new: Annotated[Any, Field(f8, (len(COVERAGES),), when="is_of_classes")]
-    others: Annotated[Any, Field(f8, (len(COVERAGES),), when="is_of_others")]
+    others: Annotated[Any, Field(f8, (len(COVERAGES), 2), when="is_of_others")]
     memory: Memory

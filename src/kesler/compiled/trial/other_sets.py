@@ -11,7 +11,6 @@ from numba import types
 
 from kesler.compiled.jit.decorators import (
     DOUBLE_TABLE,
-    DOUBLES,
     INDICES,
     INT,
     INTS,
@@ -19,16 +18,15 @@ from kesler.compiled.jit.decorators import (
     kernel,
 )
 from kesler.compiled.trial.uncertain_answers import FLAGS
-from kesler.compiled.trial.uncertainty import N_COVERAGES, STEPS
-from kesler.state.uncertainty import COVERAGES, COVERED, SIZE
+from kesler.compiled.trial.uncertainty import N_COVERAGES, move
+from kesler.state.uncertainty import COVERED, CURRENT, SIZE
 
 
 @inlined
 def track_one(thresholds, score):
     """Move the threshold of each coverage after the score of a target."""
     for c in range(N_COVERAGES):
-        missed = score > thresholds[c]
-        thresholds[c] += STEPS[c] * (missed - (1.0 - COVERAGES[c]))
+        move(thresholds, c, score > thresholds[c, CURRENT])
 
 
 # ---- ranks ---------------------------------------------------------------------------------------
@@ -69,7 +67,7 @@ def grow(probabilities, t, known, n, said, scores):
             r = known[high]
 
 
-@kernel(types.void(DOUBLES, INT, DOUBLE_TABLE, INDICES, INDICES, INTS, DOUBLE_TABLE))
+@kernel(types.void(DOUBLE_TABLE, INT, DOUBLE_TABLE, INDICES, INDICES, INTS, DOUBLE_TABLE))
 def observe_ranks(thresholds, n_known, probabilities, predictions, codes, order, traces):
     """Observe rows of ranks; arguments as for `kesler.compiled.trial.uncertainty.observe`.
 
@@ -83,10 +81,10 @@ def observe_ranks(thresholds, n_known, probabilities, predictions, codes, order,
             grow(probabilities, t, known, n, predictions[t], scores)
             if traces.shape[0]:
                 for c in range(N_COVERAGES):
-                    traces[t, COVERED + c] = scores[y] <= thresholds[c]
+                    traces[t, COVERED + c] = scores[y] <= thresholds[c, CURRENT]
                     traces[t, SIZE + c] = 0.0
                     for i in range(n):
-                        traces[t, SIZE + c] += scores[known[i]] <= thresholds[c]
+                        traces[t, SIZE + c] += scores[known[i]] <= thresholds[c, CURRENT]
             track_one(thresholds, scores[y])
         k = max(k, y + 1)
 
@@ -114,18 +112,7 @@ def mark_relevant(codes, levels, is_relevant, value):
             is_relevant[codes[i]] = value
 
 
-@kernel(
-    types.void(
-        DOUBLES,
-        INT,
-        INT,
-        DOUBLE_TABLE,
-        types.Array(types.int64, 1, "C"),
-        INDICES,
-        INDICES,
-        DOUBLE_TABLE,
-    )
-)
+@kernel(types.void(DOUBLE_TABLE, INT, INT, DOUBLE_TABLE, INTS, INDICES, INDICES, DOUBLE_TABLE))
 def observe_labels(thresholds, first, n_known, probabilities, indptr, codes, levels, traces):
     """Observe rows of label sets, of which those from number `first` on have labels.
 
@@ -142,10 +129,10 @@ def observe_labels(thresholds, first, n_known, probabilities, indptr, codes, lev
         mark_relevant(named, level, is_relevant, False)
         if traces.shape[0]:
             for c in range(N_COVERAGES):
-                traces[t, COVERED + c] = score <= thresholds[c]
+                traces[t, COVERED + c] = score <= thresholds[c, CURRENT]
                 traces[t, SIZE + c] = 0.0
                 for r in range(first, k):
-                    traces[t, SIZE + c] += probabilities[t, r] > thresholds[c]
+                    traces[t, SIZE + c] += probabilities[t, r] > thresholds[c, CURRENT]
         if k > first:
             track_one(thresholds, score)
         for i in range(named.shape[0]):

@@ -40,6 +40,8 @@ from kesler.state.uncertainty import (
     CONFIDENCE,
     COVERAGES,
     COVERED,
+    CURRENT,
+    MEAN,
     N_EVIDENCE,
     N_MEASURES,
     N_PRIORS,
@@ -65,6 +67,8 @@ DRIFT = 1e-4
 # The step of each threshold, and that of the offsets of classes.
 STEPS = (0.06, 0.06, 0.08, 0.3)
 STEP_OF_CLASS = 0.05
+# The weight of the last row in the mean of a threshold.
+PART_OF_MEAN = 0.005
 # What the rank of a class adds to its score from the third on.
 PENALTY = 0.04
 DECAYS = tuple(0.5 ** (1 / half_life) for half_life in (30.0, 100.0, 300.0, 1000.0))
@@ -290,8 +294,8 @@ def next_below(probabilities, t, new, k, after):
 def bound_of(u, c, r, k, by_class):
     """Return the threshold of class r, or of a new class if r is k, for coverage c."""
     if not by_class:
-        return u.thresholds[c]
-    return u.by_class[c] + (u.of_new[c] if r == k else u.offsets[r, c])
+        return u.thresholds[c, CURRENT]
+    return u.by_class[c, CURRENT] + (u.of_new[c] if r == k else u.offsets[r, c])
 
 
 @inlined
@@ -312,13 +316,19 @@ def size_of_set(u, probabilities, t, new, k, c, by_class):
 
 
 @inlined
+def move(thresholds, c, missed):
+    """Move the threshold for coverage c after a target was outside or not; follow with its mean."""
+    thresholds[c, CURRENT] += STEPS[c] * (missed - (1.0 - COVERAGES[c]))
+    thresholds[c, MEAN] += PART_OF_MEAN * (thresholds[c, CURRENT] - thresholds[c, MEAN])
+
+
+@inlined
 def track(u, c, score, y, k):
     """Move the thresholds for coverage c after the score of the target; y is k for a new class."""
     allowed = 1.0 - COVERAGES[c]
-    missed = score > u.thresholds[c]
-    u.thresholds[c] += STEPS[c] * (missed - allowed)
+    move(u.thresholds, c, score > u.thresholds[c, CURRENT])
     missed = score > bound_of(u, c, y, k, True)
-    u.by_class[c] += STEPS[c] * (missed - allowed)
+    move(u.by_class, c, missed)
     if y == k:
         u.of_new[c] += STEP_OF_CLASS * (missed - allowed)
     else:
@@ -329,7 +339,7 @@ def track(u, c, score, y, k):
 def trace_sets(u, probabilities, t, new, k, score, y, trace):
     """Write whether each set contains the target, and its size."""
     for c in range(N_COVERAGES):
-        trace[COVERED + c] = score <= u.thresholds[c]
+        trace[COVERED + c] = score <= u.thresholds[c, CURRENT]
         trace[SIZE + c] = size_of_set(u, probabilities, t, new, k, c, False)
         trace[BY_CLASS + COVERED + c] = score <= bound_of(u, c, y, k, True)
         trace[BY_CLASS + SIZE + c] = size_of_set(u, probabilities, t, new, k, c, True)
