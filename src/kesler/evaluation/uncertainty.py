@@ -28,7 +28,7 @@ class UncertaintyTrace:
     >>> rows, y = [{"cash": 1}, {"team": 1}] * 100, ["spam", "work"] * 100
     >>> trace = progressive_validate(OnlineClassifier(), rows, y).uncertainty
     >>> trace.new[:2].round(1).tolist(), bool(trace.new[-1] < 0.02)
-    ([1.0, 0.4], True)
+    ([1.0, 0.7], True)
     >>> trace.sizes(0.99).max()
     2.0
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -152,14 +151,28 @@ class Targets:
         labels = [self.labels[i] for i in taken.tolist()]
         return replace(self, indptr=indptr, labels=labels, levels=self.levels[taken])
 
-    @cached_property
+    # Not `functools.cached_property`, which holds a lock of the process in Python 3.11: a process
+    # forked in that moment would wait for it without end.
+
+    @property
     def names(self) -> list[Any]:
         """All labels named, those of the columns first."""
-        return [*self.columns, *self.labels]
+        own = vars(self)
+        if "_all" not in own:
+            own["_all"] = [*self.columns, *self.labels]
+        found: list[Any] = own["_all"]
+        return found
 
-    @cached_property
+    @property
     def distinct(self) -> list[Any]:
         """The distinct labels in `names`; all of `names` if one is not hashable (refused later)."""
+        own = vars(self)
+        if "_distinct" not in own:
+            own["_distinct"] = self._without_repetitions()
+        found: list[Any] = own["_distinct"]
+        return found
+
+    def _without_repetitions(self) -> list[Any]:
         try:
             return list(dict.fromkeys(self.names))
         except TypeError:
