@@ -343,7 +343,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             inputs = observed.inputs_of(self.event) if observed.remembers else NO_INPUTS
             with Postponed():
                 self._run(task)
-                observed.observe_event(len(self.classes), task.arrays, scores, inputs)
+                observed.observe_event(self.classes, task.arrays, scores, inputs)
         self._require_finite_steps()
         return int(task.arrays.predictions[0])
 

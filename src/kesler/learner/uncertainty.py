@@ -64,6 +64,7 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
+from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind
 from kesler.state.capacity import enlarged, whole_lines
 from kesler.state.fields import (
@@ -289,17 +290,20 @@ class Uncertainty:
 
     def observe_event(
         self,
-        n_known: int,
+        classes: ClassTable,
         task: Any,
         scores: npt.NDArray[np.float32],
         inputs: npt.NDArray[np.float32],
     ) -> None:
         """Learn from one row of a known class, given the arrays of its trial."""
+        n_known = len(classes)
         if n_known > self.n_classes:  # the first row of a class ended with an error
             self.reserve(n_known)
         said, code = (task.probabilities, task.predictions), task.encoded.codes
         address = self._arguments.address
         self._observe(address, n_known, scores, *said, code, inputs, NO_TRACES)
+        if self.answer == "rank":
+            self.observe_ranks(n_known, *said, code, np.array(classes.order, dtype=np.int64))
 
     def observe_ranks(
         self,
