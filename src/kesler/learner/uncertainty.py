@@ -287,6 +287,8 @@ class Uncertainty:
             inputs,
             traces,
         )
+        # Those of rows that were not learnt, after a fault, have been provided for but are unknown.
+        self.n_classes = max(n_known, int(codes.max(initial=-1)) + 1)
 
     def observe_event(
         self,
