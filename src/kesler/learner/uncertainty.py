@@ -73,6 +73,7 @@ from kesler.state.fields import (
     array_of,
     bind,
     checked,
+    damaged,
     fields_of,
     put,
 )
@@ -218,6 +219,7 @@ class Uncertainty:
             counts = checked(only, self, lengths, arrays, "uncertainty.")
             lengths["slot"] = min(MOST_REMEMBERED, int(counts["memory.counts"][0]))
         stored = checked(self._fields, self, lengths, arrays, "uncertainty.")
+        _require_sound(stored)
         for name, array in stored.items():
             put(array, self.stored[name])
 
@@ -252,7 +254,11 @@ class Uncertainty:
         if not self.remembers:
             return NO_INPUTS
         given = rows if isinstance(rows, Rows) else rows.rows
-        return np.ascontiguousarray(given.values.reshape(len(given), given.n_features))
+        if given.dense:
+            return np.ascontiguousarray(given.values.reshape(len(given), given.n_features))
+        table = np.zeros((len(given), given.n_features), dtype=np.float32)
+        table[np.repeat(np.arange(len(given)), np.diff(given.indptr)), given.indices] = given.values
+        return table
 
     def observe(
         self,
@@ -382,6 +388,17 @@ class Uncertainty:
         ranks, bound = np.array(order, dtype=np.int64), self.bound(coverage)
         choose_ranks(said.probabilities, said.predictions, ranks, bound, allow_empty, chosen)
         return chosen
+
+
+def _require_sound(stored: Arrays) -> None:
+    """Raise unless weights of estimates sum to 1, and counts and variances are not negative."""
+    for name in stored.keys() & {"arrivals.priors", "mixed"}:
+        if abs(stored[name].sum() - 1) > 1e-6:
+            raise damaged(f"uncertainty.{name} holds weights that do not sum to 1")
+    parts = {"spread": np.s_[..., ::2], "memory.moments": np.s_[..., 1]}
+    for name in stored.keys() & parts.keys():
+        if (stored[name][parts[name]] < 0).any():
+            raise damaged(f"uncertainty.{name} holds counts or squares below 0")
 
 
 def interpolated(thresholds: Doubles, coverage: float) -> float:
