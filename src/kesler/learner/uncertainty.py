@@ -426,7 +426,7 @@ def interpolated(thresholds: Doubles, coverage: float) -> float:
 def require_coverage(coverage: Any) -> float:
     """Return a coverage as a float; raise unless it is a number between 0 and 1."""
     is_number = isinstance(coverage, (int, float, np.floating)) and not isinstance(coverage, bool)
-    if not is_number or not 0 < float(coverage) < 1:
+    if not is_number or not 0 < coverage < 1:
         raise KeslerError(
             f"coverage={coverage!r} must be between 0 and 1: it is the share of rows whose target "
             "is in the set, such as 0.9"
@@ -437,7 +437,7 @@ def require_coverage(coverage: Any) -> float:
 def require_confidence(least: Any) -> float:
     """Return the least confidence of an answer; raise unless it is a number from 0 to 1."""
     is_number = isinstance(least, (int, float, np.floating)) and not isinstance(least, bool)
-    if not is_number or not 0 <= float(least) <= 1:
+    if not is_number or not 0 <= least <= 1:
         raise KeslerError(
             f"min_confidence={least!r} must be from 0 to 1: rows whose prediction is right with a "
             "lower probability are not answered"
