@@ -1,7 +1,8 @@
-"""Uncertainty: what is said and learnt equals a reference, and sets contain as many as they must."""
+"""Uncertainty: what is said and learnt equals a reference, and sets keep their promise."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,10 @@ def run_of_reference(model: Any, X: Any, y: Any, *, remembers: bool) -> tuple[An
         code = model._learner.classes.code(target)
         of_memory = np.asarray(x) if remembers else None
         said, at = reference.say(*evidence, of_memory), min(code, reference.k)
-        table.append(
-            [said.new, said.confidence, said.predicted]
-            + [*said.sets[:, at], *said.sets.sum(axis=1)]
-            + [*said.sets_by_class[:, at], *said.sets_by_class.sum(axis=1)]
-        )
+        row = [said.new, said.confidence, said.predicted]
+        for sets in (said.sets, said.sets_by_class):
+            row += [*sets[:, at], *sets.sum(axis=1)]
+        table.append(row)
         reference.learn(*evidence, code, of_memory)
     return reference, np.array(table, dtype=float)
 
@@ -244,7 +244,7 @@ def test_larger_coverages_have_larger_sets():
     tracked = model._learner.uncertainty.stored["thresholds"]
     assert (np.diff(tracked) >= 0).all()  # of this stream; it is no law
     sets = [model.predict_set(X[:20], c) for c in grid]
-    for smaller, larger in zip(sets[:-1], sets[1:], strict=True):
+    for smaller, larger in pairwise(sets):
         assert all(set(a) <= set(b) for a, b in zip(smaller, larger, strict=True))
 
 
