@@ -118,13 +118,10 @@ def test_rows_of_weight_0_are_skipped_and_other_weights_do_not_count(name):
         assert estimates(weighted)[counts] == estimates(all_ones)[counts]
 
 
-@every_learner
+@pytest.mark.parametrize("name", [n for n in OF_CLASSES if n not in ("majority", "best")])
 def test_every_pass_is_observed_and_rows_learnt_again_are_not(name):
     X, y = stream_of(name, 7, 60)
-    model = LEARNERS[name]()
-    if "epochs" not in model.get_params(deep=False):
-        pytest.skip("one pass only")
-    model.set_params(epochs=3).fit(X, y)
+    model = LEARNERS[name]().set_params(epochs=3).fit(X, y)
     again = LEARNERS[name]()
     for _ in range(3):
         again.partial_fit(X, y)

@@ -9,26 +9,33 @@ classes so far, n1 of them of one row,
     \frac{1 + .3 k}{1 + n}, \; \frac{3}{3 + n}, \; \frac{e_h + .5}{w_h + 1}
 
 the last with the numbers e of new classes and w of rows discounted by half-lives h of 30, 100, 300
-and 1000 rows (Good 1953 and Krichevsky and Trofimov 1981 for the estimates). The evidence of a row
-are z(top), its highest score, and z(out), by how many standard deviations that is above the mean
-of its scores; z is the distance to the mean over earlier rows in standard deviations, at most 4,
-and for an ensemble the mean over its members. With a memory of 1,000 rows, the log-likelihood ratio
-L of the log distance to the nearest one is added, a logistic regression that learns without new
-classes: each row of a known class is an example of one with the rows of its class, and of the other
-without them. The probability is the Bayesian mixture of the prior, of
+and 1000 rows (Good 1953 and Krichevsky and Trofimov 1981 for the estimates), each kept within 1e-5
+and .999. The evidence of a row are z(top), its highest score, and z(out), by how many standard
+deviations that is above the mean of its scores, of three classes or more; z is the distance to the
+mean over earlier rows in standard deviations, at most 4, and 0 before five rows or where a measure
+is not defined; for an ensemble it is the mean over its members. With a memory of 1,000 rows, the
+log-likelihood ratio L of the log distance to the nearest one is added, a logistic regression that
+learns without new classes: each row of a class that is remembered is an example of one with the
+rows of its class, and then of the other without them. The distance is in standard deviations of
+features over all earlier rows, divided by the number of features, computed in float32; L is at most
+6, and it is 0 and not learnt before five rows. The probability is the Bayesian mixture of the
+prior, of
 
 .. math:: \sigma(-.3 + 1.05 \operatorname{logit} p_0 - .7 z_{top} - .3 z_{out})
 
 (-.5, -.2 and + .6 L with a memory), and of the regression that begins there and is learnt by an
-extended Kalman filter (Penny and Roberts 1999, for logistic regression). The two mixtures share
-.002 and .0003 of their weights at each row (Herbster and Warmuth 1998).
+extended Kalman filter (Penny and Roberts 1999, for logistic regression) from variances of .01. The
+two mixtures share .002 and .0003 of their weights at each row (Herbster and Warmuth 1998). Before
+the first row, the probability is 1; arrivals alone are learnt from it.
 
 **Confidence**, the probability that the prediction is right, is
 
 .. math:: \sigma(a + b \operatorname{logit}(p_1 (1 - p_{new})) + c \, z(s_1 - s_2))
 
 of the probability p1 of the predicted class and of the lead of the highest score over the second,
-with the initial values 0, 1 and .3, learnt by the same filter with a drift of 1e-4.
+with the initial values 0, 1 and .3, learnt by the same filter from variances of .1, to which a
+drift of 1e-4 is added before each step. Probabilities are kept within 1e-4 and 1 - 1e-4
+before their logit is taken, and those of regressions within 1e-6 and 1 - 1e-6.
 
 **Prediction sets** contain the classes r, a new class among them, whose score
 
@@ -40,15 +47,18 @@ is at most a threshold, which moves by a step eta if the target y is outside and
 .. math:: \tau \leftarrow \tau + \eta (1[v_y > \tau] - \alpha)
 
 with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
-and Angelopoulos et al. 2021). Whatever the stream, the share of rows outside differs from alpha by
-at most :math:`(B + \eta) / (\eta T)` after T rows, if no score is above B (Angelopoulos, Candes and
+and Angelopoulos et al. 2021), from tau = coverage, with eta = .06, .06, .08 and .3 for coverages of
+.8, .9, .95 and .99. Of equal q, that of the class seen first counts as larger, and that of a new
+class as least. Whatever the stream, the share of rows outside differs from alpha by at most
+:math:`(B + \eta) / (\eta T)` after T rows, if no score is above B (Angelopoulos, Candes and
 Tibshirani 2023, Proposition 1). With thresholds by class, each class has an offset besides, which
-moves in the same way with the rows of the class.
+moves in the same way with the rows of the class, by steps of .05.
 
-For ranks, v grows with an interval around the predicted rank that takes the likelier of its two
-neighbours, and new ranks are neither in a set nor counted. For label sets, the set contains the
-labels whose probability is above the threshold, and a row is outside if one of them is irrelevant:
-these labels are surely relevant, all of them in a share `coverage` of the rows.
+For ranks, v is the probability of an interval before it takes the rank, and half of that of the
+rank; the interval grows from the predicted rank and takes the likelier of its two neighbours, the
+lower of equal ones. New ranks are neither in a set nor counted. For label sets, the set contains
+the labels whose probability is above the threshold, and a row is outside if one of them is
+irrelevant: these labels are surely relevant, all of them in a share `coverage` of the rows.
 """
 
 from __future__ import annotations
