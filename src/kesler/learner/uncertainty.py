@@ -405,9 +405,8 @@ def _require_sound(stored: Arrays) -> None:
     for name in stored.keys() & {"arrivals.priors", "mixed"}:
         if abs(stored[name].sum() - 1) > 1e-6:
             raise damaged(f"uncertainty.{name} holds weights that do not sum to 1")
-    parts = {"spread": np.s_[..., ::2], "memory.moments": np.s_[..., 1]}
-    for name in stored.keys() & parts.keys():
-        if (stored[name][parts[name]] < 0).any():
+    for name, columns in {"spread": [0, 2], "memory.moments": [1]}.items():
+        if name in stored and (stored[name][..., columns] < 0).any():
             raise damaged(f"uncertainty.{name} holds counts or squares below 0")
 
 
