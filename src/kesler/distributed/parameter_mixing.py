@@ -25,6 +25,7 @@ from kesler.distributed.scattered import Scattered, resolve_client, sent
 from kesler.distributed.shards import Description, Shard, require_alike
 from kesler.errors import KeslerError
 from kesler.learner.learner import Learner
+from kesler.learner.uncertainty import require_use
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.defaults import of_mapped
@@ -89,9 +90,9 @@ def learn(
     ----------
     learner : OnlineClassifier or another online learner
         The learner, of which only the parameters are used. It needs the linear link and features
-        instead of ratings; kernels, ensembles, expansions of rows and half_life are not supported.
-        With nothing chosen, measurements are learnt by z-scores with a Gaussian map. Uncertainty is
-        not estimated, since rows are not learnt in one order.
+        instead of ratings; kernels, ensembles, expansions of rows, half_life and estimates of
+        uncertainty are not supported. With nothing chosen, measurements are learnt by z-scores
+        with a Gaussian map.
     partitions : Partitions
         Each partition is a shard. Results depend on the assignment of rows to partitions and on
         their order, but not on the number of workers or the order of execution.
@@ -174,20 +175,32 @@ def learn(
 def mixable(learner: Model, *, dense: bool) -> Any:
     """Return an unfitted copy; if nothing is chosen, with settings of a single learner.
 
-    The default for measurements is an ensemble over expanded rows, which cannot be mixed.
+    The default for measurements is an ensemble over expanded rows, which cannot be mixed. Nor can
+    estimates of uncertainty, which the copy does not have.
+
+    Raises
+    ------
+    KeslerError
+        If estimates of uncertainty are asked for.
     """
     model = clone(learner)
+    _leave_out_uncertainty(model)
     if dense and isinstance(model, OnlineClassifier) and model.is_default:
         model.set_params(**of_mapped())
-    use = vars(model).get("uncertainty", False)
-    if use not in (False, "auto"):
-        raise KeslerError(
-            f"uncertainty={use!r} is learnt from rows in their order, which shards do not have: "
-            'leave it at "auto"'
-        )
-    if use:
-        model.set_params(uncertainty=False)
     return model
+
+
+def _leave_out_uncertainty(model: Any) -> None:
+    """Set the learner to estimate no uncertainty; raise if it is asked to."""
+    if "uncertainty" not in vars(model):
+        return
+    use = require_use(model.uncertainty)
+    if use is True or use == "full":
+        raise KeslerError(
+            f"uncertainty={use!r}: it is learnt from what a learner says of each row, one after "
+            "the other, and shards are learnt apart, so it cannot be mixed: leave it out"
+        )
+    model.set_params(uncertainty=False)
 
 
 def _epoch(

@@ -185,34 +185,46 @@ class EnsembleLearner(Observing):
         answers: Callable[[npt.NDArray[np.int32]], Answers] = Answers.of_classes,
         scores: npt.NDArray[np.float32] = NO_SCORES,
         probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
-        stack: npt.NDArray[np.float32] = NO_STACK,
     ) -> Learnt:
         """Run one trial per row, as :meth:`~kesler.learner.learner.Learner.learn` does.
 
-        If a row or a label is refused, no member learns any row. `stack`, of shape (n_members,
-        n_rows, n_classes) or with rows of no scores, receives the scores of each member.
+        If a row or a label is refused, no member learns any row.
         """
         with self.lock, Postponed():  # otherwise some members would have learnt a row, others not
-            self.require_admissible(labels)
-            prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
-            self._provide(prepared, labels)
-            for member in self.members:
-                member._require_weighable(weights)
-            predictions = np.empty(len(rows), dtype=np.int32)
-            with self._map_for(len(rows)) as map_members:
-                for start in range(0, len(rows), ROWS_AT_ONCE):
-                    block = slice(start, start + ROWS_AT_ONCE)
-                    self._learn_block(
-                        [each if isinstance(each, RowBuffer) else each[block] for each in prepared],
-                        labels[block],
-                        None if weights is None else weights[block],
-                        map_members,
-                        predictions[block],
-                        scores[block],
-                        probabilities[block],
-                        stack[:, block],
-                    )
+            learning = labels, weights, answers, probabilities
+            found = self._learn_scored(NO_STACK, scores, rows, *learning)
             self._require_finite_steps()
+        return found
+
+    def _learn_scored(
+        self,
+        stack: npt.NDArray[np.float32],
+        scores: npt.NDArray[np.float32],
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[npt.NDArray[np.int32]], Answers],
+        probabilities: npt.NDArray[np.float64],
+    ) -> Learnt:
+        self.require_admissible(labels)
+        prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
+        self._provide(prepared, labels)
+        for member in self.members:
+            member._require_weighable(weights)
+        predictions = np.empty(len(rows), dtype=np.int32)
+        with self._map_for(len(rows)) as map_members:
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                block = slice(start, start + ROWS_AT_ONCE)
+                self._learn_block(
+                    [each if isinstance(each, RowBuffer) else each[block] for each in prepared],
+                    labels[block],
+                    None if weights is None else weights[block],
+                    map_members,
+                    predictions[block],
+                    scores[block],
+                    probabilities[block],
+                    stack[:, block],
+                )
         codes = np.array([self.classes.code(label) for label in labels], dtype=np.int32)
         return predictions, codes
 
@@ -346,18 +358,6 @@ class EnsembleLearner(Observing):
             by_member[:, :, 2:] = self._of_members(rows, Learner.probabilities)
         combine_all(self._ensemble(), winners, by_member, blended)
         return blended
-
-    def _learn_scored(
-        self,
-        stack: npt.NDArray[np.float32],
-        scores: npt.NDArray[np.float32],
-        rows: Rows | Event,
-        labels: Sequence[Label],
-        weights: npt.NDArray[np.float64] | None,
-        answers: Callable[[npt.NDArray[np.int32]], Answers],
-        probabilities: npt.NDArray[np.float64],
-    ) -> Learnt:
-        return self.learn(rows, labels, weights, answers, scores, probabilities, stack)
 
     def _evidence(
         self, rows: Rows | Event

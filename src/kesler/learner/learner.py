@@ -37,7 +37,7 @@ from kesler.learner.events import (
     task_of,
     task_of_rows,
 )
-from kesler.learner.observing import Learnt
+from kesler.learner.observing import Learnt, Scores
 from kesler.learner.replaying import Interleaved
 from kesler.learner.targets import Answers
 from kesler.learner.uncertainty import NO_INPUTS
@@ -122,28 +122,30 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         Class numbers of shape (n_rows,), -1 if no class was known, and of shape (n_labels,).
         """
-        self._require_weighable(weights)
         with self.lock, Postponed():
-            learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
-            given, kept = self._admitted(rows, labels), self._kept_for_faults()
-            prepared = self._ready(given, weights)
-            found = learn(prepared, labels, weights, answers, scores, probabilities)
-            if kept is not None:
-                self._undo_expansion(kept, given, weights)
+            found = self._learn_all(rows, labels, weights, answers, scores, probabilities)
             self._require_finite_steps()
         return found
 
-    def _learn_scored(
+    def _learn_all(
         self,
-        stack: npt.NDArray[np.float32],
-        scores: npt.NDArray[np.float32],
         rows: Rows | Event,
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
-        answers: Callable[[npt.NDArray[np.int32]], Answers],
-        probabilities: npt.NDArray[np.float64],
+        *learning: Any,
     ) -> Learnt:
-        found = self.learn(rows, labels, weights, answers, stack[0], probabilities)
+        """Run trials as `learn` does, without the errors of rows that were learnt or ended them."""
+        self._require_weighable(weights)
+        learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
+        given, kept = self._admitted(rows, labels), self._kept_for_faults()
+        found = learn(self._ready(given, weights), labels, weights, *learning)
+        if kept is not None:
+            self._undo_expansion(kept, given, weights)
+        return found
+
+    def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:
+        *of_rows, probabilities = learning
+        found = self._learn_all(*of_rows, stack[0], probabilities)
         if len(scores):
             scores[:] = stack[0]
         return found
@@ -343,9 +345,11 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         else:
             task, scores = row_buffer.scored_trial(code, self._class_capacity)
             inputs = observed.inputs_of(self.event) if observed.remembers else NO_INPUTS
+            n_before = self.n_trials
             with Postponed():
                 self._run(task)
-                observed.observe_event(len(self.classes), task.arrays, scores, inputs)
+                if self.n_trials > n_before:  # otherwise a user-defined function failed
+                    observed.observe_event(self.classes, task.arrays, scores, inputs)
         self._require_finite_steps()
         return int(task.arrays.predictions[0])
 

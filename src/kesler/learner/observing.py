@@ -57,7 +57,14 @@ class Observing(Counted):
 
     @abstractmethod
     def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:
-        """Run trials as `learn` does, and write the scores of each member to `stack`."""
+        """Run trials as `learn` does, and write the scores of each member to `stack`.
+
+        The errors of rows that were learnt or ended the trials are left to `_require_finite_steps`.
+        """
+
+    @abstractmethod
+    def _require_finite_steps(self) -> None:
+        """Raise if a step was skipped, or a user-defined function failed."""
 
     @abstractmethod
     def _evidence(self, rows: Rows | Event) -> tuple[Codes, Scores, Doubles]:
@@ -88,17 +95,20 @@ class Observing(Counted):
             n_members, first = own.n_members, 0 if self.answer == "sets" else 2
             stack = np.full((n_members, len(rows), n_classes), np.nan, dtype=np.float32)
             found, inputs = np.empty((len(rows), first + n_classes)), own.inputs_of(rows)
-            learning = rows, labels, weights, answers, found
+            learning, n_before = (rows, labels, weights, answers, found), self.n_trials
             predictions, codes = self._learn_scored(stack, scores, *learning)
+            n = self.n_trials - n_before  # fewer than all if a user-defined function failed
             if len(probabilities):
                 probabilities[:] = found[:, : probabilities.shape[1]]
             if self.answer == "sets":
-                own.observe_labels(n_known, found, answers(codes), traces)
+                own.observe_labels(n_known, found, answers(codes).first(n), traces)
             else:
-                own.observe(n_known, stack, found, predictions, codes, inputs, traces)
+                learnt = found, predictions[:n], codes[:n]
+                own.observe(n_known, stack, *learnt, inputs, traces)
             if self.answer == "rank":
                 order = np.array(self.classes.order, dtype=np.int64)
-                own.observe_ranks(n_known, found, predictions, codes, order, traces)
+                own.observe_ranks(n_known, *learnt, order, traces)
+            self._require_finite_steps()
         return predictions, codes
 
     def most_observed(self, labels: Sequence[Label]) -> int | None:

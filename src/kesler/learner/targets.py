@@ -65,6 +65,10 @@ class Answers:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
+    def first(self, n_rows: int) -> Answers:
+        """Return the targets of the first rows."""
+        return replace(self, indptr=self.indptr[: n_rows + 1])
+
     @staticmethod
     def of_classes(codes: npt.NDArray[np.int32]) -> Answers:
         """Return targets of one right class per row."""

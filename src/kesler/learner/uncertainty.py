@@ -9,26 +9,33 @@ classes so far, n1 of them of one row,
     \frac{1 + .3 k}{1 + n}, \; \frac{3}{3 + n}, \; \frac{e_h + .5}{w_h + 1}
 
 the last with the numbers e of new classes and w of rows discounted by half-lives h of 30, 100, 300
-and 1000 rows (Good 1953 and Krichevsky and Trofimov 1981 for the estimates). The evidence of a row
-are z(top), its highest score, and z(out), by how many standard deviations that is above the mean
-of its scores; z is the distance to the mean over earlier rows in standard deviations, at most 4,
-and for an ensemble the mean over its members. With a memory of 1,000 rows, the log-likelihood ratio
-L of the log distance to the nearest one is added, a logistic regression that learns without new
-classes: each row of a known class is an example of one with the rows of its class, and of the other
-without them. The probability is the Bayesian mixture of the prior, of
+and 1000 rows (Good 1953 and Krichevsky and Trofimov 1981 for the estimates), each kept within 1e-5
+and .999. The evidence of a row are z(top), its highest score, and z(out), by how many standard
+deviations that is above the mean of its scores, of three classes or more; z is the distance to the
+mean over earlier rows in standard deviations, at most 4, and 0 before five rows or where a measure
+is not defined; for an ensemble it is the mean over its members. With a memory of 1,000 rows, the
+log-likelihood ratio L of the log distance to the nearest one is added, a logistic regression that
+learns without new classes: each row of a class that is remembered is an example of one with the
+rows of its class, and then of the other without them. The distance is in standard deviations of
+features over all earlier rows, divided by the number of features, computed in float32; L is at most
+6, and it is 0 and not learnt before five rows. The probability is the Bayesian mixture of the
+prior, of
 
 .. math:: \sigma(-.3 + 1.05 \operatorname{logit} p_0 - .7 z_{top} - .3 z_{out})
 
 (-.5, -.2 and + .6 L with a memory), and of the regression that begins there and is learnt by an
-extended Kalman filter (Penny and Roberts 1999, for logistic regression). The two mixtures share
-.002 and .0003 of their weights at each row (Herbster and Warmuth 1998).
+extended Kalman filter (Penny and Roberts 1999, for logistic regression) from variances of .01. The
+two mixtures share .002 and .0003 of their weights at each row (Herbster and Warmuth 1998). Before
+the first row, the probability is 1; arrivals alone are learnt from it.
 
 **Confidence**, the probability that the prediction is right, is
 
 .. math:: \sigma(a + b \operatorname{logit}(p_1 (1 - p_{new})) + c \, z(s_1 - s_2))
 
 of the probability p1 of the predicted class and of the lead of the highest score over the second,
-with the initial values 0, 1 and .3, learnt by the same filter with a drift of 1e-4.
+with the initial values 0, 1 and .3, learnt by the same filter from variances of .1, to which a
+drift of 1e-4 is added before each step. Probabilities are kept within 1e-4 and 1 - 1e-4
+before their logit is taken, and those of regressions within 1e-6 and 1 - 1e-6.
 
 **Prediction sets** contain the classes r, a new class among them, whose score
 
@@ -40,18 +47,22 @@ is at most a threshold, which moves by a step eta if the target y is outside and
 .. math:: \tau \leftarrow \tau + \eta (1[v_y > \tau] - \alpha)
 
 with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
-and Angelopoulos et al. 2021). Whatever the stream, the share of rows outside differs from alpha by
-at most :math:`(B + \eta) / (\eta T)` after T rows, if no score is above B (Angelopoulos, Candes and
+with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
+and Angelopoulos et al. 2021), from tau = coverage, with eta = .06, .06, .08 and .3 for coverages of
+.8, .9, .95 and .99. Of equal q, that of the class seen first counts as larger, and that of a new
+class as least. Whatever the stream, the share of rows outside differs from alpha by at most
+:math:`(B + \eta) / (\eta T)` after T rows, if no score is above B (Angelopoulos, Candes and
 Tibshirani 2023, Proposition 1). As targets move the threshold at each row, it is for the next row
-alone; rows without targets have the mean of the last thresholds, with a weight of .005 for the last
-(with constant steps the threshold does not settle, see Angelopoulos, Barber and Bates 2024). With
-thresholds by class, each class has an offset besides, which moves in the same way with the rows of
-the class.
+alone; rows without targets have the mean of the last thresholds, which also begins at the coverage,
+with a weight of .005 for the last (with constant steps the threshold does not settle, see
+Angelopoulos, Barber and Bates 2024). With thresholds by class, each class has an offset besides,
+which moves in the same way with the rows of the class, by steps of .05.
 
-For ranks, v grows with an interval around the predicted rank that takes the likelier of its two
-neighbours, and new ranks are neither in a set nor counted. For label sets, the set contains the
-labels whose probability is above the threshold, and a row is outside if one of them is irrelevant:
-these labels are surely relevant, all of them in a share `coverage` of the rows.
+For ranks, v is the probability of an interval before it takes the rank, and half of that of the
+rank; the interval grows from the predicted rank and takes the likelier of its two neighbours, the
+lower of equal ones. New ranks are neither in a set nor counted. For label sets, the set contains
+the labels whose probability is above the threshold, and a row is outside if one of them is
+irrelevant: these labels are surely relevant, all of them in a share `coverage` of the rows.
 """
 
 from __future__ import annotations
@@ -67,6 +78,7 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
+from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind
 from kesler.state.capacity import enlarged, whole_lines
 from kesler.state.fields import (
@@ -75,6 +87,7 @@ from kesler.state.fields import (
     array_of,
     bind,
     checked,
+    damaged,
     fields_of,
     put,
 )
@@ -241,6 +254,7 @@ class Uncertainty:
             counts = checked(only, self, lengths, arrays, "uncertainty.")
             lengths["slot"] = min(MOST_REMEMBERED, int(counts["memory.counts"][0]))
         stored = checked(self._fields, self, lengths, arrays, "uncertainty.")
+        _require_sound(stored)
         for name, array in stored.items():
             put(array, self.stored[name])
 
@@ -275,7 +289,11 @@ class Uncertainty:
         if not self.remembers:
             return NO_INPUTS
         given = rows if isinstance(rows, Rows) else rows.rows
-        return np.ascontiguousarray(given.values.reshape(len(given), given.n_features))
+        if given.dense:
+            return np.ascontiguousarray(given.values.reshape(len(given), given.n_features))
+        table = np.zeros((len(given), given.n_features), dtype=np.float32)
+        table[np.repeat(np.arange(len(given)), np.diff(given.indptr)), given.indices] = given.values
+        return table
 
     def observe(
         self,
@@ -310,20 +328,25 @@ class Uncertainty:
             inputs,
             traces,
         )
+        # Those of rows that were not learnt, after a fault, have been provided for but are unknown.
+        self.n_classes = max(n_known, int(codes.max(initial=-1)) + 1)
 
     def observe_event(
         self,
-        n_known: int,
+        classes: ClassTable,
         task: Any,
         scores: npt.NDArray[np.float32],
         inputs: npt.NDArray[np.float32],
     ) -> None:
         """Learn from one row of a known class, given the arrays of its trial."""
+        n_known = len(classes)
         if n_known > self.n_classes:  # the first row of a class ended with an error
             self.reserve(n_known)
         said, code = (task.probabilities, task.predictions), task.encoded.codes
         address = self._arguments.address
         self._observe(address, n_known, scores, *said, code, inputs, NO_TRACES)
+        if self.answer == "rank":
+            self.observe_ranks(n_known, *said, code, np.array(classes.order, dtype=np.int64))
 
     def observe_ranks(
         self,
@@ -398,6 +421,16 @@ class Uncertainty:
         return chosen
 
 
+def _require_sound(stored: Arrays) -> None:
+    """Raise unless weights of estimates sum to 1, and counts and variances are not negative."""
+    for name in stored.keys() & {"arrivals.priors", "mixed"}:
+        if abs(stored[name].sum() - 1) > 1e-6:
+            raise damaged(f"uncertainty.{name} holds weights that do not sum to 1")
+    for name, columns in {"spread": [0, 2], "memory.moments": [1]}.items():
+        if name in stored and (stored[name][..., columns] < 0).any():
+            raise damaged(f"uncertainty.{name} holds counts or squares below 0")
+
+
 def interpolated(thresholds: Doubles, coverage: float) -> float:
     """Return the threshold for a coverage between or beyond those that are tracked.
 
@@ -423,7 +456,7 @@ def interpolated(thresholds: Doubles, coverage: float) -> float:
 def require_coverage(coverage: Any) -> float:
     """Return a coverage as a float; raise unless it is a number between 0 and 1."""
     is_number = isinstance(coverage, (int, float, np.floating)) and not isinstance(coverage, bool)
-    if not is_number or not 0 < float(coverage) < 1:
+    if not is_number or not 0 < coverage < 1:
         raise KeslerError(
             f"coverage={coverage!r} must be between 0 and 1: it is the share of rows whose target "
             "is in the set, such as 0.9"
@@ -434,7 +467,7 @@ def require_coverage(coverage: Any) -> float:
 def require_confidence(least: Any) -> float:
     """Return the least confidence of an answer; raise unless it is a number from 0 to 1."""
     is_number = isinstance(least, (int, float, np.floating)) and not isinstance(least, bool)
-    if not is_number or not 0 <= float(least) <= 1:
+    if not is_number or not 0 <= least <= 1:
         raise KeslerError(
             f"min_confidence={least!r} must be from 0 to 1: rows whose prediction is right with a "
             "lower probability are not answered"

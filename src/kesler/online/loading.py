@@ -105,7 +105,7 @@ def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[
         model = _ensemble_of(metadata, arrays, custom)
     else:
         model = _learner_of(metadata, arrays, custom)
-    _restore_uncertainty(model, metadata["uncertainty"], arrays)
+    _restore_uncertainty(model, metadata["uncertainty"], metadata["width"], arrays)
     _hand_over(model, metadata)
     return model
 
@@ -204,7 +204,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
 
 
 def _restore_uncertainty(
-    model: Any, stored: dict[str, Any] | None, arrays: model_file.Arrays
+    model: Any, stored: dict[str, Any] | None, width: int | None, arrays: model_file.Arrays
 ) -> None:
     """Restore the estimates of uncertainty of a model, if it has any."""
     if "uncertainty" in vars(model):
@@ -214,6 +214,11 @@ def _restore_uncertainty(
     if "uncertainty" not in vars(model):
         raise damaged(f"estimates of uncertainty do not fit {type(model).__name__}")
     learner, remembers = model._learner, stored["remembers"]
+    if stored["n_inputs"] != (width if remembers else 0):
+        raise damaged(
+            f"uncertainty has a memory of rows of {stored['n_inputs']} features, but its rows have "
+            f"{width}"
+        )
     own = Uncertainty(model.answer, learner.n_scored, remembers=remembers)
     own.restore(arrays, len(learner.classes), stored["n_inputs"])
     model.uncertainty, learner.uncertainty = "full" if remembers else True, own

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
@@ -240,6 +240,11 @@ def declared_order(order: Any) -> list[Label] | None:
             f"order={order!r}: give a list of all labels, from the lowest to the highest, or None"
         )
     labels = [plain(label) for label in order]
+    if any(label is NEW for label in labels):
+        raise KeslerError(
+            f"order={order!r} names kesler.NEW, which stands for a class that has not been seen: "
+            "name labels of rows only"
+        )
     odd = [label for label in labels if not isinstance(label, Hashable) or labels.count(label) > 1]
     if odd or not labels:
         what = f"names {odd[0]!r} twice, or it is not hashable" if odd else "names no label"

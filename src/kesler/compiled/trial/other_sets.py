@@ -71,20 +71,22 @@ def grow(probabilities, t, known, n, said, scores):
 def observe_ranks(thresholds, n_known, probabilities, predictions, codes, order, traces):
     """Observe rows of ranks; arguments as for `kesler.compiled.trial.uncertainty.observe`.
 
-    order : the classes in the order of their ranks, after the last row.
+    order : the classes in the order of their ranks, after the last row. A new rank is traced as
+    outside of the interval, and does not move thresholds.
     """
     known, scores, k = np.empty_like(order), np.empty(order.shape[0]), n_known
     for t in range(codes.shape[0]):
-        y = np.int64(codes[t])
-        if y < k:
+        y, n = np.int64(codes[t]), 0
+        if k > 0:
             n = known_ranks(order, k, known)
             grow(probabilities, t, known, n, predictions[t], scores)
-            if traces.shape[0]:
-                for c in range(N_COVERAGES):
-                    traces[t, COVERED + c] = scores[y] <= thresholds[c, CURRENT]
-                    traces[t, SIZE + c] = 0.0
-                    for i in range(n):
-                        traces[t, SIZE + c] += scores[known[i]] <= thresholds[c, CURRENT]
+        if traces.shape[0]:
+            for c in range(N_COVERAGES):
+                traces[t, COVERED + c] = y < k and scores[y] <= thresholds[c, CURRENT]
+                traces[t, SIZE + c] = 0.0
+                for i in range(n):
+                    traces[t, SIZE + c] += scores[known[i]] <= thresholds[c, CURRENT]
+        if y < k:
             track_one(thresholds, scores[y])
         k = max(k, y + 1)
 
