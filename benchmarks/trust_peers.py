@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from kesler import NEW, OnlineClassifier
 from report import Report, table
@@ -47,7 +48,7 @@ in a sliding window); "summed" the smallest set whose probabilities sum to .9.""
 MAPIE = """\
 Where classes are fixed: the model learns half of the rows, and 1,000 rows more, from which MAPIE
 calibrates the model of the first half; the sets of all other rows are predicted at once, without
-learning further. Ours are those of `predict_set`, with thresholds from the 1,500 first rows on."""
+learning further. Ours are those of `predict_set`, with thresholds from all rows learnt."""
 
 
 def online_sets(stream: Stream) -> dict[str, tuple[Doubles, Doubles]]:
@@ -58,7 +59,7 @@ def online_sets(stream: Stream) -> dict[str, tuple[Doubles, Doubles]]:
     for t in range(len(y)):
         x = stream.X[t : t + 1]
         if t:
-            ours = model.predict_set(x, COVERAGE)[0]
+            ours = model.predict_set_one(x if issparse(x) else x[0], COVERAGE)
             known = model.classes_.tolist()
             target = y[t] if y[t] in known else NEW
             found["ours"].append((target in ours, len(ours)))

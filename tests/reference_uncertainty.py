@@ -207,6 +207,7 @@ class Reference:
         self.trust = Filter(np.array([0, 1, 0.3]), 0.1 * np.eye(3), 1e-4)
         self.mixed = np.full(3, 1 / 3)
         self.thresholds, self.by_class = COVERAGES.copy(), COVERAGES.copy()
+        self.means, self.means_by_class = COVERAGES.copy(), COVERAGES.copy()
         self.offsets: dict[int, Array] = {}
         self.of_new = np.zeros(4)
 
@@ -284,7 +285,14 @@ class Reference:
         outside = v > self.by_class + offsets
         self.thresholds = self.thresholds + STEPS * ((v > self.thresholds) - alpha)
         self.by_class = self.by_class + STEPS * (outside - alpha)
+        self.means = followed(self.means, self.thresholds)
+        self.means_by_class = followed(self.means_by_class, self.by_class)
         offsets += OFFSET_STEP * (outside - alpha)
+
+
+def followed(means: Array, thresholds: Array) -> Array:
+    """The means of thresholds, with the last ones."""
+    return 0.995 * means + 0.005 * thresholds
 
 
 # ---- ranks and label sets -----------------------------------------------------------------------
@@ -313,7 +321,7 @@ class RankReference:
     """The thresholds of intervals of ranks."""
 
     def __init__(self) -> None:
-        self.thresholds = COVERAGES.copy()
+        self.thresholds, self.means = COVERAGES.copy(), COVERAGES.copy()
 
     def say(self, p: Array, predicted: int) -> NDArray[np.bool_]:
         """Return which ranks, in their order, are in the interval of each coverage."""
@@ -324,13 +332,14 @@ class RankReference:
         if rank is not None:
             outside = interval_scores(p, predicted)[rank] > self.thresholds
             self.thresholds = self.thresholds + STEPS * (outside - (1 - COVERAGES))
+            self.means = followed(self.means, self.thresholds)
 
 
 class LabelReference:
     """The thresholds of the probabilities of surely relevant labels."""
 
     def __init__(self) -> None:
-        self.thresholds = COVERAGES.copy()
+        self.thresholds, self.means = COVERAGES.copy(), COVERAGES.copy()
 
     def say(self, p: Array) -> NDArray[np.bool_]:
         """Return which known labels are in the set of each coverage."""
@@ -342,3 +351,4 @@ class LabelReference:
             irrelevant = [r for r in range(len(p)) if r not in relevant]
             outside = self.say(p)[:, irrelevant].any(axis=1)
             self.thresholds = self.thresholds + STEPS * (outside - (1 - COVERAGES))
+            self.means = followed(self.means, self.thresholds)

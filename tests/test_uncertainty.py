@@ -80,8 +80,8 @@ def assert_equal_to_reference(stored: Any, reference: Reference, rtol: float) ->
     same("of_newness", reference.newness.covariance)
     same("trust", reference.trust.weights)
     same("of_trust", reference.trust.covariance)
-    same("thresholds", reference.thresholds)
-    same("by_class", reference.by_class)
+    same("thresholds", np.stack([reference.thresholds, reference.means], axis=1))
+    same("by_class", np.stack([reference.by_class, reference.means_by_class], axis=1))
     same("offsets", [reference.offsets[r] for r in range(reference.k)])
     same("of_new", reference.of_new)
     numbers = [[each.numbers for each in member] for member in reference.spread]
@@ -165,7 +165,8 @@ def test_intervals_of_ranks_equal_the_reference(seed, decision):
             reference.learn(given, at, ranks.index(target) if target in ranks else None)
         model.learn_one(x, target)
         stored = model._learner.uncertainty.stored["others"]
-        np.testing.assert_allclose(stored, reference.thresholds, rtol=1e-9)
+        expected = np.stack([reference.thresholds, reference.means], axis=1)
+        np.testing.assert_allclose(stored, expected, rtol=1e-9)
     assert not trace.covered(0.99)[0] and trace.sizes(0.99)[0] == 0
 
 
@@ -192,7 +193,8 @@ def test_sets_of_labels_equal_the_reference(seed):
         model.learn_one(x, target)
         known = known or len(target)
         stored = model._learner.uncertainty.stored["others"]
-        np.testing.assert_allclose(stored, reference.thresholds, rtol=1e-9)
+        expected = np.stack([reference.thresholds, reference.means], axis=1)
+        np.testing.assert_allclose(stored, expected, rtol=1e-9)
 
 
 # ---- what is said before is what is traced ------------------------------------------------------
@@ -242,7 +244,7 @@ def test_larger_coverages_have_larger_sets():
     model = OF_CLASSES["pa1"]().fit(X, y)
     grid = np.linspace(0.01, 0.999, 25)
     tracked = model._learner.uncertainty.stored["thresholds"]
-    assert (np.diff(tracked) >= 0).all()  # of this stream; it is no law
+    assert (np.diff(tracked, axis=0) >= 0).all()  # of this stream; it is no law
     sets = [model.predict_set(X[:20], c) for c in grid]
     for smaller, larger in pairwise(sets):
         assert all(set(a) <= set(b) for a, b in zip(smaller, larger, strict=True))

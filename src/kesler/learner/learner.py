@@ -330,15 +330,13 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        observed = self.uncertainty
         if self.expansion is not None or self.replay is not None:
-            return None
-        if observed is not None and observed.is_of_others:
             return None
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
             return None
         self._count(row_buffer.n_features, 0)
+        observed = self.uncertainty
         if observed is None:
             task = row_buffer.trial(code, self._class_capacity)
             self._run(task)
