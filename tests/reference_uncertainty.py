@@ -128,7 +128,8 @@ class Memory:
     def log_distance(self, x: Array, without: int | None = None) -> float | None:
         """Return the log distance to the nearest row, leaving out a class; None of no rows."""
         deviations = np.std(self.rows, axis=0) if self.rows else np.ones(len(x))
-        uses = deviations > 0
+        means = np.mean(self.rows, axis=0) if self.rows else np.zeros(len(x))
+        uses = deviations > np.maximum(1e-15, 1e-7 * np.abs(means))
         recent = zip(self.rows[-MEMORY:], self.codes[-MEMORY:], strict=True)
         squares = [
             float((((x - row)[uses] / deviations[uses]) ** 2).sum())

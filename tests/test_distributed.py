@@ -406,6 +406,9 @@ def test_partitions_that_do_not_go_together(client, parts, sentence):
             OnlineClassifier("multi", update="perceptron", link="exponential"),
             "no mean that follows from sums",
         ),
+        (OnlineClassifier(update="pa1", uncertainty=True), "shards are learnt apart"),
+        (OnlineClassifier(uncertainty="full"), "shards are learnt apart"),
+        (OnlineClassifier(uncertainty="maybe"), "uncertainty='maybe' is unknown"),
         (SoftmaxClassifier(), "is not an online learner"),
     ],
 )

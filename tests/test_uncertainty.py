@@ -128,6 +128,17 @@ def test_only_the_last_thousand_rows_are_remembered():
     assert reference.memory.log_distance(X[10]) > 0 > reference.memory.log_distance(X[100])
 
 
+@pytest.mark.parametrize("power", [-40, -20, 20, 50])
+def test_the_unit_of_measurements_does_not_change_distances(power):
+    X, y = stream_of("full pa1", 23)
+    plain, scaled = (
+        OF_CLASSES["full pa1"]().fit(X * scale, y)._learner.uncertainty.stored
+        for scale in (1.0, 2.0**power)
+    )
+    for name in ("memory.weights", "memory.covariance"):
+        np.testing.assert_allclose(scaled[name], plain[name], rtol=1e-4, err_msg=name)
+
+
 @pytest.mark.parametrize("n_rows", [3, 1e3, 1e7])
 @pytest.mark.parametrize("j", range(9))
 def test_each_estimate_of_arrivals_is_kept_from_0_and_1(j, n_rows):

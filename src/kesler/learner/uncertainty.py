@@ -17,9 +17,9 @@ is not defined; for an ensemble it is the mean over its members. With a memory o
 log-likelihood ratio L of the log distance to the nearest one is added, a logistic regression that
 learns without new classes: each row of a class that is remembered is an example of one with the
 rows of its class, and then of the other without them. The distance is in standard deviations of
-features over all earlier rows, divided by the number of features, computed in float32; L is at most
-6, and it is 0 and not learnt before five rows. The probability is the Bayesian mixture of the
-prior, of
+features over all earlier rows (of those above 1e-15 and 1e-7 of the mean), divided by the number of
+features, computed in float32; L is at most 6, and it is 0 and not learnt before five rows. The
+probability is the Bayesian mixture of the prior, of
 
 .. math:: \sigma(-.3 + 1.05 \operatorname{logit} p_0 - .7 z_{top} - .3 z_{out})
 

@@ -16,7 +16,10 @@ from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, total_of
 NOBODY = -1  # the number of no class
 FURTHEST_RATIO = 6.0
 FEWEST_ROWS = 5
-LEAST_SQUARE, LEAST_VARIANCE, FURTHEST_SQUARE = 1e-6, 1e-12, 1e30
+LEAST_SQUARE, FURTHEST_SQUARE = 1e-6, 1e30
+# The least variance of a feature that counts, and its least ratio to the squared mean: below it,
+# float32 cannot tell the values apart.
+LEAST_VARIANCE, LEAST_RATIO = 1e-30, 1e-14
 # What is added to the variances of the regression at each of its steps.
 DRIFT = 1e-5
 
@@ -28,7 +31,8 @@ def lay_out(memory, values, row, inverse):
     for j in range(values.shape[0]):
         row[j] = values[j]
         variance = memory.moments[j, 1] / max(1, n)
-        inverse[j] = 1.0 / variance if variance > LEAST_VARIANCE else 0.0
+        least = max(LEAST_VARIANCE, LEAST_RATIO * memory.moments[j, 0] ** 2)
+        inverse[j] = 1.0 / variance if variance > least else 0.0
 
 
 @inlined
