@@ -186,7 +186,8 @@ def test_intervals_of_ranks_equal_the_reference(seed, decision):
 def test_sets_of_labels_equal_the_reference(seed):
     X, y = stream_of("labels", seed)
     whole = OnlineMultilabelClassifier()
-    traces = whole._run_trials(X, y, keep_probabilities=True).traces
+    said_before = progressive_validate(whole, X, y).uncertainty
+    traces = said_before.table
     model, reference, known = OnlineMultilabelClassifier(), LabelReference(), 0
     for t, (x, target) in enumerate(zip(X, y, strict=True)):
         p = model.predict_proba_one(x) if known else {}
@@ -339,7 +340,7 @@ def test_ranks_and_label_sets_contain_as_many_as_they_must():
     y = np.clip(np.rint(2 + X[:, 0] + rng.normal(size=3000)), 0, 5).astype(int)
     trace = progressive_validate(OnlineOrdinalClassifier(), X, y).uncertainty
     labels = [[r for r in range(4) if x + rng.normal() > r - 1] for x in X[:, 0]]
-    traces = OnlineMultilabelClassifier()._run_trials(X, labels, keep_probabilities=True).traces
+    traces = OnlineMultilabelClassifier()._run_trials(X, labels, keep_traces=True).traces
     for c, coverage in enumerate(COVERAGES):
         assert trace.covered(coverage).mean() == pytest.approx(coverage, abs=0.015)
         assert traces[:, 3 + c].mean() == pytest.approx(coverage, abs=0.015)

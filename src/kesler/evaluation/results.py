@@ -91,7 +91,15 @@ class LabelResult:
 
 @dataclass(frozen=True, slots=True)
 class MultilabelResult(LabelResult):
-    """The result of a run of :class:`~kesler.OnlineMultilabelClassifier`; see `kesler.metrics`."""
+    """The result of a run of :class:`~kesler.OnlineMultilabelClassifier`; see `kesler.metrics`.
+
+    Attributes
+    ----------
+    uncertainty : UncertaintyTrace or None
+        The sets of surely relevant labels of each row, if the estimator estimates its uncertainty.
+    """
+
+    uncertainty: UncertaintyTrace | None = field(default=None, repr=False, compare=False)
 
     @property
     def relevant(self) -> npt.NDArray[np.bool_]:

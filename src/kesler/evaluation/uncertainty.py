@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+from kesler.online.trials import Trials
 from kesler.state.uncertainty import BY_CLASS, CONFIDENCE, COVERAGES, COVERED, NEW, PREDICTED, SIZE
 
 Doubles = npt.NDArray[np.float64]
@@ -20,7 +21,8 @@ class UncertaintyTrace:
     Attributes
     ----------
     table : float64 array of shape (n_trials, n_traced)
-        What was said of each row, as compiled code writes it; NaN where nothing was.
+        What was said of each row, as compiled code writes it; NaN where nothing was. Of label sets
+        only prediction sets are traced, and of ranks none by class.
 
     Examples
     --------
@@ -64,6 +66,11 @@ class UncertaintyTrace:
     def sizes(self, coverage: float = 0.9, *, by_class: bool = False) -> Doubles:
         """Return the number of classes in each prediction set; parameters as for `covered`."""
         return self.table[:, _column(SIZE, coverage, by_class=by_class)]
+
+
+def trace_of(trials: Trials) -> UncertaintyTrace | None:
+    """Return what was said in trials; None if uncertainty was not estimated."""
+    return UncertaintyTrace(trials.traces) if len(trials.traces) else None
 
 
 def _column(first: int, coverage: float, *, by_class: bool) -> int:

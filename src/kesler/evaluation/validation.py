@@ -22,7 +22,7 @@ from kesler.evaluation.results import (
     labelled,
 )
 from kesler.evaluation.tables import Piece, Table
-from kesler.evaluation.uncertainty import UncertaintyTrace
+from kesler.evaluation.uncertainty import trace_of
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.multilabel import OnlineMultilabelClassifier
@@ -41,16 +41,19 @@ def validate_labels(
     run = Run.of(estimator, X, y, sample_weight, classes)
     n_before = estimator.n_mistakes_ if estimator.n_known_ else 0
     start = time.perf_counter()
-    scores = estimator.run_trials(X, y, sample_weight, classes)
+    keeping = {"keep_scores": True, "keep_traces": True}
+    trials = estimator._run_trials(X, y, sample_weight, classes, **keeping)
+    scores = estimator._in_order(trials.scores)
     seconds = time.perf_counter() - start
     levels = estimator.target_levels(y, classes)
     weights = row_weights(sample_weight, len(levels))
     if weights is not None:
         levels = levels[weights > 0]
-    multilabel = isinstance(estimator, OnlineMultilabelClassifier)
-    result = MultilabelResult if multilabel else RankingResult
     labels = tuple(estimator.classes_.tolist())
-    return result(estimator.n_mistakes_ - n_before, scores, levels, seconds, run, labels)
+    found = estimator.n_mistakes_ - n_before, scores, levels, seconds, run, labels
+    if not isinstance(estimator, OnlineMultilabelClassifier):
+        return RankingResult(*found)
+    return MultilabelResult(*found, uncertainty=trace_of(trials))
 
 
 @overload
@@ -184,7 +187,8 @@ def validate_online(
     run = Run.of(estimator, X, y, sample_weight, classes)
     n_known = estimator.n_known_
     start = time.perf_counter()
-    trials = estimator._run_trials(X, y, sample_weight, classes, keep_probabilities=True)
+    keeping = {"keep_probabilities": True, "keep_traces": True}
+    trials = estimator._run_trials(X, y, sample_weight, classes, **keeping)
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
     wrong = mistakes(predicted, answers, n_known)
@@ -197,7 +201,7 @@ def validate_online(
         "probabilities": trials.probabilities,
         "seconds": seconds,
         "run": run,
-        "uncertainty": UncertaintyTrace(trials.traces) if len(trials.traces) else None,
+        "uncertainty": trace_of(trials),
         **labelled(predicted, answers, seen),
     }
     if not isinstance(estimator, OnlineOrdinalClassifier):

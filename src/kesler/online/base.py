@@ -298,11 +298,17 @@ or texts
         *,
         keep_scores: bool = False,
         keep_probabilities: bool = False,
+        keep_traces: bool = False,
     ) -> Trials:
         """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
         with self._texts_counted(), self._names_forgotten_on_error():
             pieces = [
-                self._learn(*block, keep_scores=keep_scores, keep_probabilities=keep_probabilities)
+                self._learn(
+                    *block,
+                    keep_scores=keep_scores,
+                    keep_probabilities=keep_probabilities,
+                    keep_traces=keep_traces,
+                )
                 for block in self._blocks(X, y, sample_weight, classes)
             ]
             return Trials.concatenate(pieces, len(self._learner.classes))
@@ -385,6 +391,7 @@ or texts
         *,
         keep_scores: bool = False,
         keep_probabilities: bool = False,
+        keep_traces: bool = False,
     ) -> Trials:
         """Learn from rows whose values are finite.
 
@@ -407,7 +414,7 @@ or texts
             n_classes = learner.classes.count_with(names)
             scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
         probabilities = np.empty((len(rows), 2)) if keep_probabilities else NO_PROBABILITIES
-        traces = learner.untraced(len(rows)) if keep_probabilities else NO_TRACES
+        traces = learner.untraced(len(rows)) if keep_traces else NO_TRACES
         width = rows.n_features, rows.n_sub_experts
         learner.expect(targets.distinct, *width)
         learnt = []

@@ -209,7 +209,11 @@ class OnlineLabelRanker(OnlineLearner):
         `progressive_validate` is the high-level function.
         """
         trials = self._run_trials(X, y, sample_weight, classes, keep_scores=True)
-        return trials.scores[:, self._known_classes().order]
+        return self._in_order(trials.scores)
+
+    def _in_order(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the scores of trials in the order of `classes_`."""
+        return scores[:, self._known_classes().order]
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         return targets_of_rankings(y, classes, self._known_classes())

@@ -29,8 +29,8 @@ class Trials:
         NaN where that class was not known; filled only with ``keep_probabilities=True``.
     traces : float64 array of shape (n_rows, n_traced) or (0, 0)
         What was said of the uncertainty of each row before the target was used; see
-        :mod:`kesler.compiled.trial.uncertainty`. Filled only with ``keep_probabilities=True`` and
-        if uncertainty is estimated.
+        :mod:`kesler.compiled.trial.uncertainty`. Filled only with ``keep_traces=True`` and if
+        uncertainty is estimated.
     """
 
     predictions: npt.NDArray[np.int32]

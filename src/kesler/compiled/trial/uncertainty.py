@@ -299,16 +299,29 @@ def bound_of(u, c, r, k, by_class):
 
 
 @inlined
+def highest_bound(u, c, k, by_class):
+    """Return the largest threshold of a class for coverage c."""
+    found = bound_of(u, c, k, k, by_class)
+    if by_class:
+        for r in range(k):
+            found = max(found, bound_of(u, c, r, k, by_class))
+    return found
+
+
+@inlined
 def size_of_set(u, probabilities, t, new, k, c, by_class):
-    """Return the number of classes in the set of row t."""
+    """Return the number of classes in the set of row t.
+
+    Scores grow along the classes, so that none is inside after the first one above all thresholds.
+    """
     n, r, rank, above = 0, -1, 0, 0.0
+    most = highest_bound(u, c, k, by_class)
     for _ in range(k + 1):
         r = next_below(probabilities, t, new, k, r)
         own = mass(probabilities, t, new, k, r)
         score = strangeness(above, own, rank)
-        inside = score <= bound_of(u, c, r, k, by_class)
-        n += inside
-        if not inside and not by_class:
+        n += score <= bound_of(u, c, r, k, by_class)
+        if score > most:
             return n
         above += own
         rank += 1
