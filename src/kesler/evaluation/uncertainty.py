@@ -31,7 +31,7 @@ class UncertaintyTrace:
     >>> trace = progressive_validate(OnlineClassifier(), rows, y).uncertainty
     >>> trace.new[:2].round(1).tolist(), bool(trace.new[-1] < 0.02)
     ([1.0, 0.7], True)
-    >>> trace.sizes(0.99).max()
+    >>> trace.sizes(0.99).max().item()
     2.0
     """
 
