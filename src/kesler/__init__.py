@@ -114,6 +114,7 @@ _MODULES = frozenset(
         "decompositions",
         "dictionaries",
         "distributed",
+        "durable",
         "hypotheses",
         "kernels",
         "links",
