@@ -124,6 +124,7 @@ _MODULES = frozenset(
         "preconditioners",
         "preprocessing",
         "readers",
+        "service",
         "updates",
     }
 )
