@@ -24,7 +24,7 @@ from kesler.service.desk import Desk
 from kesler.service.gate import COOKIE, SESSION_SECONDS, Gate
 from kesler.service.metrics import Labels, Metrics
 from kesler.service.openapi import document
-from kesler.service.refusals import NOT_VALID, Refusal
+from kesler.service.refusals import FAILED, NOT_VALID, Refusal
 from kesler.service.settings import Settings
 
 THREADS = 8
@@ -109,7 +109,7 @@ class Service:
             return Response(status_code=400)
         if not isinstance(error, KeslerError):
             _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-            error = Refusal(500, "the server failed, and its log says why: nothing was changed")
+            error = Refusal(FAILED, "the server failed, and its log says why: nothing was changed")
         if not isinstance(error, Refusal):
             error = Refusal(NOT_VALID, str(error))
         headers = {"retry-after": str(error.wait)} if error.wait else {}

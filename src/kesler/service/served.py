@@ -13,7 +13,15 @@ from uuid import uuid4
 from kesler.errors import KeslerError
 from kesler.service.answers import Wanted, answer_of
 from kesler.service.items import Item, Items
-from kesler.service.refusals import CONFLICT, FULL, NOT_FOUND, NOT_VALID, UNAVAILABLE, Refusal
+from kesler.service.refusals import (
+    CONFLICT,
+    FAILED,
+    FULL,
+    NOT_FOUND,
+    NOT_VALID,
+    UNAVAILABLE,
+    Refusal,
+)
 from kesler.service.rows_in import Taught
 
 if TYPE_CHECKING:
@@ -319,7 +327,7 @@ def _refused(error: BaseException) -> Refusal:
         return error
     sentence = str(error)
     if not isinstance(error, KeslerError):
-        return Refusal(UNAVAILABLE, "the change failed in the server, whose log says why", wait=1)
+        return Refusal(FAILED, "the change failed in the server, whose log says why")
     for words, status in _STATUS:
         if words in sentence:
             return Refusal(status, sentence)

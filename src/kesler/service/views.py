@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 PAGE = 10
 EVENTS = 30
-MOST_CHOICES = 9
+LEAST_CHOICES, MOST_CHOICES = 5, 9
+LEAST_SHARE = 0.01  # of a choice beyond the first ones
 MOST_RANKED = 300  # items of which the least certain are shown first
 N_REASONS = 40
 COVERAGE = 0.9
@@ -213,7 +214,9 @@ def _said(estimator: Any, item: Item, text: str) -> Shown:
     label = str(jsonable(why.label))
     pairs = sorted(((str(name), p) for name, p in probable), key=lambda pair: pair[0] != label)
     choices = [
-        Choice(name, percent(p), name in inside or i == 0) for i, (name, p) in enumerate(pairs)
+        Choice(name, percent(p), name in inside or i == 0)
+        for i, (name, p) in enumerate(pairs[:MOST_CHOICES])
+        if i < LEAST_CHOICES or p >= LEAST_SHARE or name in inside
     ]
     reasons = marked(text, why.contributions)
     if not isinstance(item.row, str):
@@ -225,7 +228,7 @@ def _said(estimator: Any, item: Item, text: str) -> Shown:
         label,
         percent(confidence),
         any(each is NEW for each in covered),
-        tuple(choices[:MOST_CHOICES]),
+        tuple(choices),
         tuple(reasons.pro),
         tuple(reasons.contra),
     )

@@ -88,6 +88,7 @@
       keys.checked = store.get("keys") !== "off";
       keys.addEventListener("change", () => store.set("keys", keys.checked ? "on" : "off"));
     }
+    find("#items")?.classList.add("keyed");
     mark(current, false);
   };
 
