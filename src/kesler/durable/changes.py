@@ -11,7 +11,6 @@ from kesler.durable.contents import (
     answer_to_text,
     label_to_text,
     require_name,
-    row_from_text,
     row_to_text,
 )
 from kesler.durable.events import Receipt
@@ -98,9 +97,7 @@ def _flip(model: Target, event: Stored, by: int | None) -> None:
         _flip(model, inner, event.number if by is None else None)
 
 
-def _renamed_receipt(
-    model: Target, number: int, id: str, change: Any, target: Stored
-) -> Receipt:
+def _renamed_receipt(model: Target, number: int, id: str, change: Any, target: Stored) -> Receipt:
     """Make a change, and store from which row on it changes what a learner meets."""
     root = target
     while root.kind == "undo":
@@ -111,7 +108,7 @@ def _renamed_receipt(
     else:
         change()
         first = root.number if root.kind == "learn" else root.target
-    model.storage.set_changed_from(number, first)
+    model.storage.set_changed_from(model.key, number, first)
     return Receipt(number, id, changed=True)
 
 
@@ -192,7 +189,7 @@ def _name(
 
     first = _first_changed(model, change)
     number, id = made
-    model.storage.set_changed_from(number, first)
+    model.storage.set_changed_from(model.key, number, first)
     return Receipt(number, id, changed=True)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -66,7 +64,7 @@ class Journal:
         self._storage = Storage(_path_of(path), wait)
         self._lock = RLock()
         self._models: dict[str, Model] = {}
-        self.notes: list[str] = []
+        self._storage.purge_if_possible()
 
     def __repr__(self) -> str:
         return f"Journal({str(self._storage.path)!r})"
@@ -85,7 +83,16 @@ class Journal:
     def close(self) -> None:
         """Close the database; the models can no longer be used. A second call does nothing."""
         with self._lock:
+            for model in self._models.values():
+                if not self._storage.is_closed:
+                    model._replica.write_snapshots(closing=True)
+            self._models.clear()
             self._storage.close()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing of how models were opened, such as by learning all rows again."""
+        return [note for model in self._models.values() for note in model._replica.notes]
 
     # ---- models -----------------------------------------------------------------------------
 
@@ -121,7 +128,7 @@ class Journal:
                 )
             model = self._models.get(name)
             if model is None or model._key != key:
-                model = self._models[name] = Model(self, name, key, known)
+                model = self._models[name] = Model(self._storage, self._lock, name, key, known)
             model._current()
             return model
 
@@ -191,12 +198,6 @@ class Journal:
         with self._lock:
             found = [f"{self._storage.path}: {damage}" for damage in self._storage.damages()]
             return found or [each for name in self.models() for each in self.open(name)._check()]
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Read one state of the database."""
-        with self._lock, self._storage.reading():
-            yield
 
 
 def _path_of(path: Any) -> str:

@@ -6,6 +6,9 @@ import copy
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,11 +22,10 @@ from kesler.durable.contents import (
 )
 from kesler.durable.events import Event, Receipt
 from kesler.durable.replica import Replica, naming_of
-from kesler.durable.storage import Stored
+from kesler.durable.storage import Storage, Stored
 from kesler.errors import KeslerError
 
 if TYPE_CHECKING:
-    from kesler.durable.journal import Journal
     from kesler.learner.explanations import Explanation
 
 Result = TypeVar("Result")
@@ -52,10 +54,11 @@ class Model:
     not wait while another thread writes.
     """
 
-    def __init__(self, journal: Journal, name: str, key: int, settings: dict[str, Any]) -> None:
-        self._journal, self._name, self._key = journal, name, key
-        self._storage = journal._storage
-        self._replica = Replica(self._storage, key, settings)
+    def __init__(
+        self, storage: Storage, lock: Any, name: str, key: int, settings: dict[str, Any]
+    ) -> None:
+        self._storage, self._lock, self._name, self._key = storage, lock, name, key
+        self._replica = Replica(storage, name, key, settings)
         self._clock: int | None = None
 
     def __repr__(self) -> str:
@@ -123,7 +126,8 @@ class Model:
         return self._written(lambda: changes.learn(self._target, x, y, id, subject, by))
 
     def learn_many(
-        self, rows: Iterable[tuple[Any, Any] | tuple[Any, Any, str | None, str | None]],
+        self,
+        rows: Iterable[tuple[Any, Any] | tuple[Any, Any, str | None, str | None]],
         *,
         by: str | None = None,
     ) -> list[Receipt]:
@@ -147,8 +151,9 @@ class Model:
         """
         receipts: list[Receipt] = []
         entries = iter(rows)
-        while block := [entry for entry, _ in zip(entries, range(MOST_ROWS), strict=False)]:
-            receipts += self._written(lambda block=block: changes.learn_all(self._target, block, by))
+        while block := [*islice(entries, MOST_ROWS)]:
+            change = partial(changes.learn_all, self._target, block, by)
+            receipts += self._written(change)
         return receipts
 
     # ---- changes ----------------------------------------------------------------------------
@@ -374,8 +379,10 @@ class Model:
     def classes_(self) -> npt.NDArray[Any]:
         """The labels seen so far, sorted; an empty array before the first row."""
         learner = self._current()
-        found: npt.NDArray[Any] = learner.classes_ if learner.n_known_ else np.array([], dtype=object)
-        return found
+        known: npt.NDArray[Any] = np.array([], dtype=object)
+        if learner.n_known_:
+            known = learner.classes_
+        return known
 
     def copy(self) -> Any:
         """Return a copy of the learner, an estimator that does not follow the journal any more."""
@@ -405,14 +412,14 @@ class Model:
         -------
         List of :class:`~kesler.durable.Event`.
         """
-        with self._journal._reading():
+        with self._reading():
             stored = self._storage.history(self._key, limit, before)
             naming = naming_of(self._storage, self._key)
             return [self._event_of(each, naming) for each in stored]
 
     def find(self, id: str) -> Event | None:
         """Return the event of an id; None if there is none."""
-        with self._journal._reading():
+        with self._reading():
             stored = self._storage.find(self._key, require_name(id, "id"))
             if stored is None:
                 return None
@@ -424,7 +431,7 @@ class Model:
         All are of one state of the journal; their `current` answers are those that the model has
         learnt. A new learner that learns them in this order equals the model.
         """
-        with self._journal._reading():
+        with self._reading():
             naming = naming_of(self._storage, self._key)
             numbers = [number for number, _ in self._storage.answers(self._key)]
             events = [self._storage.event(number) for number in numbers]
@@ -459,27 +466,35 @@ class Model:
     def _target(self) -> changes.Target:
         return changes.Target(self._storage, self._key, self._replica)
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Read one state of the database."""
+        with self._lock, self._storage.reading():
+            yield
+
     def _written(self, change: Callable[[], Result]) -> Result:
         """Run a change in a transaction, in which the learner follows it."""
-        with self._journal._lock:
-            replica = self._replica
-            before = replica.applied
+        replica = self._replica
+        with self._lock:
             try:
                 with self._storage.writing():
                     replica.catch_up()
-                    before = replica.applied
+                    replica.settle()
                     result = change()
                     replica.catch_up()
             except BaseException:
-                if replica.applied != before or replica.is_dirty:
-                    replica.reset()
+                replica.give_up()
                 raise
+            replica.settle()
+            replica.keep_copies()
+            replica.write_snapshots()
             return result
 
     def _purged(self, change: Callable[[], Receipt]) -> Receipt:
         """Run a change that removes rows, and purge the files of them."""
-        with self._journal._lock:
+        with self._lock:
             receipt = self._written(change)
+            self._replica.forget_names()
             self._storage.purge()
             return receipt
 
@@ -488,17 +503,26 @@ class Model:
 
         While another thread writes, this is the learner before or after its change.
         """
-        lock = self._journal._lock
+        lock = self._lock
         if lock.acquire(blocking=False):
             try:
                 clock = self._storage.clock()
-                if clock != self._clock:
-                    with self._storage.reading():
-                        self._replica.catch_up()
+                if clock != self._clock or self._replica.is_dirty:
+                    self._follow()
                     self._clock = clock
             finally:
                 lock.release()
         return self._replica.learner
+
+    def _follow(self) -> None:
+        """Follow what has been written; the lock of the journal must be held."""
+        try:
+            with self._storage.reading():
+                self._replica.catch_up()
+        except BaseException:
+            self._replica.give_up()
+            raise
+        self._replica.settle()
 
     def _known(self) -> Any:
         """Return the learner; raise if it knows no class."""
@@ -510,4 +534,4 @@ class Model:
     def _check(self) -> list[str]:
         """Return whether the learner differs from one that learns the history anew, in words."""
         self._current()
-        return self._replica.differences(self._name)
+        return self._replica.differences()

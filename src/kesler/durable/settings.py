@@ -161,7 +161,11 @@ def depends_on_names(estimator: Any) -> bool:
     """
     own = vars(estimator)
     is_by_name = own.get("costs") is not None or "order" in own
-    return is_by_name or bool(_groups_of(estimator)) or any(map(depends_on_names, _members_of(estimator)))
+    return (
+        is_by_name
+        or bool(_groups_of(estimator))
+        or any(map(depends_on_names, _members_of(estimator)))
+    )
 
 
 def _members_of(estimator: Any) -> list[Any]:

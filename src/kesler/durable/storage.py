@@ -120,6 +120,7 @@ class Storage:
 
     def __init__(self, path: str | os.PathLike[str], wait: float) -> None:
         self.path, self._wait = Path(os.path.abspath(path)), wait
+        self.is_closed = False
         with self._in_words():
             self._connection = self._opened()
         try:
@@ -164,6 +165,7 @@ class Storage:
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
+        self.is_closed = True
         with self._in_words():
             self._connection.close()
 
@@ -260,7 +262,13 @@ class Storage:
         self._do(f"INSERT INTO events ({', '.join(values)}) VALUES ({marks})", *values.values())
         number: int = self._one("SELECT last_insert_rowid()")[0]
         self._do("UPDATE models SET last = ? WHERE key = ?", number, key)
+        self._keep_snapshots(key, values.get("changed_from"))
         return number
+
+    def _keep_snapshots(self, key: int, first: int | None) -> None:
+        """Keep the snapshots that have not met rows from one on."""
+        if first is not None:
+            self._do("DELETE FROM snapshots WHERE model = ? AND at >= ?", key, first)
 
     def add_row(self, number: int, form: str, row: str) -> None:
         """Store the row of an event."""
@@ -285,8 +293,9 @@ class Storage:
         """Store which event has taken an event back; None if it is valid again."""
         self._do("UPDATE events SET taken_back = ? WHERE number = ?", by, number)
 
-    def set_changed_from(self, number: int, first: int | None) -> None:
+    def set_changed_from(self, key: int, number: int, first: int | None) -> None:
         """Store from which row on an event changes what a learner meets; None if only names."""
+        self._keep_snapshots(key, first)
         self._do("UPDATE events SET changed_from = ? WHERE number = ?", first, number)
 
     def set_answer(self, number: int, answer: str) -> None:
@@ -301,14 +310,18 @@ class Storage:
         )
         return [Stored(*found) for found in self._all(query, key, after)]
 
-    def learnt(self, key: int, after: int) -> Iterator[Learnt]:
-        """Yield the rows after a number that have been learnt and not taken back, in order."""
+    def learnt(self, key: int, after: int, until: int | None = None) -> Iterator[Learnt]:
+        """Yield the rows after a number that have been learnt and not taken back, in order.
+
+        The last is at most that of the number `until`, unless it is None.
+        """
         query = (
             "SELECT number, answer, form, row FROM events JOIN rows USING (number) "
-            "WHERE model = ? AND number > ? AND kind = 'learn' AND taken_back IS NULL "
-            "ORDER BY number"
+            "WHERE model = ? AND number > ? AND number <= ? AND kind = 'learn' "
+            "AND taken_back IS NULL ORDER BY number"
         )
-        return (Learnt(*found) for found in self._all(query, key, after))
+        end = 1 << 62 if until is None else until
+        return (Learnt(*found) for found in self._all(query, key, after, end))
 
     def answers(self, key: int, *, taken_back: bool = False) -> Iterator[tuple[int, str]]:
         """Yield the numbers and first answers of all rows, perhaps without those taken back."""
@@ -342,7 +355,9 @@ class Storage:
             "ORDER BY number DESC LIMIT ?"
         )
         end = 1 << 62 if before is None else before
-        return [Stored(*each) for each in self._all(query, key, end, -1 if limit is None else limit)]
+        return [
+            Stored(*each) for each in self._all(query, key, end, -1 if limit is None else limit)
+        ]
 
     def of_subject(self, key: int, subject: str) -> list[int]:
         """Return the numbers of the rows about a subject, those taken back included."""
@@ -395,6 +410,11 @@ class Storage:
         self._truncate_log()
         self._do("UPDATE state SET purging = 0")
         self._truncate_log()
+
+    def purge_if_possible(self) -> None:
+        """Purge what an interrupted process has left, unless the journal cannot be written to."""
+        with suppress(KeslerError):
+            self.purge()
 
     def _truncate_log(self) -> None:
         """Move the write-ahead log into the database and make its file empty."""
