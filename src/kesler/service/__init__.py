@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kesler.service.application import application as application
+    from kesler.service.web import application as application
     from kesler.service.client import Client as Client
     from kesler.service.desk import Desk as Desk
     from kesler.service.server import serve as serve
@@ -22,7 +22,7 @@ _DEFINED_IN = {
     "Desk": "desk",
     "Settings": "settings",
     "Tokens": "tokens",
-    "application": "application",
+    "application": "web",
     "serve": "server",
 }
 

@@ -92,7 +92,10 @@ class Json(Response):
 
     def render(self, content: Any) -> bytes:
         """Return the JSON of a value."""
-        return json.dumps(content, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        return _encoded(content).encode("utf-8", "backslashreplace")
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Lines(Response):
@@ -124,10 +127,10 @@ class Lines(Response):
     async def _make(self, ready: asyncio.Queue[bytes]) -> None:
         try:
             async for values in self._lines:
-                texts = [json.dumps(value, ensure_ascii=False) + "\n" for value in values]
+                texts = [_encoded(value) + "\n" for value in values]
                 ready.put_nowait("".join(texts).encode("utf-8", "backslashreplace"))
         except Refusal as refusal:
-            ready.put_nowait((json.dumps(refused(refusal)) + "\n").encode())
+            ready.put_nowait((_encoded(refused(refusal)) + "\n").encode())
         finally:
             ready.put_nowait(b"")
 
@@ -191,7 +194,8 @@ async def predict(call: Call) -> Response:
     wanted = Wanted.of(body)
     if "rows" not in body:
         row = rows_in.row(body.get("row"))
-        return Json(await call.thread(served.answer, row, wanted))
+        answer = served.answer_at_once(row, wanted)
+        return Json(answer or await call.thread(served.answer, row, wanted))
     rows = [rows_in.row(each) for each in _listed(call, body)]
     return Json({"answers": await call.thread(_answers, served, rows, wanted)})
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 MOST_CALLERS = 10_000
+SLOWEST = 1000  # bytes a second, over a long time
 
 
 class Rate:
@@ -72,23 +73,25 @@ async def pieces_of(request: Request, most: int, patience: float) -> AsyncIterat
     ------
     Refusal
         With status 413 if it is longer than `most` bytes, 408 if nothing comes for `patience`
-        seconds, or fewer than 1,000 bytes a second over a long time.
+        seconds, or fewer than `SLOWEST` bytes a second over a long time.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > most:
         raise _too_large(most)
-    stream, length, start = request.stream(), 0, time.monotonic()
+    stream, length, waited = request.stream(), 0, 0.0
     while True:
+        start = time.monotonic()
         try:
-            piece = await asyncio.wait_for(anext(stream), patience)
+            async with asyncio.timeout(patience):
+                piece = await anext(stream)
         except StopAsyncIteration:
             return
         except TimeoutError:
             raise _too_slow() from None
-        length += len(piece)
+        length, waited = length + len(piece), waited + time.monotonic() - start
         if length > most:
             raise _too_large(most)
-        if time.monotonic() - start > patience + length / 1000:
+        if waited > patience + length / SLOWEST:
             raise _too_slow()
         yield piece
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kesler.evaluation.reports.report import Report
 
 MOST_WAITING = 10_000
+SHORT = 2000  # characters of a text, or entries of a row
 MOST_AT_ONCE = 256
 """The most answers that are written in one transaction."""
 
@@ -66,6 +67,7 @@ class Served:
         self._queue: Queue[_Job | None] = Queue(MOST_WAITING)
         self._report: tuple[int, Report | None] | None = None
         self._reporting = Lock()
+        self._said = set[tuple[Any, ...]]()  # the kinds of answers that have been given
         self._thread = Thread(target=self._write, name=f"kesler-{name}", daemon=True)
         self._thread.start()
 
@@ -83,7 +85,28 @@ class Served:
 
     def answer(self, row: Any, wanted: Wanted) -> dict[str, Any]:
         """Return what the model says of a row."""
-        return answer_of(self.estimator, row, wanted)
+        answer = answer_of(self.estimator, row, wanted)
+        self._said.add(_kind(row, wanted))
+        return answer
+
+    def answer_at_once(self, row: Any, wanted: Wanted) -> dict[str, Any] | None:
+        """Return what the model says of a row, or None if that may take longer than a moment.
+
+        That is the first time, when loops are compiled, for long rows and explanations, and while
+        the learner learns. A short answer costs less than handing the row to another thread.
+        """
+        if wanted.explain or len(row) > SHORT or _kind(row, wanted) not in self._said:
+            return None
+        estimator = self.estimator
+        if not getattr(estimator, "n_known_", 0):
+            return None
+        lock = estimator._fitted().lock
+        if not lock.acquire(blocking=False):
+            return None
+        try:
+            return answer_of(estimator, row, wanted)
+        finally:
+            lock.release()
 
     def figures(self) -> dict[str, Any]:
         """Return the sizes of the model and its mistakes so far."""
@@ -295,6 +318,11 @@ class Served:
         if self.event(id).current != row.answer:
             return _receipt(self.model.relabel(id, row.answer, by=by)) | {"id": id}
         return {"id": id, "changed": True, "n_rows": 1}
+
+
+def _kind(row: Any, wanted: Wanted) -> tuple[Any, ...]:
+    """Return what decides which loops an answer runs."""
+    return type(row), wanted.coverage is None, wanted.probabilities == 0
 
 
 def _grouped(jobs: list[_Job]) -> Iterator[list[_Job]]:

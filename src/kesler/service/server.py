@@ -34,7 +34,7 @@ def serve(path: str | os.PathLike[str], settings: Settings) -> None:
     the database.
     """
     uvicorn = require_extra()
-    from kesler.service.application import application
+    from kesler.service.web import application
     from kesler.service.desk import Desk
 
     config = uvicorn.Config(
