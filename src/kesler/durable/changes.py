@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kesler.durable.contents import (
+    MAPPING,
     answer_from_text,
     answer_to_text,
     label_to_text,
     require_name,
+    row_from_text,
     row_to_text,
 )
 from kesler.durable.events import Receipt
-from kesler.durable.naming import first_difference, labels_of
+from kesler.durable.naming import first_difference
 from kesler.durable.replica import Replica, naming_of
 from kesler.durable.storage import Storage, Stored
 from kesler.errors import KeslerError
@@ -55,8 +58,14 @@ def learn(
 
 
 def _is_same_row(model: Target, number: int, form: str, row: str) -> bool:
+    """Return whether a row is that of an event; mappings may list their names in another order."""
     known_form, known_row = model.storage.row(number)
-    return (known_form, json.loads(known_row)) == (form, json.loads(row))
+    if known_form != form:
+        return False
+    is_same: bool = known_row == row or (
+        form == MAPPING and row_from_text(form, known_row) == row_from_text(form, row)
+    )
+    return is_same
 
 
 def learn_all(model: Target, rows: list[Any], by: str | None) -> list[Receipt]:
@@ -216,36 +225,38 @@ def forget_class(model: Target, label: Any, by: str | None) -> Receipt:
     _require_class(model, label)
     model.replica.require_unnamed(label)
     naming, storage = naming_of(model.storage, model.key), model.storage
-    gone, first_left = [], None
+    gone, changed = [], []
     for number, text in [*storage.answers(model.key, taken_back=True)]:
-        answer = answer_from_text(text)
-        current = naming.current(number, answer)
-        if label not in labels_of(current):
-            left = current
-        else:
-            left = [each for each in labels_of(current) if each != label]
-            first_left = number if first_left is None else first_left
-        if isinstance(current, list) and (left or not current):
-            if left != answer:
-                storage.set_answer(number, answer_to_text(left))
-        elif left is current:
-            if left != answer:
-                storage.set_answer(number, answer_to_text(left))
-        else:
+        current = naming.current(number, answer_from_text(text))
+        left = _without(current, label)
+        if left is None:
             gone.append(number)
-    storage.remove_naming(model.key)
-    return _removed(model, "forget_class", gone, by, first=first_left)
+        elif answer_to_text(left) != text:
+            storage.set_answer(number, answer_to_text(left))
+        if left != current:
+            changed.append(number)
+    first = storage.remove_naming(model.key)
+    return _removed(
+        model, "forget_class", gone, by, [*changed, *([] if first is None else [first])]
+    )
+
+
+def _without(answer: Any, label: Any) -> Any:
+    """Return an answer without a label; None if it had no other."""
+    if not isinstance(answer, list):
+        return None if answer == label else answer
+    left = [each for each in answer if each != label]
+    return left if left or not answer else None
 
 
 def _removed(
-    model: Target, kind: str, numbers: list[int], by: str | None, first: int | None = None
+    model: Target, kind: str, numbers: list[int], by: str | None, changed: Sequence[int] = ()
 ) -> Receipt:
     """Remove rows; append the event that says so, and not which ones they were."""
-    first = min(numbers, default=None) if first is None else first
     model.storage.remove(model.key, numbers)
-    values = {"n_rows": len(numbers), "changed_from": first}
-    number, id = _append(model, kind, None, by, **values)
-    return Receipt(number, id, changed=bool(numbers) or first is not None, n_rows=len(numbers))
+    first = min([*numbers, *changed], default=None)
+    number, id = _append(model, kind, None, by, n_rows=len(numbers), changed_from=first)
+    return Receipt(number, id, changed=first is not None, n_rows=len(numbers))
 
 
 # ---- ids ----------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class Numbering:
         read = [json.loads(each.row) for each in block]
         lengths = [len(names) for names, _ in read]
         numbers = self._numbers_of([*chain.from_iterable(names for names, _ in read)])
-        parts = np.split(numbers, np.cumsum(lengths)[:-1])
+        parts = np.split(numbers, np.cumsum(lengths))[:-1]
         for each, part, (_, values) in zip(block, parts, read, strict=True):
             self._rows[each.number] = Numbered(part, as_float32(np.array(values))[()])
         self._n_entries += len(numbers)

@@ -149,10 +149,10 @@ class Replica:
         self._numbering, self._translation = Numbering(), None
 
     def _is_of_names(self, change: Stored) -> bool:
-        """Return whether an event is a rename or a merge, or takes one back."""
+        """Return whether an event is a rename or a merge, or takes back or removes some."""
         while change.kind == "undo" and change.target is not None:
             change = self._storage.event(change.target)
-        return change.kind in ("rename", "merge")
+        return change.kind in ("rename", "merge", "forget_class")
 
     def _labels(self, naming: Naming) -> list[Any]:
         """Return the current labels of the classes in the order of their first rows."""

@@ -189,12 +189,15 @@ class Storage:
             self._connection.execute(f"BEGIN {kind}")
             try:
                 yield
-                self._connection.execute("COMMIT")
+                self._commit()
             except BaseException:
                 if self._connection.in_transaction:  # SQLite has ended it after some errors
                     with suppress(sqlite3.Error):
                         self._connection.execute("ROLLBACK")
                 raise
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -386,10 +389,19 @@ class Storage:
         )
         self._do(f"DELETE FROM events WHERE {condition}", *values)
 
-    def remove_naming(self, key: int) -> None:
-        """Remove relabels, renames and merges, and what is about them."""
+    def remove_naming(self, key: int) -> int | None:
+        """Remove relabels, renames and merges, and what is about them.
+
+        Returns
+        -------
+        The first row that one of them has changed, for readers that have not followed them yet.
+        """
+        first: int | None = self._one(
+            "SELECT min(changed_from) FROM events WHERE model = ? AND kind <> 'learn'", key
+        )[0]
         query = "SELECT number FROM events WHERE model = ? AND kind IN ('relabel','rename','merge')"
         self.remove(key, [number for (number,) in [*self._all(query, key)]])
+        return first
 
     def _require_purge(self) -> None:
         self._do("UPDATE state SET purging = 1")
