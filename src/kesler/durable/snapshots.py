@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,10 +39,10 @@ def learner_of(contents: bytes) -> Any:
 
 def maker() -> str:
     """Return what the bits of a learner depend on: versions of packages, and the processor."""
-    from kesler import __version__
     from kesler.compiled.jit.cache import platform_name
 
-    return f"kesler {__version__}, numpy {np.__version__}, {platform_name()}"
+    own = sys.modules["kesler"].__version__  # importing kesler would be importing upwards
+    return f"kesler {own}, numpy {np.__version__}, {platform_name()}"
 
 
 def cloned(learner: Any) -> Any:
