@@ -34,6 +34,7 @@ class Server:
     options: tuple[str, ...] = ("--no-tokens", "--rate", "1000000")
     port: int = field(default_factory=free_port)
     environment: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()  # arguments of Python in place of the command line
     process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Server:
@@ -51,12 +52,12 @@ class Server:
     def start(self) -> float:
         """Start the process; return the seconds until it answers."""
         begin = time.perf_counter()
+        port = str(self.port)
+        ours = ("-m", "kesler.cli", "serve", self.database, "--port", port, *self.options)
+        given = (*self.command, self.database, port) if self.command else ours
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kesler.cli", "serve", self.database, "--port", str(self.port),
-             *self.options],
-            env=os.environ | self.environment,
-            stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [sys.executable, *given], env=os.environ | self.environment, stderr=subprocess.PIPE
+        )
         while time.perf_counter() - begin < SECONDS:
             if self.process.poll() is not None:
                 assert self.process.stderr is not None

@@ -15,9 +15,11 @@ from kesler.service.tokens import Token, Tokens
 
 def run(options: Namespace) -> None:
     """Serve until the process is asked to end."""
-    from kesler.service.server import require_extra, serve
+    from kesler.service import server
 
-    require_extra()
+    server.require_extra()
+    from kesler.service.desk import Desk
+
     tokens, link = _tokens(options)
     given = {
         name: getattr(options, name)
@@ -26,8 +28,9 @@ def run(options: Namespace) -> None:
     }
     settings = Settings(tokens=tokens, host=options.host, port=options.port, **given)
     host = f"[{options.host}]" if ":" in options.host else options.host
+    desk = Desk(options.database)
     print(f"Serving {options.database} at http://{host}:{options.port}/{link}", file=sys.stderr)
-    serve(options.database, settings)
+    server.run(desk, settings)
 
 
 def _tokens(options: Namespace) -> tuple[Tokens, str]:

@@ -57,7 +57,8 @@ class Gate:
         """
         who = self.known(request)
         if who is None:
-            self._failures.count(_address(request))
+            is_guess = "authorization" in request.headers
+            (self._failures if is_guess else self._rate).count(_address(request))
             raise Refusal(
                 NO_TOKEN, "this needs a token: send Authorization: Bearer TOKEN, or log in"
             )

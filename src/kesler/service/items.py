@@ -77,11 +77,19 @@ class Items:
             return database.total_changes - before
 
     def remove(self, model: str, ids: Iterable[str]) -> None:
-        """Remove the items of these ids, if there are any."""
-        with self._writing() as database:
-            database.executemany(
-                "DELETE FROM service_items WHERE model = ? AND id = ?", [(model, i) for i in ids]
-            )
+        """Remove the items of these ids, if there are any; nothing is written if there are none."""
+        waiting = [id for id in ids if self._waits(model, id)]
+        if waiting:
+            with self._writing() as database:
+                database.executemany(
+                    "DELETE FROM service_items WHERE model = ? AND id = ?",
+                    [(model, id) for id in waiting],
+                )
+
+    def _waits(self, model: str, id: str) -> bool:
+        query = "SELECT 1 FROM service_items WHERE model = ? AND id = ?"
+        with self._lock, _told():
+            return self._database.execute(query, (model, id)).fetchone() is not None
 
     def remove_subject(self, model: str, subject: str) -> None:
         """Remove all items of a subject."""

@@ -252,7 +252,7 @@ def _history(call: Call, query: Mapping[str, str]) -> Shown:
     events = served.history(limit, _number(query.get("before")) or None)
     rest = f"/models/{served.name}/history?before={events[-1].number}" if events else ""
     return "history", {
-        "events": [views.event_of(each) for each in events],
+        "events": [views.event_of(served, each) for each in events],
         "classes": [str(each) for each in views.labels_of(served.estimator)],
         "older": rest if len(events) == limit else "",
     }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kesler.errors import KeslerError
 from kesler.service.settings import Settings
+
+if TYPE_CHECKING:
+    from kesler.service.desk import Desk
 
 MOST_CONNECTIONS = 1000
 SECONDS_TO_END = 10
@@ -33,12 +36,19 @@ def serve(path: str | os.PathLike[str], settings: Settings) -> None:
     what waits and closes the database. After SIGKILL, every answer that it had acknowledged is in
     the database.
     """
-    uvicorn = require_extra()
-    from kesler.service.web import application
+    require_extra()
     from kesler.service.desk import Desk
 
+    run(Desk(path), settings)
+
+
+def run(desk: Desk, settings: Settings) -> None:
+    """Serve a desk until the process is asked to end, as `serve` does; the desk is then closed."""
+    uvicorn = require_extra()
+    from kesler.service.web import application
+
     config = uvicorn.Config(
-        application(Desk(path), settings),
+        application(desk, settings),
         host=settings.host,
         port=settings.port,
         http=_protocol(settings.patience),

@@ -315,15 +315,20 @@ def error_of(served: Served) -> dict[str, Any]:
 # ---- history ------------------------------------------------------------------------------------
 
 
-def event_of(event: Event) -> dict[str, Any]:
-    """Return an event as the history shows it."""
-    what = _sentence(event)
+def event_of(served: Served, event: Event) -> dict[str, Any]:
+    """Return an event as the history shows it, with the row that it is about."""
+    about = event
+    while about.kind in ("undo", "relabel"):
+        found = served.model.find(str(about.target))
+        if found is None:
+            break
+        about = found
+    what = _sentence(event, about)
     return {
         "id": event.id,
         "kind": event.kind,
         "what": what,
-        "plain": what,
-        "text": clipped(row_text(event.row), SHORT) if event.row is not None else "",
+        "text": clipped(row_text(about.row), SHORT) if about.row is not None else "",
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(event.time)),
         "shown": shown_time(event.time),
         "by": event.by,
@@ -333,17 +338,19 @@ def event_of(event: Event) -> dict[str, Any]:
     }
 
 
-def _sentence(event: Event) -> str:
+def _sentence(event: Event, about: Event) -> str:
+    """Return what an event did; `about` is the first event that it is about."""
     answer, target = (clipped(str(jsonable(each)), SHORT) for each in (event.answer, event.target))
     if event.kind == "learn":
         now = clipped(str(jsonable(event.current)), SHORT)
         return f"Filed as {answer}" + (f", now {now}" if now != answer else "")
     sentences = {
-        "relabel": f"Corrected {target} to {answer}",
+        "relabel": f"Corrected to {answer}",
         "rename": f"Renamed {target} to {answer}",
         "merge": f"Merged {target} into {answer}",
-        "undo": f"Took back {target}",
         "forget": "Forgot rows",
         "forget_class": "Forgot a class",
     }
+    if event.kind == "undo":
+        return "Took back" if about is event else f"Took back: {_sentence(about, about)}"
     return sentences[event.kind]
