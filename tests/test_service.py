@@ -113,7 +113,9 @@ def test_predictions_are_those_of_the_model(taught, tmp_path):
         assert said["confidence"] == mail.confidence_one("cash")
         known = mail.predict_proba_one("cash")
         assert {p["label"]: p["probability"] for p in said["probabilities"]} == known
-        assert said["explanation"] == json.loads(json.dumps(mail.explain_one("cash", n=2).to_dict()))
+        assert said["explanation"] == json.loads(
+            json.dumps(mail.explain_one("cash", n=2).to_dict())
+        )
         covered = mail.predict_set_one("cash", coverage=0.9)
         assert said["set"] == [each for each in covered if isinstance(each, str)]
         assert said["may_be_new"] == (len(covered) > len(said["set"]))
@@ -170,11 +172,15 @@ def test_what_was_taken_back_waits_and_can_be_answered_anew(taught):
     assert taught.get("/api/models/mail").json()["classes"] == ["spam"]
     (item,) = taught.get("/api/models/mail/items").json()["items"]
     assert (item["id"], item["row"], item["subject"]) == ("m1", "team lunch", "s1")
-    assert post(taught, "learn", row="team lunch", answer="office", id="m1", subject="s1")["changed"]
+    assert post(taught, "learn", row="team lunch", answer="office", id="m1", subject="s1")[
+        "changed"
+    ]
     assert taught.get("/api/models/mail/items").json()["items"] == []
     assert exported(taught)["m1"]["label"] == "office"
     post(taught, "undo", id="m1")
-    assert post(taught, "learn", row="team lunch", answer="office", id="m1", subject="s1")["changed"]
+    assert post(taught, "learn", row="team lunch", answer="office", id="m1", subject="s1")[
+        "changed"
+    ]
     assert exported(taught)["m1"]["label"] == "office"
     post(taught, "undo", id="m1")
     post(taught, "learn", 409, row="another row", answer="office", id="m1", subject="s1")
@@ -249,7 +255,9 @@ def test_streams_teach_what_is_right_and_refuse_the_rest(desk):
 
 
 def test_an_import_is_filed_and_may_be_repeated(desk):
-    content = "﻿text;label;id;subject\nwin cash;spam;a;ann\n\"two\nlines; here\";;b;\nteam;;;\nteam;;;\n"
+    content = (
+        '﻿text;label;id;subject\nwin cash;spam;a;ann\n"two\nlines; here";;b;\nteam;;;\nteam;;;\n'
+    )
     first = desk.post("/api/models/mail/import", content=content.encode()).json()
     assert first == {"added": 3, "learnt": 1, "unchanged": 0, "refused": 0, "sentences": []}
     again = desk.post("/api/models/mail/import", content=content.encode()).json()
@@ -475,6 +483,8 @@ def test_bodies_and_rows_have_limits(tmp_path):
         path = "/api/models/mail"
         long = {"row": "x" * 1000, "answer": "y"}
         assert "1000 bytes" in error_of(client.post(f"{path}/learn", json=long), 413)
+        wide = {"rows": ["x"] * 3, "explain": 1000, "probabilities": 1000}
+        assert client.post(f"{path}/predict", json=wide).status_code == 200
         many = {"rows": ["x"] * 4}
         assert "3 rows" in error_of(client.post(f"{path}/predict", json=many), 413)
         lines = "\n".join([json.dumps({"row": "x", "answer": "y"})] * 4)
@@ -484,6 +494,25 @@ def test_bodies_and_rows_have_limits(tmp_path):
         assert json.loads(said[-1])["status"] == 413
         error_of(client.post(f"{path}/import", content=b"text\n" + b"x" * 5000), 413)
         assert client.get(path).json()["rows"] == 3  # the lines before the limit are learnt
+
+
+def test_answers_have_a_limit(taught):
+    body = {"rows": ["x"] * 1001, "probabilities": 1000}
+    assert "fewer rows" in error_of(taught.post("/api/models/mail/predict", json=body), 413)
+
+
+def test_searches_know_the_letters_of_all_languages(desk):
+    desk.post("/api/models/mail/import", content="text\nÉCOLE Straße\nother\n".encode())
+    for q in ("école", "STRASSE", "e s"):
+        found = desk.get("/api/models/mail/items", params={"q": q}).json()["items"]
+        assert [each["row"] for each in found] == ["ÉCOLE Straße"], q
+
+
+def test_a_model_that_was_deleted_is_gone(taught):
+    assert taught.delete("/api/models/mail").json() == {"deleted": "mail"}
+    error_of(taught.get("/api/models/mail"), 404)
+    taught.post("/api/models", json={"name": "mail"})
+    assert taught.get("/api/models/mail").json()["rows"] == 0
 
 
 def test_a_body_that_lies_about_its_length_is_refused(tmp_path):
@@ -511,7 +540,8 @@ def test_pages_of_other_sites_change_nothing(taught, guarded):
         assert taught.post("/models/mail", data=form, headers=headers).status_code == 403
         sentence = taught.post("/api/models/mail/undo", json={"id": "m0"}, headers=headers)
         assert "another site" in error_of(sentence, 403)
-    error_of(taught.get("/api/models", headers={"host": "evil.example"}), 400)
+    for host in ("evil.example", "127.0.0.1.evil.example", "[::", ""):
+        error_of(taught.get("/api/models", headers={"host": host}), 400)
     assert state(taught) == before
 
 
@@ -527,7 +557,7 @@ def test_sessions_are_those_of_their_token(guarded):
     assert guarded.get("/", follow_redirects=False).headers["location"] == "/login"
 
 
-# ---- tokens and settings --------------------------------------------------------------------------
+# ---- tokens and settings ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -555,7 +585,7 @@ def test_settings_have_ranges(wrong):
         Settings(**wrong)
 
 
-# ---- the command, and processes -------------------------------------------------------------------
+# ---- the command, and processes -----------------------------------------------------------------
 
 
 def test_the_command_refuses_what_it_cannot_serve(capsys, tmp_path, monkeypatch):
@@ -615,6 +645,10 @@ def test_clients_that_say_nothing_are_left(tmp_path):
                 assert httpx.get(f"{server.url}/health").is_success
                 assert half.recv(100).startswith(b"HTTP/1.1 408")
             assert silent.recv(100) == b""
+        with socket.create_connection((HOST, server.port), 10) as huge:
+            huge.sendall(HALF.replace(b"Length: 9", b"Length: 1073741824"))
+            assert huge.recv(1000).startswith(b"HTTP/1.1 413")
+            assert huge.recv(1000) == b""  # closed, without the rest
 
 
 def test_a_server_ends_gracefully_and_keeps_what_it_has_said(tmp_path):

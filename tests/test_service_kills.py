@@ -12,6 +12,7 @@ from kesler.datasets import load
 from kesler.durable import Journal
 from kesler.service import Client, Desk
 from kesler.service.answers import Wanted
+from kesler.service.items import Item, Items
 from kesler.service.rows_in import Taught as Row
 from serving import Server, Taught, killed, lost_and_doubled, teach
 
@@ -107,7 +108,7 @@ def test_rows_that_wait_together_are_written_together_and_refused_alone(desk):
     going.wait(10)
     rows = [Row(f"row {i}", "ab"[i % 2], f"r{i}") for i in range(20)]
     futures = [served.learn([row], f"teacher {i % 3}") for i, row in enumerate(rows)]
-    futures.append(served.learn([Row("another row", "a", "r1")], "teacher 0"))
+    futures.append(served.learn([Row("another row", "a", "r1")], "teacher 1"))
     futures.append(served.learn([rows[0], Row({"a": object()}, "a", "bad")], "teacher 1"))
     over.set()
     outcomes = [future.result(10) for future in futures]
@@ -118,9 +119,7 @@ def test_rows_that_wait_together_are_written_together_and_refused_alone(desk):
 
 
 def test_items_answered_before_a_kill_do_not_wait(tmp_path):
-    """The row is on the disk before its item is removed; what is left over is removed at a start."""
-    from kesler.service.items import Item, Items
-
+    """The row is on the disk before its item is removed; a start removes what is left over."""
     desk = Desk(tmp_path / "desk.db")
     desk.create("mail").learn([Row("win cash", "spam", "m1")], "ann").result()
     desk.close()

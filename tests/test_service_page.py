@@ -185,7 +185,9 @@ def test_a_new_user_files_fifty_texts_by_keyboard(opened, server, tmp_path):
     page.wait_for_url("**/history")
     undone = page.locator(".events li.gone")
     assert undone.count() == 2
-    assert sum(each.startswith("Took back") for each in page.locator(".what").all_inner_texts()) == 2
+    assert (
+        sum(each.startswith("Took back") for each in page.locator(".what").all_inner_texts()) == 2
+    )
     whats = page.locator(".events li:not(.gone) .what").all_inner_texts()
     what = next(each for each in whats if each.startswith("Filed as"))
     person.tab_to(f"Take back: {what}")

@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kesler.service.web import application as application
     from kesler.service.client import Client as Client
     from kesler.service.desk import Desk as Desk
     from kesler.service.server import serve as serve
     from kesler.service.settings import Settings as Settings
     from kesler.service.tokens import Tokens as Tokens
+    from kesler.service.web import application as application
 
 _DEFINED_IN = {
     "Client": "client",

@@ -21,7 +21,7 @@ from kesler.service.answers import Wanted, jsonable
 from kesler.service.desk import Desk
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of, lines_of
-from kesler.service.refusals import NOT_VALID, TOO_LARGE, Refusal
+from kesler.service.refusals import FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
 from kesler.service.rows_in import Taught
 from kesler.service.served import Served
 from kesler.service.settings import Settings
@@ -29,6 +29,8 @@ from kesler.service.tokens import Token
 
 LINES = "application/x-ndjson"
 ROWS_AT_ONCE = 500
+MOST_NUMBERS = 1_000_000  # probabilities and features of the answers to a request
+MOST_PENDING = 32 << 20  # bytes of a stream that its client has not read yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +103,15 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 class Lines(Response):
     """Lines of JSON that are sent as they are made.
 
-    The body of the request is read meanwhile, whether or not the client reads the answer before it
-    has sent all of it.
+    The body of the request is read meanwhile, also if the client reads nothing before it has sent
+    all of it, up to `MOST_PENDING` bytes of answers.
     """
 
     media_type = LINES
 
     def __init__(self, lines: AsyncIterator[list[Any]]) -> None:
         super().__init__()
-        self._lines = lines
+        self._lines, self._n_pending, self._has_room = lines, 0, asyncio.Event()
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,6 +121,8 @@ class Lines(Response):
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while piece := await ready.get():
+                self._n_pending -= len(piece)
+                self._has_room.set()
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
@@ -128,7 +132,12 @@ class Lines(Response):
         try:
             async for values in self._lines:
                 texts = [_encoded(value) + "\n" for value in values]
-                ready.put_nowait("".join(texts).encode("utf-8", "backslashreplace"))
+                piece = "".join(texts).encode("utf-8", "backslashreplace")
+                ready.put_nowait(piece)
+                self._n_pending += len(piece)
+                while self._n_pending > MOST_PENDING:
+                    self._has_room.clear()
+                    await self._has_room.wait()
         except Refusal as refusal:
             ready.put_nowait((_encoded(refused(refusal)) + "\n").encode())
         finally:
@@ -167,7 +176,7 @@ async def create(call: Call) -> Response:
 def require_scope(who: Token, name: str) -> None:
     """Raise unless a token is for a model."""
     if not who.may_use(name):
-        raise Refusal(403, f"the token of {who.name} is for other models")
+        raise Refusal(FORBIDDEN, f"the token of {who.name} is for other models")
 
 
 async def figures(call: Call) -> Response:
@@ -197,6 +206,10 @@ async def predict(call: Call) -> Response:
         answer = served.answer_at_once(row, wanted)
         return Json(answer or await call.thread(served.answer, row, wanted))
     rows = [rows_in.row(each) for each in _listed(call, body)]
+    if len(rows) * (wanted.probabilities + wanted.explain) > MOST_NUMBERS:
+        raise Refusal(
+            TOO_LARGE, f"the answer would have more than {MOST_NUMBERS} numbers: send fewer rows"
+        )
     return Json({"answers": await call.thread(_answers, served, rows, wanted)})
 
 

@@ -88,7 +88,7 @@ class Gate:
 
     def _require_local_name(self, request: Request) -> None:
         """Raise unless the server is called by a name of this machine: others may be a trick."""
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname
+        host, _ = _place(f"//{request.headers.get('host', '')}")
         if host not in _LOCAL_NAMES:
             raise Refusal(
                 BAD_REQUEST, "without tokens this server answers to localhost and 127.0.0.1 only"
@@ -100,7 +100,7 @@ class Gate:
             return
         site = request.headers.get("sec-fetch-site", "same-origin")
         origin = request.headers.get("origin")
-        is_own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        is_own = origin is None or _place(origin)[1] == request.headers.get("host")
         if site not in ("same-origin", "none") or not is_own:
             raise Refusal(FORBIDDEN, "the page of another site sent this: nothing was changed")
 
@@ -124,6 +124,15 @@ class Gate:
     def log_out(self, request: Request) -> None:
         """End the session of a request."""
         self._sessions.pop(request.cookies.get(COOKIE, ""), None)
+
+
+def _place(url: str) -> tuple[str | None, str]:
+    """Return the host of an address, and the host with its port; nothing if it is none."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname, parts.netloc
+    except ValueError:
+        return None, ""
 
 
 def _address(request: Request) -> str:

@@ -49,6 +49,8 @@ class Items:
         self._database = sqlite3.connect(
             path, timeout=30, check_same_thread=False, isolation_level=None
         )
+        # SQLite's own lower() knows the letters of English alone.
+        self._database.create_function("folded", 1, str.casefold, deterministic=True)
         with self._writing():
             self._database.execute(_TABLES)
             self._database.execute("PRAGMA secure_delete = ON")
@@ -116,7 +118,7 @@ class Items:
         """Return the number of items that contain a text."""
         with self._lock, _told():
             (found,) = self._database.execute(
-                "SELECT COUNT(*) FROM service_items WHERE model = ? AND instr(lower(data), ?)"
+                "SELECT COUNT(*) FROM service_items WHERE model = ? AND instr(folded(data), ?)"
                 if text
                 else "SELECT COUNT(*) FROM service_items WHERE model = ?",
                 (model, _written(text)) if text else (model,),
@@ -125,7 +127,7 @@ class Items:
 
     def page(self, model: str, text: str = "", start: int = 0, limit: int = 20) -> list[Item]:
         """Return items that contain a text, in the order in which they came."""
-        where, given = ("AND instr(lower(data), ?)", (_written(text),)) if text else ("", ())
+        where, given = ("AND instr(folded(data), ?)", (_written(text),)) if text else ("", ())
         return self._found(
             f"SELECT {_COLUMNS} FROM service_items WHERE model = ? {where} "
             "ORDER BY place LIMIT ? OFFSET ?",
@@ -157,8 +159,8 @@ class Items:
 
 
 def _written(text: str) -> str:
-    """Return a text as it is written in JSON, in lower case."""
-    return json.dumps(text.lower(), ensure_ascii=False)[1:-1]
+    """Return a text as it is written in JSON, without case."""
+    return json.dumps(text.casefold(), ensure_ascii=False)[1:-1]
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from kesler.service import rows_in, views
 from kesler.service.api import Call, done, forgotten
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of
-from kesler.service.refusals import NOT_VALID, Refusal
+from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal
 from kesler.service.rows_in import Taught
 
 FOLDER = Path(__file__).parent / "template"
@@ -92,7 +92,7 @@ async def acted(call: Call) -> str:
 
 
 async def _answer(call: Call, form: Mapping[str, str]) -> str:
-    served, label = call.served, rows_in.named(form.get("answer"), "the class")
+    served, label = call.served, _known(call, form.get("answer"))
     item = served.items.get(served.name, rows_in.named(form.get("id"), "id"))
     if item is None:
         raise Refusal(NOT_VALID, "the item does not wait any more: somebody has answered it")
@@ -113,7 +113,7 @@ async def _undo(call: Call, form: Mapping[str, str]) -> str:
 
 async def _relabel(call: Call, form: Mapping[str, str]) -> str:
     served, id = call.served, rows_in.named(form.get("id"), "id")
-    label = rows_in.named(form.get("answer"), "the class")
+    label = _known(call, form.get("answer"))
     await done(served.change(lambda: served.relabel(id, label, call.who.name)))
     return f"Corrected to {label}."
 
@@ -133,14 +133,15 @@ async def _merge(call: Call, form: Mapping[str, str]) -> str:
 
 
 def _known(call: Call, text: str | None) -> Any:
-    """Return the class that is written like this."""
+    """Return the class that is written like this, or the text of a new one."""
+    name = rows_in.named(text, "the class")
     labels = views.labels_of(call.served.estimator)
-    return next((each for each in labels if str(each) == text), rows_in.named(text, "the class"))
+    return next((each for each in labels if str(each) == name), name)
 
 
 async def _forget(call: Call, form: Mapping[str, str]) -> str:
     if not call.who.may("admin"):
-        raise Refusal(403, f"the token of {call.who.name} is to {call.who.role}, not admin")
+        raise Refusal(FORBIDDEN, f"the token of {call.who.name} is to {call.who.role}, not admin")
     what, value = forgotten(form)
     value = _known(call, value) if what == "class" else value
     served = call.served

@@ -68,6 +68,7 @@ class Served:
         self._report: tuple[int, Report | None] | None = None
         self._reporting = Lock()
         self._said = set[tuple[Any, ...]]()  # the kinds of answers that have been given
+        self._is_closed = False
         self._thread = Thread(target=self._write, name=f"kesler-{name}", daemon=True)
         self._thread.start()
 
@@ -225,6 +226,8 @@ class Served:
 
     def _add(self, work: Any) -> Future[Any]:
         job = _Job(work, Future())
+        if self._is_closed:
+            raise self._gone()
         try:
             self._queue.put_nowait(job)
         except Full:
@@ -242,6 +245,14 @@ class Served:
                     self._learn(lessons)
                 else:
                     _call(lessons[0])
+        self._is_closed = True
+        while not self._queue.empty():
+            late = self._queue.get_nowait()
+            if late is not None:
+                late.future.set_exception(self._gone())
+
+    def _gone(self) -> Refusal:
+        return Refusal(NOT_FOUND, f"the model {self.name} was closed or deleted meanwhile")
 
     def _taken(self) -> tuple[list[_Job], bool]:
         """Return the jobs that wait, and whether there may be more."""
@@ -271,7 +282,11 @@ class Served:
             job.future.set_result([next(outcomes) for _ in job.work.rows])
 
     def _outcomes(self, rows: list[tuple[Taught, str]]) -> list[dict[str, Any] | Refusal]:
-        """Learn rows with who teaches them; return what became of each."""
+        """Learn rows with who teaches them; return what became of each.
+
+        Those of one teacher keep their order. Rows of several wait at the same time, so that any
+        order of the teachers is right, and each has one transaction.
+        """
         rows = [(each if each.id else each._replace(id=uuid4().hex), by) for each, by in rows]
         outcomes: dict[int, dict[str, Any] | Refusal] = {}
         for by in dict.fromkeys(by for _, by in rows):

@@ -24,7 +24,15 @@ from kesler.service.desk import Desk
 from kesler.service.gate import COOKIE, SESSION_SECONDS, Gate
 from kesler.service.metrics import Labels, Metrics
 from kesler.service.openapi import document
-from kesler.service.refusals import FAILED, NOT_VALID, Refusal
+from kesler.service.refusals import (
+    FAILED,
+    NO_TOKEN,
+    NOT_FOUND,
+    NOT_VALID,
+    TOO_LARGE,
+    TOO_SLOW,
+    Refusal,
+)
 from kesler.service.settings import Settings
 
 THREADS = 8
@@ -108,16 +116,18 @@ class Service:
         if isinstance(error, ClientDisconnect):
             return Response(status_code=400)
         if not isinstance(error, KeslerError):
-            _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+            _log.error("%s %r failed", request.method, request.url.path, exc_info=error)
             error = Refusal(FAILED, "the server failed, and its log says why: nothing was changed")
         if not isinstance(error, Refusal):
             error = Refusal(NOT_VALID, str(error))
         headers = {"retry-after": str(error.wait)} if error.wait else {}
-        if error.status == 401:
+        if error.status in (TOO_SLOW, TOO_LARGE):
+            headers["connection"] = "close"  # the rest of the body is not read
+        if error.status == NO_TOKEN:
             headers["www-authenticate"] = "Bearer"
         if not is_page:
             return Json(refused(error), status_code=error.status, headers=headers)
-        if error.status == 401 and request.method == "GET":
+        if error.status == NO_TOKEN and request.method == "GET":
             return RedirectResponse("/login", status_code=303)
         page = pages.rendered("refusal", heading=str(error), page="refusal")
         return HTMLResponse(page, status_code=error.status, headers=headers)
@@ -245,7 +255,7 @@ class Service:
     async def _static(self, call: Call) -> Response:
         name = call.request.path_params["name"]
         if name not in STATIC:
-            raise Refusal(404, "there is no such file")
+            raise Refusal(NOT_FOUND, "there is no such file")
         return Response((pages.FOLDER / name).read_bytes(), media_type=STATIC[name])
 
 
