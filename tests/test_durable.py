@@ -31,6 +31,8 @@ def _small(monkeypatch):
     monkeypatch.setattr(replica, "COPIED", 1 << 40)
     monkeypatch.setattr(replica, "WRITTEN", 1 << 40)
     monkeypatch.setattr(replica, "BLOCK", 5)
+    monkeypatch.setattr(replica, "FEW_ROWS", 4)
+    monkeypatch.setattr(replica, "ROWS_OF_A_SNAPSHOT", 2)
 
 
 def words(rng: np.random.Generator) -> dict[str, float]:

@@ -18,7 +18,7 @@ from kesler.durable.contents import (
 )
 from kesler.durable.events import Receipt
 from kesler.durable.naming import first_difference
-from kesler.durable.replica import Replica, naming_of
+from kesler.durable.replica import Replica, first_answers, naming_of
 from kesler.durable.storage import Storage, Stored
 from kesler.errors import KeslerError
 
@@ -126,9 +126,7 @@ def _first_changed(model: Target, change: Any) -> int | None:
     before = naming_of(model.storage, model.key)
     change()
     after = naming_of(model.storage, model.key)
-    rows = (
-        (number, answer_from_text(answer)) for number, answer in model.storage.answers(model.key)
-    )
+    rows = first_answers(model.storage, model.key)
     return first_difference(rows, before, after, by_name=model.replica.by_name)
 
 

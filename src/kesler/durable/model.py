@@ -433,7 +433,7 @@ class Model:
         """
         with self._reading():
             naming = naming_of(self._storage, self._key)
-            numbers = [number for number, _ in self._storage.answers(self._key)]
+            numbers = self._storage.numbers(self._key, after=0)
             events = [self._storage.event(number) for number in numbers]
             found = [self._event_of(each, naming) for each in events]
         yield from found

@@ -121,6 +121,11 @@ class Translation:
         self._table[ordered] = np.arange(self._n_known, self._n_known + len(ordered))
         return [self._numbering.names[number] for number in ordered.tolist()]
 
+    def cut(self, vocabulary: Any) -> None:
+        """Translate for a vocabulary of which that so far is a continuation."""
+        self._vocabulary, self._n_known = vocabulary, min(self._n_known, len(vocabulary))
+        self._table[self._table >= self._n_known] = -1
+
     def added(self, names: list[str]) -> None:
         """Take note that the learner has learnt rows with these new names."""
         self._n_known += len(names)

@@ -31,9 +31,11 @@ BLOCK = 2048  # rows that are learnt at a time: more would not be faster
 LEAST_SPACING = 64  # events between two copies of a learner
 # Bytes of a learner for each event between two copies, so that copies take a small share of the
 # time: of those in memory, and of those in the database.
-COPIED, WRITTEN = 150_000, 20_000
+COPIED, WRITTEN = 50_000, 20_000
 MOST_MEMORY = 128 << 20  # bytes of all copies in memory
-ON_THE_WAY = (1 / 2, 1 / 8)  # where a replay makes snapshots: what share of its rows is left then
+ON_THE_WAY = (1 / 2, 1 / 8)  # where a replay makes copies: what share of its rows is left then
+ROWS_OF_A_SNAPSHOT = 4000  # that are learnt again in the time of reading a snapshot of 30 MB
+FEW_ROWS = 1000  # that are learnt again without copies on the way
 
 
 class Copy(NamedTuple):
@@ -67,7 +69,7 @@ class Replica:
         self.applied = 0
         self.notes: list[str] = []
         self._names_matter = depends_on_names(self.learner)
-        self._settled = 0  # the last event that is known to be written
+        self._settled: int | None = None  # the last event known to be written; None before any
         self.is_dirty = True  # whether the learner may have met what was not written, or nothing
         self._copies: list[Copy] = []  # of settled learners, in the order of their numbers
         self._made: list[Copy] = []  # since the last settled event
@@ -75,6 +77,7 @@ class Replica:
         self._last_written: int | None = None  # the number of the last snapshot; None if unknown
         self._valid_before: int | None = None  # from which number on copies are no longer valid
         self._names: list[Any] | None = None  # of the classes, if they have changed
+        self._naming: Naming | None = None  # as of the event that has been followed
         self._numbering = Numbering()
         self._translation: Translation | None = None
 
@@ -115,9 +118,12 @@ class Replica:
             raise KeslerError("this model has been deleted from the journal")
         if last == self.applied and not self.is_dirty:
             return
-        changes = self._storage.changes(self._key, self._settled) if self._settled else []
+        since = self._settled
+        changes = [] if since is None else self._storage.changes(self._key, since)
         first = min((c.changed_from for c in changes if c.changed_from is not None), default=None)
-        naming = naming_of(self._storage, self._key)
+        naming = self._naming
+        if naming is None or changes or self.is_dirty:
+            naming = self._naming = naming_of(self._storage, self._key)
         if any(self._is_of_names(change) for change in changes):
             self._names = self._labels(naming)
         if self.is_dirty or (first is not None and first <= self.applied):
@@ -135,13 +141,17 @@ class Replica:
         for each in self._copies:
             self._rename(each.learner)
         self._copies += self._made
-        self._to_write += self._made
+        if self._made:
+            self._thin_out()
+        written = [each for each in self._made if self.applied - each.at >= FEW_ROWS]
+        self._to_write += written
         self._made, self._names = [], None
         self._settled = self.applied
 
     def give_up(self) -> None:
         """Discard what has been followed since the last settled event."""
-        self._made, self._names, self._valid_before, self._translation = [], None, None, None
+        self._made, self._names, self._valid_before = [], None, None
+        self._naming = self._translation = None
         self.is_dirty = self.is_dirty or self.applied != self._settled
 
     def forget_names(self) -> None:
@@ -157,8 +167,8 @@ class Replica:
     def _labels(self, naming: Naming) -> list[Any]:
         """Return the current labels of the classes in the order of their first rows."""
         coding = Coding()
-        for number, answer in self._storage.answers(self._key):
-            coding.of(naming.current(number, answer_from_text(answer)))
+        for number, answer in first_answers(self._storage, self._key):
+            coding.of(naming.current(number, answer))
         return [*coding.codes]
 
     def _rename(self, learner: Any) -> None:
@@ -184,7 +194,6 @@ class Replica:
         """Learn all rows from one on again; None if only the learner has been lost."""
         learner, at = self._before(first, naming)
         self._made, self._valid_before = [], first
-        self._translation = None
         self._learn(learner, at, naming, again=True)
         self.learner = learner
 
@@ -197,11 +206,15 @@ class Replica:
         in_memory = usable[-1].at if usable else 0
         stored = self._storage.snapshots(self._key)
         own = next((each for each in stored if each.maker == maker()), None)
-        if own is not None and own.at > in_memory:
+        translation, self._translation = self._translation, None
+        if own is not None and own.at > in_memory + (ROWS_OF_A_SNAPSHOT if usable else 0):
             return self._restored(own, naming), own.at
         if usable:
             learner = cloned(usable[-1].learner)
             self._rename(learner)
+            if translation is not None and is_by_name(learner):
+                translation.cut(learner._vocabulary)
+                self._translation = translation
             return learner, in_memory
         if stored and own is None:
             return self._compared(stored[0], naming), stored[0].at
@@ -228,13 +241,7 @@ class Replica:
 
     def _restored(self, stored: Snapshot, naming: Naming) -> Any:
         """Return the learner of a snapshot in the database."""
-        contents = self._storage.contents(self._key, stored.at)
-        if sha256(contents).hexdigest() != stored.digest:
-            raise KeslerError(
-                f"{self._storage.path}: the snapshot at event {stored.at} is damaged: restore the "
-                "journal from a backup"
-            )
-        learner = learner_of(contents)
+        learner = learner_of(self._storage.contents(self._key, stored.at))
         if not (self._names_matter or "_table" in vars(learner)):
             rename_classes(learner, self._names or self._labels(naming))
         return learner
@@ -249,25 +256,27 @@ class Replica:
         again: bool = False,
     ) -> None:
         """Learn the rows after a number, and make copies on the way."""
-        to_copy = self._planned(after) if again else []
-        for block in blocks_of(self._storage.learnt(self._key, after, until)):
-            answers = [naming.current(each.number, answer_from_text(each.answer)) for each in block]
-            self._learn_block(learner, block, answers)
-            if to_copy and block[-1].number >= to_copy[0]:
-                to_copy = [number for number in to_copy if number > block[-1].number]
-                self._made.append(Copy(block[-1].number, cloned(learner)))
+        for end in [*(self._planned(after) if again else []), until]:
+            for block in blocks_of(self._storage.learnt(self._key, after, end)):
+                given = [(each.number, answer_from_text(each.answer)) for each in block]
+                self._learn_block(learner, block, [naming.current(*pair) for pair in given])
+            if end is not None and end != until:
+                self._made.append(Copy(end, cloned(learner)))
+                after = end
 
     def _planned(self, after: int) -> list[int]:
         """Return after which rows a replay makes copies."""
-        numbers = [number for number, _ in self._storage.answers(self._key) if number > after]
+        numbers = self._storage.numbers(self._key, after)
         n = len(numbers)
-        return [numbers[n - 1 - int(share * n)] for share in ON_THE_WAY] if n > BLOCK else []
+        return [numbers[n - 1 - int(share * n)] for share in ON_THE_WAY] if n > FEW_ROWS else []
 
     def _learn_block(self, learner: Any, block: list[Learnt], answers: list[Any]) -> None:
-        if len(block) > 1 and block[0].form == MAPPING and is_by_name(learner):
+        numbered = block[0].form == MAPPING and is_by_name(learner)
+        rows = self._numbering.rows(block) if numbered else []
+        if len(rows) > 1:
             if self._translation is None:
                 self._translation = Translation(self._numbering, learner._vocabulary)
-            learn_numbered(learner, self._translation, self._numbering.rows(block), answers)
+            learn_numbered(learner, self._translation, rows, answers)
         else:
             learn(learner, block, answers)
 
@@ -282,9 +291,15 @@ class Replica:
         spacing = max(LEAST_SPACING, size // COPIED)
         if self.applied - last >= spacing:
             self._copies.append(Copy(self.applied, cloned(self.learner)))
-            gone = superfluous([each.at for each in self._copies], self.applied, spacing, 3.0)
-            self._copies = [each for each in self._copies if each.at not in gone]
-            self._copies = self._copies[-max(2, MOST_MEMORY // max(1, size)) :]
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Discard copies that others nearly serve for, and the oldest if they take much memory."""
+        size = size_of(self.learner)
+        spacing = max(LEAST_SPACING, size // COPIED)
+        gone = superfluous([each.at for each in self._copies], self.applied, spacing, 3.0)
+        self._copies = [each for each in self._copies if each.at not in gone]
+        self._copies = self._copies[-max(2, MOST_MEMORY // max(1, size)) :]
 
     def write_snapshots(self, *, closing: bool = False) -> None:
         """Write snapshots to the database if enough events have come since the last.
@@ -360,6 +375,15 @@ def naming_of(storage: Storage, key: int) -> Naming:
         (number, json.loads(old), json.loads(new)) for number, old, new in storage.renames(key)
     ]
     return Naming(relabels, renames)
+
+
+def first_answers(storage: Storage, key: int) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers and the first answers of rows that have not been taken back."""
+    read: dict[str, Any] = {}  # since few answers are different
+    for number, text in storage.answers(key):
+        if text not in read:
+            read[text] = answer_from_text(text)
+        yield number, read[text]
 
 
 def blocks_of(rows: Iterable[Learnt]) -> Iterator[list[Learnt]]:

@@ -47,16 +47,20 @@ def maker() -> str:
 
 def cloned(learner: Any) -> Any:
     """Return a copy of a learner, in the time that copying its arrays takes."""
-    vocabulary = vars(learner).get("_names")
-    memo = {}
+    inner, vocabulary = learner._learner, vars(learner).get("_names")
+    memo: dict[int, Any] = {}
     if vocabulary is not None:
         memo[id(vocabulary)] = Vocabulary(dict(vocabulary.indices), vocabulary.n_forgettings)
-    return copy.deepcopy(learner, memo)
+    with inner.lock:
+        # Learners copy their arrays themselves when they are restored: once is enough.
+        for member in _learners(inner):
+            memo |= {id(array): array for array in member.stored.values()}
+        return copy.deepcopy(learner, memo)
 
 
 def size_of(learner: Any) -> int:
     """Return about how many bytes the state of a learner has."""
-    members = getattr(learner._learner, "members", None) or [learner._learner]
+    members = _learners(learner._learner)
     return sum(array.nbytes for member in members for array in member.stored.values())
 
 

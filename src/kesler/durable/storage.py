@@ -141,7 +141,7 @@ class Storage:
         (n_tables,) = self._one("SELECT count(*) FROM sqlite_master")
         if n_tables and application != APPLICATION:
             raise not_a_journal(self.path)
-        for option in ("synchronous = FULL", "secure_delete = ON", "cell_size_check = ON"):
+        for option in ("synchronous = FULL", "cell_size_check = ON"):
             self._connection.execute(f"PRAGMA {option}")
         self._connection.execute("PRAGMA trusted_schema = OFF")
         if not n_tables:
@@ -334,6 +334,14 @@ class Storage:
             f"WHERE model = ? AND kind = 'learn' {which} ORDER BY number"
         )
         return self._all(query, key)
+
+    def numbers(self, key: int, after: int) -> list[int]:
+        """Return the numbers of the rows after one that have not been taken back, in order."""
+        query = (
+            "SELECT number FROM events WHERE model = ? AND number > ? AND kind = 'learn' "
+            "AND taken_back IS NULL ORDER BY number"
+        )
+        return [number for (number,) in self._all(query, key, after)]
 
     def relabels(self, key: int) -> Iterator[tuple[int, int, str]]:
         """Yield the row, the number and the answer of relabels that are valid, in order."""

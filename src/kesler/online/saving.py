@@ -36,7 +36,7 @@ def described(
     with learner.lock:
         arrays = learner.arrays()
         # A copy, since lists of labels and groups grow.
-        metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
+        metadata = copy.deepcopy(_settings(learner)) | _names(model, learner)
         metadata |= {"columns": _columns(model), "epochs": vars(model).get("epochs", 1)}
         metadata |= {"uncertainty": _uncertainty(learner)}
     _require_loadable(path, arrays)
