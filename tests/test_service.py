@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import socket
+import sys
 
 import httpx2 as httpx
 import pytest
@@ -594,6 +595,9 @@ def test_the_command_refuses_what_it_cannot_serve(capsys, tmp_path, monkeypatch)
     refused(kesler(capsys, "serve", file, "--host", "0.0.0.0", "--no-tokens"), "--token-file")
     refused(kesler(capsys, "serve", file, "--token-file", tmp_path / "none"), "none")
     refused(kesler(capsys, "serve", file, "--no-tokens", "--token-file", "t"), "exclude")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "uvicorn", None)
+        refused(kesler(capsys, "serve", file), "pip install 'kesler[serve]'")
     monkeypatch.setenv("KESLER_TOKENS", "# nobody")
     refused(kesler(capsys, "serve", file), "KESLER_TOKENS")
     monkeypatch.delenv("KESLER_TOKENS")

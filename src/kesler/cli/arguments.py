@@ -158,13 +158,13 @@ examples:
 
 
 SERVE = """\
-Serve the models of a journal (kesler.durable) over HTTP, by JSON and by pages with
-which people file items by keyboard. DATABASE is made if it does not exist.
+Serve the models of a journal (kesler.durable) over HTTP, by JSON and by pages
+with which people file items by keyboard. DATABASE is made if it does not exist.
 
 Whoever asks needs a token, which is a line of the file of --token-file or of the
-variable KESLER_TOKENS: ROLE NAME SECRET [MODELS], where ROLE is read, teach or admin.
-Without any, a new token is made and printed within the address, and the server is
-reached from this machine only. See /api for the interface for programs."""
+variable KESLER_TOKENS: ROLE NAME SECRET [MODELS], where ROLE is read, teach or
+admin. Without any, a new token is made and printed within the address, and the
+server is reached from this machine only. /api describes the interface."""
 
 SERVE_EXAMPLES = f"""\
 examples:
