@@ -6,7 +6,8 @@
 Load: 1, 8 and 64 clients, each with a connection that is kept, ask for predictions, and then teach
 answers, each of which is on the disk before it is acknowledged. The clients run in another process
 on the same cores. Beside it, in the same run and where they are installed: a service of FastAPI and
-scikit-learn that fits all its rows again every ten answers, and keeps them in memory only.
+scikit-learn that fits all its rows again every ten answers, and keeps them in memory only, and the
+daemon of Vowpal Wabbit, for predictions.
 
 Kills: the server is ended by SIGKILL at random moments while eight clients teach, and started
 again. No answer that was acknowledged may be lost or be there twice, and the model must equal a
@@ -19,9 +20,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import multiprocessing
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -217,6 +220,57 @@ def _wait(port: int) -> None:
     raise AssertionError("the plain service did not start")
 
 
+# ---- Vowpal Wabbit -------------------------------------------------------------------------------
+
+WABBIT = """
+import sys, time
+from vowpalwabbit import Workspace
+
+daemon = Workspace(f"--daemon --foreground --port {sys.argv[1]} --oaa 80 --quiet")
+daemon.run_parser()
+time.sleep(1e6)
+"""
+
+
+async def _ask_wabbit(port: int, seconds: float) -> list[float]:
+    """Teach a daemon, and ask it as one client."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    numbers: dict[str, int] = {}
+    for text, answer in texts()[:TAUGHT_BEFORE]:
+        number = numbers.setdefault(answer, len(numbers) + 1)
+        writer.write(f"{number} {_in_wabbit(text)}".encode())
+        await reader.readline()
+    rows, times, end = texts(), list[float](), time.perf_counter() + seconds
+    while (start := time.perf_counter()) < end:
+        writer.write(_in_wabbit(rows[len(times) % len(rows)][0]).encode())
+        await reader.readline()
+        times.append(time.perf_counter() - start)
+    writer.close()
+    return times
+
+
+def _in_wabbit(text: str) -> str:
+    return f"| {' '.join(re.findall('[a-z0-9]+', text.lower()))}\n"
+
+
+def wabbit_load(seconds: float) -> dict[tuple[str, int], Load]:
+    """Return the load of Vowpal Wabbit's daemon by one client; none where it is not installed."""
+    if find_spec("vowpalwabbit") is None:
+        return {}
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-c", WABBIT, str(port)])
+    try:
+        time.sleep(3)
+        times = sorted(asyncio.run(_ask_wabbit(port, seconds)))
+        middle, late = times[len(times) // 2], times[int(len(times) * 0.99)]
+        found = Load(len(times) / seconds, 1000 * middle, 1000 * late, math.nan)
+        print("vw", found, flush=True)
+        return {("predict", 1): found}
+    finally:
+        process.kill()
+        process.wait()
+
+
 # ---- kills, start and memory ---------------------------------------------------------------------
 
 
@@ -275,7 +329,7 @@ def beginnings(folder: Path) -> dict[str, float]:
 
 def written(
     ours: dict[tuple[str, int], Load],
-    plain: dict[tuple[str, int], Load],
+    peers: dict[str, dict[tuple[str, int], Load]],
     killing: Killing,
     first: dict[str, float],
     seconds: float,
@@ -287,7 +341,8 @@ def written(
         f"say the class and its confidence, after {TAUGHT_BEFORE:,} of banking77's questions and "
         "those taught by the lines before. Answers are on the disk (full sync) when they are "
         "acknowledged. The plain service is FastAPI with TF-IDF and logistic regression, fitted "
-        "again every ten answers, which it keeps in memory only. The load of the machine, other "
+        "again every ten answers, which it keeps in memory only. Vowpal Wabbit's daemon has a "
+        "protocol of its own and one client at a time. The load of the machine, other "
         f"programs included, was {os.getloadavg()[2]:.1f} over the last 15 minutes; the processor "
         "time of the server for each request depends less on it."
     )
@@ -299,10 +354,10 @@ def written(
             f"{each.rate:,.0f}",
             f"{each.median:.1f}",
             f"{each.slowest:.1f}",
-            f"{each.processor:.2f}",
+            "-" if math.isnan(each.processor) else f"{each.processor:.2f}",
         ]
         for what in names
-        for who, found in (("Kesler", ours), ("FastAPI, scikit-learn", plain))
+        for who, found in {"Kesler": ours, **peers}.items()
         for n in CLIENTS
         if (each := found.get((what, n)))
     ]
@@ -342,9 +397,12 @@ def main() -> int:
             taught(server)
             assert server.process is not None
             ours = loads_of(server.port, server.process.pid, seconds)
-        plain = plain_loads(min(seconds, 30))
+        peers = {
+            "FastAPI, scikit-learn": plain_loads(min(seconds, 30)),
+            "Vowpal Wabbit": wabbit_load(min(seconds, 30)),
+        }
         killing = kills(folder, n_kills)
-    return written(ours, plain, killing, first, seconds)
+    return written(ours, peers, killing, first, seconds)
 
 
 if __name__ == "__main__":

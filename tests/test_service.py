@@ -483,7 +483,8 @@ def test_bodies_and_rows_have_limits(tmp_path):
         client.post("/api/models", json={"name": "mail"})
         path = "/api/models/mail"
         long = {"row": "x" * 1000, "answer": "y"}
-        assert "1000 bytes" in error_of(client.post(f"{path}/learn", json=long), 413)
+        answer = client.post(f"{path}/learn", json=long)
+        assert "1000 bytes" in error_of(answer, 413) and answer.headers["connection"] == "close"
         wide = {"rows": ["x"] * 3, "explain": 1000, "probabilities": 1000}
         assert client.post(f"{path}/predict", json=wide).status_code == 200
         many = {"rows": ["x"] * 4}

@@ -6,13 +6,14 @@ import asyncio
 import csv
 import io
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -21,12 +22,14 @@ from kesler.service.answers import Wanted, jsonable
 from kesler.service.desk import Desk
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of, lines_of
-from kesler.service.refusals import FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
+from kesler.service.refusals import FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
 from kesler.service.rows_in import Taught
 from kesler.service.served import Served
 from kesler.service.settings import Settings
 from kesler.service.tokens import Token
 
+_log = logging.getLogger("kesler.service")
+_FAILED = "the server failed, and its log says why: the rows after the last answer were not read"
 LINES = "application/x-ndjson"
 ROWS_AT_ONCE = 500
 MOST_NUMBERS = 1_000_000  # probabilities and features of the answers to a request
@@ -138,7 +141,12 @@ class Lines(Response):
                 while self._n_pending > MOST_PENDING:
                     self._has_room.clear()
                     await self._has_room.wait()
-        except Refusal as refusal:
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            refusal = error if isinstance(error, Refusal) else Refusal(FAILED, _FAILED)
+            if refusal is not error:
+                _log.error("a stream failed", exc_info=error)
             ready.put_nowait((_encoded(refused(refusal)) + "\n").encode())
         finally:
             ready.put_nowait(b"")
