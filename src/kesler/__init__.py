@@ -114,6 +114,7 @@ _MODULES = frozenset(
         "decompositions",
         "dictionaries",
         "distributed",
+        "durable",
         "hypotheses",
         "kernels",
         "links",
@@ -123,6 +124,7 @@ _MODULES = frozenset(
         "preconditioners",
         "preprocessing",
         "readers",
+        "service",
         "updates",
     }
 )

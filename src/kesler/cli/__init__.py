@@ -1,4 +1,4 @@
-"""The command line: kesler compare | learn | predict | explain | share | show | test | warm-up."""
+"""The command line: kesler compare | learn | predict | explain | serve | share | show | test, ..."""
 
 from __future__ import annotations
 

@@ -157,6 +157,24 @@ examples:
 {EXIT}"""
 
 
+SERVE = """\
+Serve the models of a journal (kesler.durable) over HTTP, by JSON and by pages
+with which people file items by keyboard. DATABASE is made if it does not exist.
+
+Whoever asks needs a token, which is a line of the file of --token-file or of the
+variable KESLER_TOKENS: ROLE NAME SECRET [MODELS], where ROLE is read, teach or
+admin. Without any, a new token is made and printed within the address, and the
+server is reached from this machine only. /api describes the interface."""
+
+SERVE_EXAMPLES = f"""\
+examples:
+  kesler serve desk.db
+  kesler serve desk.db --port 8080 --token-file tokens.txt
+  KESLER_TOKENS="teach ann $SECRET" kesler serve desk.db --host 0.0.0.0
+
+{EXIT}"""
+
+
 def parser() -> ArgumentParser:
     """Return the parser of the whole command line."""
     purpose = str(kesler.__doc__).partition("\n")[0]
@@ -177,6 +195,7 @@ def parser() -> ArgumentParser:
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
+    command("serve", "serve the models of a journal, and a page", _serve, SERVE, SERVE_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
     command("test", "report what a model gets wrong", _test, TEST, TEST_EXAMPLES)
@@ -453,6 +472,39 @@ def _predict(command: Command) -> None:
         '"may_be_new"; "label" is null below --min-confidence, which adds "confidence"',
     )
     _reading(command)
+
+
+def _serve(command: Command) -> None:
+    command.add_argument("database", metavar="DATABASE", help="file of the journal")
+    add = command.add_argument
+    add("--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)")
+    add("--port", type=_seed, default=8000, metavar="N", help="port (default: 8000)")
+    add("--token-file", metavar="FILE", help="file of the tokens, one a line; see above")
+    add("--no-tokens", action="store_true", help="let everybody on this machine do everything")
+    add(
+        "--max-body",
+        type=_positive,
+        metavar="BYTES",
+        help="largest request, and longest line of a stream (default: 1048576)",
+    )
+    add(
+        "--max-import",
+        type=_positive,
+        metavar="BYTES",
+        help="largest file and largest stream (default: 67108864)",
+    )
+    add(
+        "--max-rows",
+        type=_positive,
+        metavar="N",
+        help="most rows of a request, a file or a stream (default: 100000)",
+    )
+    add(
+        "--rate",
+        type=_positive,
+        metavar="N",
+        help="most requests a second of each token, or of each address (default: 5000)",
+    )
 
 
 def _test(command: Command) -> None:

@@ -44,7 +44,12 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
     >>> arrays["w"].tolist(), metadata
     ([1.0, 1.0], {'names': ['a', 'b']})
     """
-    from safetensors.numpy import save as to_bytes
+    write_whole(path, to_bytes(arrays, metadata, path))
+
+
+def to_bytes(arrays: Arrays, metadata: dict[str, Any], path: object = "the model") -> bytes:
+    """Return the contents of a model file; `path` is what messages call it."""
+    from safetensors.numpy import save as written
 
     try:
         text = json.dumps(metadata, separators=(",", ":")).encode()
@@ -55,7 +60,8 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
     contents = {**arrays, "metadata": np.frombuffer(text, dtype=np.uint8)}
     header = {"format": FORMAT, "version": VERSION, "checksum": _checksum(contents)}
     # In one entry: safetensors writes several in any order.
-    write_whole(path, to_bytes(contents, metadata={HEADER: json.dumps(header)}))
+    found: bytes = written(contents, metadata={HEADER: json.dumps(header)})
+    return found
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
@@ -81,6 +87,29 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise _damaged(path, str(error)) from error
     except OSError as error:
         raise KeslerError(f"{path}: cannot be read ({error.strerror})") from error
+    return _checked(path, header, arrays)
+
+
+def from_bytes(contents: bytes, path: object = "the model") -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and the metadata of a model file, of which `to_bytes` made the contents."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as read
+
+    try:
+        length = int.from_bytes(contents[:8], "little")
+        header = _header(path, json.loads(contents[8 : 8 + length])["__metadata__"])
+        arrays = read(contents)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, KeslerError):
+            raise
+        raise _damaged(path, str(error)) from error
+    return _checked(path, header, arrays)
+
+
+def _checked(
+    path: object, header: dict[str, Any], arrays: Arrays
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays of a file and its metadata, once the checksum has been compared."""
     if header.get("checksum") != _checksum(arrays):
         raise _damaged(path, "its checksum is wrong")
     try:

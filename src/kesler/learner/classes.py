@@ -124,6 +124,21 @@ labels of one type
         """Return the labels from a number on."""
         return self.labels[max(0, code - self.n_virtual) :]
 
+    def rename(self, labels: Sequence[Label]) -> None:
+        """Give the classes these labels, in the order of their numbers, as far as there are any.
+
+        Raises
+        ------
+        KeslerError
+            If labels are not all different and admissible; nothing has changed then.
+        """
+        renamed = [*labels[: len(self.labels)], *self.labels[len(labels) :]]
+        table = ClassTable(n_virtual=self.n_virtual, declared=self.declared)
+        if len(table.encode(renamed)) != len(table.labels):
+            raise KeslerError(f"classes cannot be renamed to {renamed!r:.60}: one label is twice")
+        self.labels, self._codes = table.labels, table._codes
+        self._sorted, self._by_code = [], np.empty(0, dtype=object)
+
     def forget_from(self, code: int) -> None:
         """Remove the labels from a number on."""
         for label in self.since(code):

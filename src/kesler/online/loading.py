@@ -84,8 +84,13 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Model:
     arrays, metadata = read(path)
     if isinstance(custom, (str, bytes, Mapping)) or not isinstance(custom, Iterable):
         raise KeslerError(f"custom={custom!r}: give a list of rules, maps and other parts")
+    return estimator_from(arrays, metadata, list(custom))
+
+
+def estimator_from(arrays: model_file.Arrays, metadata: dict[str, Any], custom: list[Any]) -> Model:
+    """Return the estimator that the arrays and the validated metadata of a file describe."""
     try:
-        return _model_of(metadata, arrays, list(custom))
+        return _model_of(metadata, arrays, custom)
     except _INCONSISTENT as error:
         if isinstance(error, KeslerError):
             raise
@@ -95,8 +100,13 @@ def load(path: str | os.PathLike[str], custom: Iterable[Any] = ()) -> Model:
 def read(path: str | os.PathLike[str]) -> tuple[model_file.Arrays, dict[str, Any]]:
     """Return the arrays and the validated metadata of a model file; no part is made of them."""
     arrays, metadata = model_file.load(path)
+    return arrays, validated_metadata(metadata)
+
+
+def validated_metadata(metadata: Any) -> dict[str, Any]:
+    """Return the metadata of a model file, after its validation."""
     n_virtual = {name: each.n_virtual for name, each in _estimators().items()}
-    return arrays, validated(metadata, n_virtual)
+    return validated(metadata, n_virtual)
 
 
 def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Model:

@@ -26,15 +26,22 @@ def save(
     model: Any, learner: AnyLearner, path: str | os.PathLike[str], notes: dict[str, Any]
 ) -> None:
     """Write an estimator and its learner, between two trials, to a model file."""
+    model_file.save(path, *described(model, learner, path, notes))
+
+
+def described(
+    model: Any, learner: AnyLearner, path: str | os.PathLike[str], notes: dict[str, Any]
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and the metadata of an estimator's model file."""
     with learner.lock:
         arrays = learner.arrays()
         # A copy, since lists of labels and groups grow.
-        metadata = copy.deepcopy(_settings(learner) | _names(model, learner))
+        metadata = copy.deepcopy(_settings(learner)) | _names(model, learner)
         metadata |= {"columns": _columns(model), "epochs": vars(model).get("epochs", 1)}
         metadata |= {"uncertainty": _uncertainty(learner)}
     _require_loadable(path, arrays)
     metadata |= {"estimator": type(model).__name__, "notes": notes}
-    model_file.save(path, arrays, metadata)
+    return arrays, metadata
 
 
 def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding
 import numba
 
 from kesler.compiled.jit.numba_internals import BitcodeCache, NullCache, dumps
@@ -27,6 +28,11 @@ VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}-llvmlite{ll
 SHIPPED = Path(__file__).parents[1] / "shipped" / f"{VERSIONS}-{sys.platform}-{platform.machine()}"
 
 _destinations: list[Path] = []
+
+
+def platform_name() -> str:
+    """Return what the bits of compiled loops depend on: the compiler and the processor."""
+    return f"{VERSIONS} {sys.platform} {llvmlite.binding.get_host_cpu_name()}"
 
 
 class KernelCache(BitcodeCache):

@@ -1,0 +1,149 @@
+"""Rows of names with their features numbered, so that learning them again reads no names.
+
+Numbers of names in a vocabulary depend on the rows before. Those of a `Numbering` do not: they stay
+when a row is taken back, and are translated, as arrays, to those of the learner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.rows import Rows
+from kesler.data.sparse_rows import as_float32
+from kesler.durable.storage import Learnt
+
+MOST_ENTRIES = (
+    1 << 23
+)  # of the rows that are kept: 32 MB of numbers, and 32 MB of values if they vary
+
+Values = npt.NDArray[np.float32] | np.float32
+
+
+class Numbered(NamedTuple):
+    """The features of a row: their numbers and values, or the value that all have."""
+
+    numbers: npt.NDArray[np.int32]
+    values: Values
+
+
+class Numbering:
+    """Numbers of names, and the rows of the last blocks by these numbers."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self.names: list[str] = []
+        self._rows: dict[int, Numbered] = {}
+        self._n_entries = 0
+
+    def rows(self, block: Sequence[Learnt]) -> list[Numbered]:
+        """Return rows by numbers; those that are not kept are read, and kept."""
+        known = self._rows
+        self._read([each for each in block if each.number not in known])
+        found = [known[each.number] for each in block]
+        if self._n_entries > MOST_ENTRIES:
+            self._rows, self._n_entries = {}, 0
+        return found
+
+    def _read(self, block: Sequence[Learnt]) -> None:
+        """Keep rows by numbers."""
+        read = [json.loads(each.row) for each in block]
+        lengths = [len(names) for names, _ in read]
+        numbers = self._numbers_of([*chain.from_iterable(names for names, _ in read)])
+        parts = np.split(numbers, np.cumsum(lengths))[:-1]
+        for each, part, (_, values) in zip(block, parts, read, strict=True):
+            self._rows[each.number] = Numbered(part, as_float32(np.array(values))[()])
+        self._n_entries += len(numbers)
+
+    def _numbers_of(self, names: list[str]) -> npt.NDArray[np.int32]:
+        codes = self.codes
+        try:
+            return np.fromiter(map(codes.__getitem__, names), np.int32, len(names))
+        except KeyError:
+            found = [codes.setdefault(name, len(codes)) for name in names]
+            self.names = [*codes] if len(codes) > len(self.names) else self.names
+            return np.array(found, dtype=np.int32)
+
+
+class Translation:
+    """The numbers that names have in the vocabulary of a learner.
+
+    Parameters
+    ----------
+    numbering : the numbers to translate.
+    vocabulary : the vocabulary of the learner, which others may extend between two calls.
+    """
+
+    def __init__(self, numbering: Numbering, vocabulary: Any) -> None:
+        self._numbering, self._vocabulary = numbering, vocabulary
+        self._table = np.full(1024, -1, dtype=np.int32)
+        self._n_known = 0
+
+    def translated(self, rows: Sequence[Numbered]) -> tuple[Rows, list[str]]:
+        """Return rows as a learner takes them, and the names among their features that are new."""
+        self._follow()
+        lengths = np.array([len(row.numbers) for row in rows])
+        numbers = np.concatenate([row.numbers for row in rows])
+        new = self._number_new(numbers)
+        values = np.concatenate([np.broadcast_to(row.values, len(row.numbers)) for row in rows])
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        n_features = len(self._vocabulary) + len(new)
+        indices = self._table[numbers]
+        return Rows(indptr.astype(np.int64), indices, values, n_features, dense=False), new
+
+    def _follow(self) -> None:
+        """Translate names that others have added to the vocabulary."""
+        added = self._vocabulary.since(self._n_known)
+        codes = self._numbering.codes
+        numbers = [codes.setdefault(name, len(codes)) for name in added]
+        if len(codes) > len(self._numbering.names):
+            self._numbering.names = [*codes]
+        self._reserve()
+        self._table[numbers] = np.arange(self._n_known, self._n_known + len(added))
+        self._n_known += len(added)
+
+    def _reserve(self) -> None:
+        beyond = len(self._numbering.codes) - len(self._table)
+        if beyond > 0:
+            grown = np.full(beyond + len(self._table), -1, dtype=np.int32)
+            self._table = np.concatenate([self._table, grown])
+
+    def _number_new(self, numbers: npt.NDArray[np.int32]) -> list[str]:
+        """Give numbers to names that the vocabulary lacks, as they occur, and return them."""
+        lacking = numbers[self._table[numbers] < 0]
+        distinct, first = np.unique(lacking, return_index=True)
+        ordered = distinct[np.argsort(first)]
+        self._table[ordered] = np.arange(self._n_known, self._n_known + len(ordered))
+        return [self._numbering.names[number] for number in ordered.tolist()]
+
+    def cut(self, vocabulary: Any) -> None:
+        """Translate for a vocabulary of which that so far is a continuation."""
+        self._vocabulary, self._n_known = vocabulary, min(self._n_known, len(vocabulary))
+        self._table[self._table >= self._n_known] = -1
+
+    def added(self, names: list[str]) -> None:
+        """Take note that the learner has learnt rows with these new names."""
+        self._n_known += len(names)
+
+
+def is_by_name(learner: Any) -> bool:
+    """Return whether a learner numbers the features of mappings by their names."""
+    own = vars(learner)
+    return own.get("_names") is not None and not {"_table", "n_features_in_"} & own.keys()
+
+
+def learn_numbered(
+    learner: Any, translation: Translation, rows: list[Numbered], answers: list[Any]
+) -> None:
+    """Learn rows of names, as `partial_fit` does with the mappings."""
+    translated, new = translation.translated(rows)
+    with learner._names_forgotten_on_error():
+        targets, _ = learner._told(len(rows), answers, None, None)
+        learner._vocabulary.extend(new)
+        learner._learn(translated, targets)
+    translation.added(new)

@@ -1,0 +1,418 @@
+"""A replica: the learner of a model in this process, which follows the history in the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, row_from_text
+from kesler.durable.naming import Coding, Naming
+from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
+from kesler.durable.settings import depends_on_names, estimator_of, labels_in
+from kesler.durable.snapshots import (
+    cloned,
+    contents_of,
+    learner_of,
+    maker,
+    rename_classes,
+    size_of,
+    superfluous,
+)
+from kesler.durable.storage import Learnt, Snapshot, Storage, Stored
+from kesler.errors import KeslerError
+from kesler.progress import LOGGER
+
+BLOCK = 2048  # rows that are learnt at a time: more would not be faster
+LEAST_SPACING = 64  # events between two copies of a learner
+# Bytes of a learner for each event between two copies, so that copies take a small share of the
+# time: of those in memory, and of those in the database.
+COPIED, WRITTEN = 50_000, 20_000
+MOST_MEMORY = 128 << 20  # bytes of all copies in memory
+ON_THE_WAY = (1 / 2, 1 / 8)  # where a replay makes copies: what share of its rows is left then
+ROWS_OF_A_SNAPSHOT = 4000  # that are learnt again in the time of reading a snapshot of 30 MB
+FEW_ROWS = 1000  # that are learnt again without copies on the way
+
+
+class Copy(NamedTuple):
+    """A learner that has met all rows up to the event of a number."""
+
+    at: int
+    learner: Any
+
+
+class Replica:
+    """The learner of a model, which has met its remaining history up to some event.
+
+    Parameters
+    ----------
+    storage : the database.
+    name, key : the name of the model, and its key in the database.
+    settings : the settings of the estimator, as :func:`~kesler.durable.settings.settings_of`
+        returns them.
+
+    Attributes
+    ----------
+    learner : the estimator.
+    applied : the number of the last event that it has followed.
+    notes : what a user may want to know of how it was made.
+    """
+
+    def __init__(self, storage: Storage, name: str, key: int, settings: dict[str, Any]) -> None:
+        self._storage, self._key, self._settings = storage, key, settings
+        self._name = name
+        self.learner: Any = estimator_of(settings)
+        self.applied = 0
+        self.notes: list[str] = []
+        self._names_matter = depends_on_names(self.learner)
+        self._settled: int | None = None  # the last event known to be written; None before any
+        self.is_dirty = True  # whether the learner may have met what was not written, or nothing
+        self._copies: list[Copy] = []  # of settled learners, in the order of their numbers
+        self._made: list[Copy] = []  # since the last settled event
+        self._to_write: list[Copy] = []  # those of them that are not in the database yet
+        self._last_written: int | None = None  # the number of the last snapshot; None if unknown
+        self._valid_before: int | None = None  # from which number on copies are no longer valid
+        self._names: list[Any] | None = None  # of the classes, if they have changed
+        self._naming: Naming | None = None  # as of the event that has been followed
+        self._numbering = Numbering()
+        self._translation: Translation | None = None
+
+    # ---- properties -------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels of the known classes, in the order of their first rows."""
+        found: list[Any] = self.learner._known_classes().labels
+        return found
+
+    @property
+    def by_name(self) -> bool:
+        """Whether what is learnt depends on the names of classes.
+
+        Learners of tables keep their first rows with their answers.
+        """
+        return self._names_matter or "_table" in vars(self.learner)
+
+    def require_unnamed(self, label: Any) -> None:
+        """Raise if the settings name a class: it cannot be renamed, merged or forgotten."""
+        if label in labels_in(estimator_of(self._settings)):
+            raise KeslerError(
+                f"the settings of the model name the class {label!r}, in order=, costs= or groups: "
+                "open another model with other settings"
+            )
+
+    # ---- following --------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Learn what has been added to the history, or learn again from where it has changed.
+
+        This is to be called in a transaction. What has been followed is kept as it is until
+        `settle`, so that it can be given up.
+        """
+        last = self._storage.last(self._key)
+        if last is None:
+            raise KeslerError("this model has been deleted from the journal")
+        if last == self.applied and not self.is_dirty:
+            return
+        since = self._settled
+        changes = [] if since is None else self._storage.changes(self._key, since)
+        first = min((c.changed_from for c in changes if c.changed_from is not None), default=None)
+        naming = self._naming
+        if naming is None or changes or self.is_dirty:
+            naming = self._naming = naming_of(self._storage, self._key)
+        if any(self._is_of_names(change) for change in changes):
+            self._names = self._labels(naming)
+        if self.is_dirty or (first is not None and first <= self.applied):
+            self._learn_again(first, naming)
+        else:
+            self._learn_more(naming)
+        self.applied, self.is_dirty = last, False
+
+    def settle(self) -> None:
+        """Take note that all that has been followed is written."""
+        first, self._valid_before = self._valid_before, None
+        if first is not None:
+            self._copies = [each for each in self._copies if each.at < first]
+            self._to_write, self._last_written = [], None
+        for each in self._copies:
+            self._rename(each.learner)
+        self._copies += self._made
+        if self._made:
+            self._thin_out()
+        written = [each for each in self._made if self.applied - each.at >= FEW_ROWS]
+        self._to_write += written
+        self._made, self._names = [], None
+        self._settled = self.applied
+
+    def give_up(self) -> None:
+        """Discard what has been followed since the last settled event."""
+        self._made, self._names, self._valid_before = [], None, None
+        self._naming = self._translation = None
+        self.is_dirty = self.is_dirty or self.applied != self._settled
+
+    def forget_names(self) -> None:
+        """Discard the names of features that only removed rows may have."""
+        self._numbering, self._translation = Numbering(), None
+
+    def _is_of_names(self, change: Stored) -> bool:
+        """Return whether an event is a rename or a merge, or takes back or removes some."""
+        while change.kind == "undo" and change.target is not None:
+            change = self._storage.event(change.target)
+        return change.kind in ("rename", "merge", "forget_class")
+
+    def _labels(self, naming: Naming) -> list[Any]:
+        """Return the current labels of the classes in the order of their first rows."""
+        coding = Coding()
+        for number, answer in first_answers(self._storage, self._key):
+            coding.of(naming.current(number, answer))
+        return [*coding.codes]
+
+    def _rename(self, learner: Any) -> None:
+        """Give the classes of a learner their current names."""
+        if self._names is not None and not self.by_name:
+            rename_classes(learner, self._names)
+
+    # ---- learning ---------------------------------------------------------------------------
+
+    def _learn_more(self, naming: Naming) -> None:
+        """Learn the rows that have been added."""
+        learner, n_before = self.learner, _n_trials(self.learner)
+        self.is_dirty = True
+        self._rename(learner)
+        try:
+            self._learn(learner, self.applied, naming)
+        except KeslerError:
+            # A learner that refuses a row is as it was, once it has learnt its first row.
+            self.is_dirty = self._names is not None or not 0 < n_before == _n_trials(learner)
+            raise
+
+    def _learn_again(self, first: int | None, naming: Naming) -> None:
+        """Learn all rows from one on again; None if only the learner has been lost."""
+        learner, at = self._before(first, naming)
+        self._made, self._valid_before = [], first
+        self._learn(learner, at, naming, again=True)
+        self.learner = learner
+
+    def _before(self, first: int | None, naming: Naming) -> tuple[Any, int]:
+        """Return the last copy from before a row, and its number.
+
+        Snapshots in the database are valid: a change removes those that it makes invalid.
+        """
+        usable = [each for each in self._copies if first is None or each.at < first]
+        in_memory = usable[-1].at if usable else 0
+        stored = self._storage.snapshots(self._key)
+        own = next((each for each in stored if each.maker == maker()), None)
+        translation, self._translation = self._translation, None
+        if own is not None and own.at > in_memory + (ROWS_OF_A_SNAPSHOT if usable else 0):
+            return self._restored(own, naming), own.at
+        if usable:
+            learner = cloned(usable[-1].learner)
+            self._rename(learner)
+            if translation is not None and is_by_name(learner):
+                translation.cut(learner._vocabulary)
+                self._translation = translation
+            return learner, in_memory
+        if stored and own is None:
+            return self._compared(stored[0], naming), stored[0].at
+        return estimator_of(self._settings), 0
+
+    def _compared(self, foreign: Snapshot, naming: Naming) -> Any:
+        """Return a learner that has met the rows before a snapshot which another version made.
+
+        If its bits differ from those of the snapshot, this is noted.
+        """
+        learner = estimator_of(self._settings)
+        self._learn(learner, 0, naming, until=foreign.at)
+        self._translation = None
+        found = sha256(contents_of(learner, by_name=self.by_name)).hexdigest()
+        result = "equal" if found == foreign.digest else "differ in their last bits from"
+        note = (
+            f"{self._storage.path}: the model {self._name!r} has been learnt again from its rows, "
+            f"since its snapshots were made by {foreign.maker}, and this is {maker()}: its numbers "
+            f"{result} those"
+        )
+        self.notes.append(note)
+        LOGGER.warning(note)
+        return learner
+
+    def _restored(self, stored: Snapshot, naming: Naming) -> Any:
+        """Return the learner of a snapshot in the database."""
+        learner = learner_of(self._storage.contents(self._key, stored.at))
+        if not (self._names_matter or "_table" in vars(learner)):
+            rename_classes(learner, self._names or self._labels(naming))
+        return learner
+
+    def _learn(
+        self,
+        learner: Any,
+        after: int,
+        naming: Naming,
+        *,
+        until: int | None = None,
+        again: bool = False,
+    ) -> None:
+        """Learn the rows after a number, and make copies on the way."""
+        for end in [*(self._planned(after) if again else []), until]:
+            for block in blocks_of(self._storage.learnt(self._key, after, end)):
+                given = [(each.number, answer_from_text(each.answer)) for each in block]
+                self._learn_block(learner, block, [naming.current(*pair) for pair in given])
+            if end is not None and end != until:
+                self._made.append(Copy(end, cloned(learner)))
+                after = end
+
+    def _planned(self, after: int) -> list[int]:
+        """Return after which rows a replay makes copies."""
+        numbers = self._storage.numbers(self._key, after)
+        n = len(numbers)
+        return [numbers[n - 1 - int(share * n)] for share in ON_THE_WAY] if n > FEW_ROWS else []
+
+    def _learn_block(self, learner: Any, block: list[Learnt], answers: list[Any]) -> None:
+        numbered = block[0].form == MAPPING and is_by_name(learner)
+        rows = self._numbering.rows(block) if numbered else []
+        if len(rows) > 1:
+            if self._translation is None:
+                self._translation = Translation(self._numbering, learner._vocabulary)
+            learn_numbered(learner, self._translation, rows, answers)
+        else:
+            learn(learner, block, answers)
+
+    # ---- copies and snapshots ---------------------------------------------------------------
+
+    def keep_copies(self) -> None:
+        """Copy the learner if enough events have come since the last copy, and thin copies out."""
+        last = self._copies[-1].at if self._copies else 0
+        if self.applied - last < LEAST_SPACING or not self.learner.n_known_:
+            return
+        size = size_of(self.learner)
+        spacing = max(LEAST_SPACING, size // COPIED)
+        if self.applied - last >= spacing:
+            self._copies.append(Copy(self.applied, cloned(self.learner)))
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Discard copies that others nearly serve for, and the oldest if they take much memory."""
+        size = size_of(self.learner)
+        spacing = max(LEAST_SPACING, size // COPIED)
+        gone = superfluous([each.at for each in self._copies], self.applied, spacing, 3.0)
+        self._copies = [each for each in self._copies if each.at not in gone]
+        self._copies = self._copies[-max(2, MOST_MEMORY // max(1, size)) :]
+
+    def write_snapshots(self, *, closing: bool = False) -> None:
+        """Write snapshots to the database if enough events have come since the last.
+
+        They are a cache of the history: where one cannot be written, this is only logged.
+
+        Parameters
+        ----------
+        closing : whether the journal is being closed, so that it opens without learning again.
+        """
+        if self.is_dirty or not self.learner.n_known_:
+            return
+        try:
+            due = self._due(closing=closing)
+            if due:
+                self._write(due)
+        except KeslerError as error:
+            LOGGER.warning("no snapshot was written: %s", error)
+        self._to_write = []
+
+    def _due(self, *, closing: bool) -> list[Copy]:
+        """Return the learners to be written."""
+        if self._last_written is None:
+            stored = self._storage.snapshots(self._key)
+            self._last_written = max((s.at for s in stored if s.maker == maker()), default=0)
+        since = self.applied - max([self._last_written, *(each.at for each in self._to_write)])
+        spacing = LEAST_SPACING
+        if since >= spacing and not closing:
+            spacing = max(spacing, size_of(self.learner) // WRITTEN)
+        now = [Copy(self.applied, self.learner)] if since >= spacing else []
+        return [*self._to_write, *now]
+
+    def _write(self, due: list[Copy]) -> None:
+        """Write snapshots, unless another process has changed the history meanwhile."""
+        made = [(each.at, contents_of(each.learner, by_name=self.by_name)) for each in due]
+        spacing = max(LEAST_SPACING, size_of(self.learner) // WRITTEN)
+        with self._storage.writing():
+            if self._storage.last(self._key) != self.applied:
+                return
+            for at, contents in made:
+                snapshot = Snapshot(at, sha256(contents).hexdigest(), maker())
+                self._storage.add_snapshot(self._key, snapshot, contents)
+            stored = self._storage.snapshots(self._key)
+            own = sorted(each.at for each in stored if each.maker == maker())
+            foreign = [each.at for each in stored if each.maker != maker()]
+            gone = superfluous(own, self.applied, spacing)
+            self._storage.remove_snapshots(self._key, [*foreign, *gone])
+        self._last_written = made[-1][0]
+
+    # ---- checks -----------------------------------------------------------------------------
+
+    def differences(self) -> list[str]:
+        """Return whether the learner differs from one that learns the history anew, in words."""
+        again = estimator_of(self._settings)
+        with self._storage.reading():
+            naming = naming_of(self._storage, self._key)
+            for block in blocks_of(self._storage.learnt(self._key, 0)):
+                answers = [naming.current(b.number, answer_from_text(b.answer)) for b in block]
+                learn(again, block, answers)
+        if written(again) == written(self.learner):
+            return []
+        return [f"the model {self._name!r} differs from one that learns its history anew"]
+
+
+def _n_trials(learner: Any) -> int:
+    return int(learner.n_trials_) if learner.n_known_ else 0
+
+
+def naming_of(storage: Storage, key: int) -> Naming:
+    """Return the current answers of a model."""
+    relabels = {row: (number, json.loads(answer)) for row, number, answer in storage.relabels(key)}
+    renames = [
+        (number, json.loads(old), json.loads(new)) for number, old, new in storage.renames(key)
+    ]
+    return Naming(relabels, renames)
+
+
+def first_answers(storage: Storage, key: int) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers and the first answers of rows that have not been taken back."""
+    read: dict[str, Any] = {}  # since few answers are different
+    for number, text in storage.answers(key):
+        if text not in read:
+            read[text] = answer_from_text(text)
+        yield number, read[text]
+
+
+def blocks_of(rows: Iterable[Learnt]) -> Iterator[list[Learnt]]:
+    """Yield consecutive rows of one form, in blocks."""
+    for _, run in groupby(rows, key=lambda row: row.form):
+        while block := [*islice(run, BLOCK)]:
+            yield block
+
+
+def learn(learner: Any, block: list[Learnt], answers: list[Any]) -> None:
+    """Learn rows of one form: in one batch where their form has batches."""
+    rows = [row_from_text(each.form, each.row) for each in block]
+    form = block[0].form
+    if len(rows) == 1 or form == PAIR:
+        for row, answer in zip(rows, answers, strict=True):
+            learner.learn_one(row, answer)
+        return
+    for X, y in _batches(rows, answers) if form == ARRAY else [(rows, answers)]:
+        learner.partial_fit(X, y)
+
+
+def _batches(rows: list[Any], answers: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield arrays of rows of the same length, with their answers."""
+    pairs = zip(rows, answers, strict=True)
+    for _, run in groupby(pairs, key=lambda pair: (len(pair[0]), pair[0].dtype)):
+        X, y = zip(*run, strict=True)
+        yield np.stack(X), list(y)
+
+
+def written(learner: Any) -> bytes:
+    """Return the model file of a learner; empty before its first row."""
+    return contents_of(learner, by_name=True) if learner.n_known_ else b""

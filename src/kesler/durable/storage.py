@@ -1,0 +1,496 @@
+"""Storage: the history of the models and their snapshots in an SQLite database.
+
+Everything that a journal asks of a database is a method here, so that one of a server can take its
+place.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kesler.durable.failures import not_a_journal, sentence_of
+from kesler.errors import KeslerError
+
+APPLICATION = 0x6B736C72  # "kslr": what tells a journal from other SQLite databases
+VERSION = 1  # of the tables
+
+_TABLES = """
+CREATE TABLE models (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    settings TEXT NOT NULL,
+    last INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    model INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    subject TEXT,
+    answer TEXT,
+    old TEXT,
+    target INTEGER,
+    time REAL NOT NULL,
+    author TEXT,
+    taken_back INTEGER,
+    changed_from INTEGER,
+    n_rows INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX events_by_id ON events (model, id);
+CREATE INDEX events_by_model ON events (model, number);
+CREATE INDEX events_by_subject ON events (model, subject) WHERE subject IS NOT NULL;
+CREATE INDEX changes_by_model ON events (model, number) WHERE kind <> 'learn';
+CREATE INDEX events_by_target ON events (target) WHERE target IS NOT NULL;
+CREATE TABLE rows (
+    number INTEGER PRIMARY KEY,
+    form TEXT NOT NULL,
+    row TEXT NOT NULL
+);
+CREATE TABLE snapshots (
+    model INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    maker TEXT NOT NULL,
+    contents BLOB NOT NULL,
+    PRIMARY KEY (model, at)
+);
+CREATE TABLE state (purging INTEGER NOT NULL);
+INSERT INTO state VALUES (0);
+"""
+
+_COLUMNS = (
+    "number, kind, id, subject, answer, old, target, time, author, taken_back, changed_from, n_rows"
+)
+
+
+class Stored(NamedTuple):
+    """An event as it is stored; answers and names of classes are JSON."""
+
+    number: int
+    kind: str
+    id: str
+    subject: str | None
+    answer: str | None
+    old: str | None
+    target: int | None
+    time: float
+    author: str | None
+    taken_back: int | None
+    changed_from: int | None
+    n_rows: int
+
+
+class Learnt(NamedTuple):
+    """A row that has been learnt, as it is stored."""
+
+    number: int
+    answer: str
+    form: str
+    row: str
+
+
+class Snapshot(NamedTuple):
+    """What is stored beside the contents of a snapshot."""
+
+    at: int
+    digest: str
+    maker: str
+
+
+class Storage:
+    """A database of histories and snapshots, of which one process writes at a time.
+
+    Parameters
+    ----------
+    path : path of the database file, which is created if it does not exist.
+    wait : float, 0 or more
+        The seconds that a call waits for another process that writes.
+
+    Raises
+    ------
+    KeslerError
+        If the file cannot be opened, or is not a journal that this version can read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], wait: float) -> None:
+        self.path, self._wait = Path(os.path.abspath(path)), wait
+        self.is_closed = False
+        with self._in_words():
+            self._connection = self._opened()
+        try:
+            with self._in_words():
+                self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _opened(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.path, timeout=self._wait, isolation_level=None, check_same_thread=False
+        )
+
+    def _prepare(self) -> None:
+        """Set the options of the connection; create the tables of a new file."""
+        (application,) = self._one("PRAGMA application_id")
+        (n_tables,) = self._one("SELECT count(*) FROM sqlite_master")
+        if n_tables and application != APPLICATION:
+            raise not_a_journal(self.path)
+        for option in ("synchronous = FULL", "cell_size_check = ON"):
+            self._connection.execute(f"PRAGMA {option}")
+        self._connection.execute("PRAGMA trusted_schema = OFF")
+        if not n_tables:
+            self._create()
+        (version,) = self._one("PRAGMA user_version")
+        if version > VERSION:
+            raise KeslerError(
+                f"{self.path}: written by a newer Kesler (tables {version}, this one reads up to "
+                f"{VERSION}): update Kesler"
+            )
+
+    def _create(self) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        with self.writing():
+            if self._one("SELECT count(*) FROM sqlite_master")[0]:
+                return  # another process has been faster
+            for statement in filter(str.strip, _TABLES.split(";")):
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def close(self) -> None:
+        """Close the database; a second call does nothing."""
+        self.is_closed = True
+        with self._in_words():
+            self._connection.close()
+
+    # ---- transactions -----------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Run a transaction that no other process writes beside; it is on disk afterwards."""
+        with self._transaction("IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one state of the database, which others may change meanwhile."""
+        with self._transaction("DEFERRED"):
+            yield
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Iterator[None]:
+        with self._in_words():
+            self._connection.execute(f"BEGIN {kind}")
+            try:
+                yield
+                self._commit()
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite has ended it after some errors
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
+                raise
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Raise errors of the database as sentences."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise sentence_of(error, self.path) from error
+
+    def _one(self, query: str, *values: Any) -> Any:
+        with self._in_words():
+            return self._connection.execute(query, values).fetchone()
+
+    def _all(self, query: str, *values: Any) -> Iterator[Any]:
+        with self._in_words():
+            yield from self._connection.execute(query, values)
+
+    def _do(self, statement: str, *values: Any) -> int:
+        """Run a statement; return the number of rows that it has changed."""
+        with self._in_words():
+            return self._connection.execute(statement, values).rowcount
+
+    def clock(self) -> int:
+        """Return a number that changes whenever another connection has written."""
+        found: int = self._one("PRAGMA data_version")[0]
+        return found
+
+    # ---- models -----------------------------------------------------------------------------
+
+    def models(self) -> list[str]:
+        """Return the names of the models, in the order of their creation."""
+        return [name for (name,) in self._all("SELECT name FROM models ORDER BY key")]
+
+    def model(self, name: str) -> tuple[int, str] | None:
+        """Return the key and the settings of a model; None if there is none of the name."""
+        found: tuple[int, str] | None = self._one(
+            "SELECT key, settings FROM models WHERE name = ?", name
+        )
+        return found
+
+    def add_model(self, name: str, settings: str) -> int:
+        """Add a model and return its key."""
+        self._do("INSERT INTO models (name, settings) VALUES (?, ?)", name, settings)
+        found: int = self._one("SELECT key FROM models WHERE name = ?", name)[0]
+        return found
+
+    def remove_model(self, key: int) -> None:
+        """Remove a model and all that is stored of it."""
+        self._do("DELETE FROM snapshots WHERE model = ?", key)
+        self._remove_events("model = ?", key)
+        self._do("DELETE FROM models WHERE key = ?", key)
+        self._require_purge()
+
+    def last(self, key: int) -> int | None:
+        """Return the number of the last event of a model, removed ones included; None if gone."""
+        found = self._one("SELECT last FROM models WHERE key = ?", key)
+        return None if found is None else found[0]
+
+    # ---- events -----------------------------------------------------------------------------
+
+    def append(self, key: int, kind: str, id: str, **values: Any) -> int:
+        """Append an event to the history of a model and return its number."""
+        values |= {"model": key, "kind": kind, "id": id, "time": time.time()}
+        marks = ", ".join("?" * len(values))
+        self._do(f"INSERT INTO events ({', '.join(values)}) VALUES ({marks})", *values.values())
+        number: int = self._one("SELECT last_insert_rowid()")[0]
+        self._do("UPDATE models SET last = ? WHERE key = ?", number, key)
+        self._keep_snapshots(key, values.get("changed_from"))
+        return number
+
+    def _keep_snapshots(self, key: int, first: int | None) -> None:
+        """Keep the snapshots that have not met rows from one on."""
+        if first is not None:
+            self._do("DELETE FROM snapshots WHERE model = ? AND at >= ?", key, first)
+
+    def add_row(self, number: int, form: str, row: str) -> None:
+        """Store the row of an event."""
+        self._do("INSERT INTO rows VALUES (?, ?, ?)", number, form, row)
+
+    def row(self, number: int) -> tuple[str, str]:
+        """Return the form and the text of the row of an event."""
+        found: tuple[str, str] = self._one("SELECT form, row FROM rows WHERE number = ?", number)
+        return found
+
+    def find(self, key: int, id: str) -> Stored | None:
+        """Return the event of an id; None if the model has none."""
+        query = f"SELECT {_COLUMNS} FROM events WHERE model = ? AND id = ?"
+        found = self._one(query, key, id)
+        return None if found is None else Stored(*found)
+
+    def event(self, number: int) -> Stored:
+        """Return the event of a number."""
+        return Stored(*self._one(f"SELECT {_COLUMNS} FROM events WHERE number = ?", number))
+
+    def set_taken_back(self, number: int, by: int | None) -> None:
+        """Store which event has taken an event back; None if it is valid again."""
+        self._do("UPDATE events SET taken_back = ? WHERE number = ?", by, number)
+
+    def set_changed_from(self, key: int, number: int, first: int | None) -> None:
+        """Store from which row on an event changes what a learner meets; None if only names."""
+        self._keep_snapshots(key, first)
+        self._do("UPDATE events SET changed_from = ? WHERE number = ?", first, number)
+
+    def set_answer(self, number: int, answer: str) -> None:
+        """Change the answer of an event."""
+        self._do("UPDATE events SET answer = ? WHERE number = ?", answer, number)
+
+    def changes(self, key: int, after: int) -> list[Stored]:
+        """Return the events after a number that are not rows learnt, in order."""
+        query = (
+            f"SELECT {_COLUMNS} FROM events WHERE model = ? AND number > ? AND kind <> 'learn' "
+            "ORDER BY number"
+        )
+        return [Stored(*found) for found in self._all(query, key, after)]
+
+    def learnt(self, key: int, after: int, until: int | None = None) -> Iterator[Learnt]:
+        """Yield the rows after a number that have been learnt and not taken back, in order.
+
+        The last is at most that of the number `until`, unless it is None.
+        """
+        query = (
+            "SELECT number, answer, form, row FROM events JOIN rows USING (number) "
+            "WHERE model = ? AND number > ? AND number <= ? AND kind = 'learn' "
+            "AND taken_back IS NULL ORDER BY number"
+        )
+        end = 1 << 62 if until is None else until
+        return (Learnt(*found) for found in self._all(query, key, after, end))
+
+    def answers(self, key: int, *, taken_back: bool = False) -> Iterator[tuple[int, str]]:
+        """Yield the numbers and first answers of all rows, perhaps without those taken back."""
+        which = "" if taken_back else "AND taken_back IS NULL"
+        query = (
+            "SELECT number, answer FROM events "
+            f"WHERE model = ? AND kind = 'learn' {which} ORDER BY number"
+        )
+        return self._all(query, key)
+
+    def numbers(self, key: int, after: int) -> list[int]:
+        """Return the numbers of the rows after one that have not been taken back, in order."""
+        query = (
+            "SELECT number FROM events WHERE model = ? AND number > ? AND kind = 'learn' "
+            "AND taken_back IS NULL ORDER BY number"
+        )
+        return [number for (number,) in self._all(query, key, after)]
+
+    def relabels(self, key: int) -> Iterator[tuple[int, int, str]]:
+        """Yield the row, the number and the answer of relabels that are valid, in order."""
+        return self._all(
+            "SELECT target, number, answer FROM events WHERE model = ? AND kind <> 'learn' "
+            "AND kind = 'relabel' AND taken_back IS NULL ORDER BY number",
+            key,
+        )
+
+    def renames(self, key: int) -> Iterator[tuple[int, str, str]]:
+        """Yield the number, the old and the new class of valid renames and merges, in order."""
+        return self._all(
+            "SELECT number, old, answer FROM events WHERE model = ? AND kind <> 'learn' "
+            "AND kind IN ('rename', 'merge') AND taken_back IS NULL ORDER BY number",
+            key,
+        )
+
+    def history(self, key: int, limit: int | None, before: int | None) -> list[Stored]:
+        """Return the last events, latest first."""
+        query = (
+            f"SELECT {_COLUMNS} FROM events WHERE model = ? AND number < ? "
+            "ORDER BY number DESC LIMIT ?"
+        )
+        end = 1 << 62 if before is None else before
+        return [
+            Stored(*each) for each in self._all(query, key, end, -1 if limit is None else limit)
+        ]
+
+    def of_subject(self, key: int, subject: str) -> list[int]:
+        """Return the numbers of the rows about a subject, those taken back included."""
+        query = "SELECT number FROM events WHERE model = ? AND subject = ? ORDER BY number"
+        return [number for (number,) in self._all(query, key, subject)]
+
+    # ---- removal ----------------------------------------------------------------------------
+
+    def remove(self, key: int, numbers: list[int]) -> None:
+        """Remove events, and those that are about them."""
+        for number in numbers:
+            self._do("DELETE FROM rows WHERE number = ?", number)
+            self._do("DELETE FROM events WHERE number = ?", number)
+        while self._do(
+            "DELETE FROM events WHERE model = ? AND kind <> 'learn' AND target IS NOT NULL AND "
+            "target NOT IN (SELECT number FROM events)",
+            key,
+        ):
+            pass
+        self._require_purge()
+
+    def _remove_events(self, condition: str, *values: Any) -> None:
+        self._do(
+            f"DELETE FROM rows WHERE number IN (SELECT number FROM events WHERE {condition})",
+            *values,
+        )
+        self._do(f"DELETE FROM events WHERE {condition}", *values)
+
+    def remove_naming(self, key: int) -> int | None:
+        """Remove relabels, renames and merges, and what is about them.
+
+        Returns
+        -------
+        The first row that one of them has changed, for readers that have not followed them yet.
+        """
+        first: int | None = self._one(
+            "SELECT min(changed_from) FROM events WHERE model = ? AND kind <> 'learn'", key
+        )[0]
+        query = "SELECT number FROM events WHERE model = ? AND kind IN ('relabel','rename','merge')"
+        self.remove(key, [number for (number,) in [*self._all(query, key)]])
+        return first
+
+    def _require_purge(self) -> None:
+        self._do("UPDATE state SET purging = 1")
+
+    def purge(self) -> None:
+        """Write the database anew if events have been removed: nothing of them is left in files.
+
+        Raises
+        ------
+        KeslerError
+            If other processes read for longer than the wait, or the disk is full. What was removed
+            is then in no state of the database, but still in its files; the next call that writes,
+            and the next opening of the journal, purge again.
+        """
+        if not self._one("SELECT purging FROM state")[0]:
+            return
+        self._do("VACUUM")
+        self._truncate_log()
+        self._do("UPDATE state SET purging = 0")
+        self._truncate_log()
+
+    def purge_if_possible(self) -> None:
+        """Purge what an interrupted process has left, unless the journal cannot be written to."""
+        with suppress(KeslerError):
+            self.purge()
+
+    def _truncate_log(self) -> None:
+        """Move the write-ahead log into the database and make its file empty."""
+        end = time.monotonic() + self._wait
+        while self._one("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
+            if time.monotonic() > end:
+                raise KeslerError(
+                    f"{self.path}: what was forgotten is removed, but other processes are reading "
+                    "the journal, so that its files cannot be purged yet: call purge() when they "
+                    "have finished"
+                )
+            time.sleep(0.01)
+
+    # ---- snapshots --------------------------------------------------------------------------
+
+    def snapshots(self, key: int) -> list[Snapshot]:
+        """Return the snapshots of a model, the last first, without their contents."""
+        query = "SELECT at, digest, maker FROM snapshots WHERE model = ? ORDER BY at DESC"
+        return [Snapshot(*found) for found in self._all(query, key)]
+
+    def contents(self, key: int, at: int) -> bytes:
+        """Return the contents of a snapshot."""
+        query = "SELECT contents FROM snapshots WHERE model = ? AND at = ?"
+        return bytes(self._one(query, key, at)[0])
+
+    def add_snapshot(self, key: int, snapshot: Snapshot, contents: bytes) -> None:
+        """Store a snapshot, in place of an earlier one of the same number."""
+        self._do(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", key, *snapshot, contents
+        )
+
+    def remove_snapshots(self, key: int, numbers: list[int]) -> None:
+        """Remove snapshots."""
+        for at in numbers:
+            self._do("DELETE FROM snapshots WHERE model = ? AND at = ?", key, at)
+
+    # ---- whole database ---------------------------------------------------------------------
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy one state of the database to a new file, while others may write."""
+        if os.path.exists(path):
+            raise KeslerError(f"{path}: exists already: name a new file for the backup")
+        try:
+            with self._in_words():
+                copy = sqlite3.connect(path)
+                try:
+                    self._connection.backup(copy)
+                finally:
+                    copy.close()
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
+
+    def damages(self) -> list[str]:
+        """Return what SQLite finds wrong with the file; empty if nothing."""
+        with self._in_words():
+            found = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
+        return [] if found == [("ok",)] else [str(line) for (line,) in found]

@@ -1,0 +1,129 @@
+"""Answers: what a model says of a row, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kesler.data.labels import NEW, plain
+from kesler.errors import KeslerError
+from kesler.service.refusals import NOT_VALID, Refusal
+from kesler.service.rows_in import require_fields, whole
+
+FIELDS = frozenset({"row", "rows", "coverage", "probabilities", "explain"})
+MOST_FEATURES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted beside the predicted class.
+
+    Parameters
+    ----------
+    coverage : float or None, default None
+        The share of rows whose set contains the right class; None for no set.
+    probabilities : int, default 0
+        The number of the most probable classes whose probabilities are given.
+    explain : int, default 0
+        The number of features of the explanation, 0 for none.
+    """
+
+    coverage: float | None = None
+    probabilities: int = 0
+    explain: int = 0
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Wanted:
+        """Return what the fields of a request ask for; raise a refusal for those it cannot have."""
+        require_fields(body, FIELDS, "the request")
+        coverage = body.get("coverage")
+        if coverage is not None:
+            is_number = isinstance(coverage, (int, float)) and not isinstance(coverage, bool)
+            if not is_number or not 0 < coverage < 1:
+                raise Refusal(NOT_VALID, "coverage must be a number between 0 and 1")
+        top = body.get("probabilities", 0)
+        return cls(
+            coverage,
+            MOST_FEATURES
+            if top is True
+            else whole(int(top) if top is False else top, "probabilities", 0, MOST_FEATURES),
+            whole(body.get("explain", 0), "explain", 0, MOST_FEATURES),
+        )
+
+
+def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
+    """Return what a model says of a row.
+
+    Parameters
+    ----------
+    estimator : estimator with `predict_one`
+        All that is said belongs to one state of it.
+    row : a row as the model learns it.
+    wanted : Wanted
+        What is said beside the class.
+
+    Returns
+    -------
+    dict with "label", None before any class is known; "confidence" where the model has one; and
+    what is wanted.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> model = OnlineClassifier().learn_one("win cash", "spam").learn_one("team lunch", "work")
+    >>> answer_of(model, "cash", Wanted())["label"]
+    'spam'
+    """
+    if not getattr(estimator, "n_known_", 0):
+        return {"label": None, "confidence": None}
+    with estimator._between_trials():
+        answer: dict[str, Any] = {"label": jsonable(estimator.predict_one(row))}
+        answer["confidence"] = _confidence(estimator, row)
+        if wanted.coverage is not None:
+            found = estimator.predict_set_one(row, wanted.coverage)
+            answer["set"] = [jsonable(each) for each in found if each is not NEW]
+            answer["may_be_new"] = any(each is NEW for each in found)
+        if wanted.probabilities:
+            answer["probabilities"] = [
+                {"label": label, "probability": p}
+                for label, p in ranked(estimator, row)[: wanted.probabilities]
+            ]
+        if wanted.explain:
+            answer["explanation"] = estimator.explain_one(row, n=wanted.explain).to_dict()
+    return answer
+
+
+def ranked(estimator: Any, row: Any) -> list[tuple[Any, float]]:
+    """Return the known classes with their probabilities, the most probable first."""
+    found = estimator.predict_proba_one(row)
+    pairs = [(jsonable(label), float(p)) for label, p in found.items()]
+    return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def _confidence(estimator: Any, row: Any) -> float | None:
+    """Return the confidence in the prediction, None where the model has none."""
+    try:
+        return float(estimator.confidence_one(row))
+    except (AttributeError, KeslerError):
+        return None
+
+
+def jsonable(value: Any) -> Any:
+    """Return a label, a set of labels or a ranking as JSON can hold it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> jsonable(np.str_("a")), jsonable({"b", "a"})
+    ('a', ['a', 'b'])
+    """
+    if isinstance(value, (set, frozenset)):
+        return sorted((jsonable(each) for each in value), key=str)
+    if isinstance(value, np.ndarray):
+        return [jsonable(each) for each in value.tolist()]
+    if isinstance(value, (list, tuple)):
+        return [jsonable(each) for each in value]
+    return plain(value)

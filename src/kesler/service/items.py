@@ -1,0 +1,176 @@
+"""The inbox: rows that wait for an answer, in a table of the journal's database."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, NamedTuple
+
+from kesler.service.refusals import FULL, UNAVAILABLE, Refusal
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS service_items (
+    place INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    subject TEXT,
+    arrived REAL NOT NULL,
+    UNIQUE (model, id)
+);
+"""
+_COLUMNS = "id, data, subject, arrived"
+
+
+class Item(NamedTuple):
+    """A row that waits for an answer."""
+
+    id: str
+    row: Any
+    subject: str | None = None
+    arrived: float = 0.0
+
+
+class Items:
+    """The rows of all models that wait for an answer.
+
+    Parameters
+    ----------
+    path : str
+        The database of the journal.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._lock = RLock()
+        self._database = sqlite3.connect(
+            path, timeout=30, check_same_thread=False, isolation_level=None
+        )
+        # SQLite's own lower() knows the letters of English alone.
+        self._database.create_function("folded", 1, str.casefold, deterministic=True)
+        with self._writing():
+            self._database.execute(_TABLES)
+            self._database.execute("PRAGMA secure_delete = ON")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._database.close()
+
+    # ---- changes ----------------------------------------------------------------------------
+
+    def add(self, model: str, items: Iterable[Item]) -> int:
+        """Add items; return how many were new. Those with the id of another item are left out."""
+        now = time.time()
+        rows = [
+            (model, i.id, json.dumps(i.row, ensure_ascii=False), i.subject, i.arrived or now)
+            for i in items
+        ]
+        with self._writing() as database:
+            before = database.total_changes
+            database.executemany(
+                "INSERT OR IGNORE INTO service_items (model, id, data, subject, arrived) "
+                "VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+            return database.total_changes - before
+
+    def remove(self, model: str, ids: Iterable[str]) -> None:
+        """Remove the items of these ids, if there are any; nothing is written if there are none."""
+        waiting = [id for id in ids if self._waits(model, id)]
+        if waiting:
+            with self._writing() as database:
+                database.executemany(
+                    "DELETE FROM service_items WHERE model = ? AND id = ?",
+                    [(model, id) for id in waiting],
+                )
+
+    def _waits(self, model: str, id: str) -> bool:
+        query = "SELECT 1 FROM service_items WHERE model = ? AND id = ?"
+        with self._lock, _told():
+            return self._database.execute(query, (model, id)).fetchone() is not None
+
+    def remove_subject(self, model: str, subject: str) -> None:
+        """Remove all items of a subject."""
+        with self._writing() as database:
+            database.execute(
+                "DELETE FROM service_items WHERE model = ? AND subject = ?", (model, subject)
+            )
+
+    def remove_model(self, model: str) -> None:
+        """Remove all items of a model."""
+        with self._writing() as database:
+            database.execute("DELETE FROM service_items WHERE model = ?", (model,))
+
+    # ---- questions --------------------------------------------------------------------------
+
+    def get(self, model: str, id: str) -> Item | None:
+        """Return an item, or None."""
+        found = self._found(
+            f"SELECT {_COLUMNS} FROM service_items WHERE model = ? AND id = ?", (model, id)
+        )
+        return found[0] if found else None
+
+    def count(self, model: str, text: str = "") -> int:
+        """Return the number of items that contain a text."""
+        with self._lock, _told():
+            (found,) = self._database.execute(
+                "SELECT COUNT(*) FROM service_items WHERE model = ? AND instr(folded(data), ?)"
+                if text
+                else "SELECT COUNT(*) FROM service_items WHERE model = ?",
+                (model, _written(text)) if text else (model,),
+            ).fetchone()
+            return int(found)
+
+    def page(self, model: str, text: str = "", start: int = 0, limit: int = 20) -> list[Item]:
+        """Return items that contain a text, in the order in which they came."""
+        where, given = ("AND instr(folded(data), ?)", (_written(text),)) if text else ("", ())
+        return self._found(
+            f"SELECT {_COLUMNS} FROM service_items WHERE model = ? {where} "
+            "ORDER BY place LIMIT ? OFFSET ?",
+            (model, *given, limit, start),
+        )
+
+    def ids(self, model: str) -> list[str]:
+        """Return the ids of all items."""
+        with self._lock, _told():
+            found = self._database.execute("SELECT id FROM service_items WHERE model = ?", (model,))
+            return [each for (each,) in found]
+
+    def _found(self, query: str, given: Sequence[Any]) -> list[Item]:
+        with self._lock, _told():
+            rows = self._database.execute(query, given).fetchall()
+        return [Item(i, json.loads(data), subject, when) for i, data, subject, when in rows]
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, which is on the disk at the end."""
+        with self._lock, _told():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+
+def _written(text: str) -> str:
+    """Return a text as it is written in JSON, without case."""
+    return json.dumps(text.casefold(), ensure_ascii=False)[1:-1]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raise errors of the database as refusals."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "full" in str(error):
+            raise Refusal(FULL, "the disk is full: nothing was changed; free some space") from error
+        raise Refusal(
+            UNAVAILABLE, f"the database cannot be used now ({error}): try again", wait=1
+        ) from error

@@ -1,0 +1,310 @@
+"""The pages: what is shown, and what their forms do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from kesler.errors import KeslerError
+from kesler.service import rows_in, views
+from kesler.service.api import Call, done, forgotten
+from kesler.service.filing import filed, import_report
+from kesler.service.limits import body_of
+from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal
+from kesler.service.rows_in import Taught
+
+FOLDER = Path(__file__).parent / "template"
+PAGES = (
+    ("", "Inbox"),
+    ("classes", "Classes"),
+    ("history", "History"),
+    ("error", "Error"),
+    ("files", "Files"),
+)
+MOST_FIELDS = 20
+Shown = tuple[str, dict[str, Any]]
+
+
+@cache
+def environment() -> Any:
+    """Return the templates; what they are given is escaped."""
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a page.
+
+    Parameters
+    ----------
+    template : str
+        The name of the template.
+    values
+        What it shows, beside the values that every page has.
+    """
+    common = {
+        "model": None, "pages": PAGES, "page": None, "who": None, "has_tokens": False,
+        "message": "", "failed": False,
+    }  # fmt: skip
+    text: str = environment().get_template(f"{template}.html.j2").render(**common | values)
+    return text
+
+
+# ---- forms --------------------------------------------------------------------------------------
+
+
+async def form_of(call: Call) -> dict[str, str]:
+    """Return the fields of a form; raise a refusal unless it is one."""
+    data = await body_of(call.request, call.settings.max_import, call.settings.patience)
+    try:
+        pairs = parse_qsl(
+            data.decode("utf-8"), keep_blank_values=True, max_num_fields=MOST_FIELDS,
+            errors="strict",
+        )  # fmt: skip
+    except ValueError:
+        raise Refusal(NOT_VALID, "the form cannot be read") from None
+    return dict(pairs)
+
+
+async def acted(call: Call) -> str:
+    """Do what a form asks for; return a sentence that says what was done."""
+    if call.request.query_params.get("do") == "import":
+        data = await body_of(call.request, call.settings.max_import, call.settings.patience)
+        return await _imported(call, data)
+    form = await form_of(call)
+    action = _ACTIONS.get(form.pop("do", ""))
+    if action is None:
+        raise Refusal(NOT_VALID, "the form asks for nothing that this page does")
+    said: str = await action(call, form)
+    return said
+
+
+async def _answer(call: Call, form: Mapping[str, str]) -> str:
+    served, label = call.served, _known(call, form.get("answer"))
+    item = served.items.get(served.name, rows_in.named(form.get("id"), "id"))
+    if item is None:
+        raise Refusal(NOT_VALID, "the item does not wait any more: somebody has answered it")
+    row = Taught(item.row, label, item.id, item.subject)
+    (outcome,) = await done(served.learn([row], call.who.name))
+    if isinstance(outcome, Refusal):
+        raise outcome
+    return f"Filed as {label}."
+
+
+async def _undo(call: Call, form: Mapping[str, str]) -> str:
+    served, id = call.served, rows_in.named(form.get("id"), "id")
+    found = await done(served.change(lambda: served.undo(id, call.who.name)))
+    if not found["changed"]:
+        return "It had been taken back already."
+    return "Taken back. The item waits again." if found["kind"] == "learn" else "Taken back."
+
+
+async def _relabel(call: Call, form: Mapping[str, str]) -> str:
+    served, id = call.served, rows_in.named(form.get("id"), "id")
+    label = _known(call, form.get("answer"))
+    await done(served.change(lambda: served.relabel(id, label, call.who.name)))
+    return f"Corrected to {label}."
+
+
+async def _rename(call: Call, form: Mapping[str, str]) -> str:
+    served, old = call.served, _known(call, form.get("old"))
+    new = rows_in.named(form.get("new"), "the new name")
+    await done(served.change(lambda: served.rename(old, new, call.who.name)))
+    return f"Renamed {old} to {new}."
+
+
+async def _merge(call: Call, form: Mapping[str, str]) -> str:
+    served = call.served
+    source, target = (_known(call, form.get(name)) for name in ("source", "target"))
+    await done(served.change(lambda: served.merge(source, target, call.who.name)))
+    return f"Merged {source} into {target}."
+
+
+def _known(call: Call, text: str | None) -> Any:
+    """Return the class that is written like this, or the text of a new one."""
+    name = rows_in.named(text, "the class")
+    labels = views.labels_of(call.served.estimator)
+    return next((each for each in labels if str(each) == name), name)
+
+
+async def _forget(call: Call, form: Mapping[str, str]) -> str:
+    if not call.who.may("admin"):
+        raise Refusal(FORBIDDEN, f"the token of {call.who.name} is to {call.who.role}, not admin")
+    what, value = forgotten(form)
+    value = _known(call, value) if what == "class" else value
+    served = call.served
+    found = await done(served.change(lambda: served.forget(what, value, call.who.name)))
+    return f"Forgotten: {views.counted(found['n_rows'], 'row')}."
+
+
+async def _import(call: Call, form: Mapping[str, str]) -> str:
+    return await _imported(call, form.get("lines", "").encode("utf-8", "surrogatepass"))
+
+
+async def _imported(call: Call, data: bytes) -> str:
+    rows = await call.thread(rows_in.rows_of_file, data, call.settings.max_rows)
+    report = import_report(await filed(call.served, rows, call.who.name, call.thread))
+    said = [
+        f"{views.counted(report['added'], 'item')} added" if report["added"] else "",
+        f"{views.counted(report['learnt'], 'row')} learnt" if report["learnt"] else "",
+        f"{report['unchanged']} known already" if report["unchanged"] else "",
+        f"{report['refused']} refused ({report['sentences'][0]})" if report["refused"] else "",
+    ]
+    sentence = ", ".join(filter(None, said))
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+_ACTIONS: dict[str, Callable[[Call, Mapping[str, str]], Any]] = {
+    "answer": _answer,
+    "undo": _undo,
+    "relabel": _relabel,
+    "rename": _rename,
+    "merge": _merge,
+    "forget": _forget,
+    "import": _import,
+}
+
+
+# ---- pages of a model ---------------------------------------------------------------------------
+
+
+async def page_of(call: Call, page: str, message: str = "", *, failed: bool = False) -> str:
+    """Return a page of a model.
+
+    Parameters
+    ----------
+    call : Call
+    page : str
+        A key of `PAGES`.
+    message : str, default ""
+        A sentence to show.
+    failed : bool, default False
+        Whether it says that something was refused.
+    """
+    return str(await call.thread(_page, call, page, message, failed))
+
+
+def _page(call: Call, page: str, message: str, failed: bool) -> str:
+    served = call.served
+    query = {key: value[:200] for key, value in call.request.query_params.items()}
+    template, values = _SHOWN[page](call, query)
+    return rendered(
+        template,
+        model=served.name,
+        page=page,
+        heading=dict(PAGES)[page],
+        message=message,
+        failed=failed,
+        who=call.who,
+        has_tokens=bool(len(call.settings.tokens)),
+        may_teach=call.who.may("teach"),
+        may_admin=call.who.may("admin"),
+        **values,
+    )
+
+
+def _inbox(call: Call, query: Mapping[str, str]) -> Shown:
+    served, q = call.served, query.get("q", "").strip()
+    order = "useful" if query.get("order") == "useful" else "arrival"
+    start = _number(query.get("start"))
+    n_found = served.items.count(served.name, q)
+    start = min(start, max(0, n_found - 1)) // views.PAGE * views.PAGE
+    items = views.items_of(served, q, order, start)
+
+    def link(at: int) -> str:
+        given = {"q": q, "order": order, "start": str(at)}
+        return f"/models/{served.name}?{urlencode(given)}"
+
+    return "inbox", {
+        "tiles": views.tiles_of(served),
+        "q": q,
+        "order": order,
+        "items": items,
+        "count": views.count_line(n_found, start, len(items), q),
+        "classes": [str(each) for each in views.labels_of(served.estimator)],
+        "last": views.last_answer(served, call.who.name),
+        "older": link(start + views.PAGE) if start + views.PAGE < n_found else "",
+        "newer": link(max(0, start - views.PAGE)) if start else "",
+    }
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _classes(call: Call, query: Mapping[str, str]) -> Shown:
+    return "classes", views.classes_of(call.served)
+
+
+def _history(call: Call, query: Mapping[str, str]) -> Shown:
+    served, limit = call.served, views.EVENTS
+    events = served.history(limit, _number(query.get("before")) or None)
+    rest = f"/models/{served.name}/history?before={events[-1].number}" if events else ""
+    return "history", {
+        "events": [views.event_of(served, each) for each in events],
+        "classes": [str(each) for each in views.labels_of(served.estimator)],
+        "older": rest if len(events) == limit else "",
+    }
+
+
+def _error(call: Call, query: Mapping[str, str]) -> Shown:
+    return "error", views.error_of(call.served)
+
+
+def _files(call: Call, query: Mapping[str, str]) -> Shown:
+    return "files", {}
+
+
+_SHOWN: dict[str, Callable[[Call, Mapping[str, str]], Shown]] = {
+    "": _inbox,
+    "classes": _classes,
+    "history": _history,
+    "error": _error,
+    "files": _files,
+}
+
+
+async def sent(call: Call, page: str) -> tuple[str, int]:
+    """Do what a form of a page asks for; return the page after it, and its status."""
+    try:
+        message = await acted(call)
+        return await page_of(call, page, message), 200
+    except (KeslerError, asyncio.CancelledError) as error:
+        if not isinstance(error, KeslerError):
+            raise
+        status = error.status if isinstance(error, Refusal) else NOT_VALID
+        return await page_of(call, page, str(error), failed=True), status
+
+
+# ---- all models ---------------------------------------------------------------------------------
+
+
+async def start_page(call: Call, message: str = "", *, failed: bool = False) -> str:
+    """Return the page of all models."""
+    return str(await call.thread(_start_page, call, message, failed))
+
+
+def _start_page(call: Call, message: str, failed: bool) -> str:
+    names = [name for name in call.desk.names() if call.who.may_use(name)]
+    return rendered(
+        "models",
+        heading="Models",
+        message=message,
+        failed=failed,
+        who=call.who,
+        has_tokens=bool(len(call.settings.tokens)),
+        models=[views.model_line(call.desk.find(name)) for name in names],
+        may_create=call.who.may("admin"),
+    )

@@ -1,0 +1,304 @@
+"""What clients send: names, labels, ids and rows, checked before anything is done with them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kesler.service.refusals import BAD_REQUEST, NOT_VALID, TOO_LARGE, Refusal
+
+MOST_CHARACTERS = 200  # of a label, an id or a subject
+MOST_DEPTH = 3
+MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+TEXT, LABEL, ID, SUBJECT = "text", "label", "id", "subject"
+
+
+class Taught(NamedTuple):
+    """A row to file: with its answer if it has one."""
+
+    row: Any
+    answer: Any = None
+    id: str | None = None
+    subject: str | None = None
+
+
+# ---- values -------------------------------------------------------------------------------------
+
+
+def parsed(data: bytes, what: str = "the body") -> dict[str, Any]:
+    """Return the JSON object that bytes hold.
+
+    Raises
+    ------
+    Refusal
+        With status 400, unless they are one JSON object in UTF-8 with finite numbers.
+    """
+    try:
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        reason = "too deep" if isinstance(error, RecursionError) else _short(error)
+        raise Refusal(BAD_REQUEST, f"{what} is no JSON in UTF-8 ({reason})") from None
+    if not isinstance(found, dict):
+        raise Refusal(BAD_REQUEST, f"{what} is no JSON object: send {{...}}")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _short(error: Exception) -> str:
+    """Return a message that holds no long piece of what was sent."""
+    return str(error)[:MOST_CHARACTERS]
+
+
+def require_fields(body: Mapping[str, Any], allowed: Iterable[str], what: str) -> None:
+    """Raise if a body has other fields than those allowed."""
+    for name in body:
+        if name not in allowed:
+            raise Refusal(
+                NOT_VALID,
+                f"{what} has no field {name[:40]!r}: choose of {', '.join(sorted(allowed))}",
+            )
+
+
+def model_name(value: Any) -> str:
+    """Return the name of a model; raise unless it is one.
+
+    Examples
+    --------
+    >>> model_name("mail-2026")
+    'mail-2026'
+    """
+    if not isinstance(value, str) or not MODEL_NAME.fullmatch(value):
+        raise Refusal(
+            NOT_VALID,
+            "a model's name has 1 to 64 letters, digits, _ and -, and begins with a letter or a "
+            "digit",
+        )
+    return value
+
+
+def label(value: Any, what: str = "the answer") -> Any:
+    """Return a label: a text, an integer, or a list of these for several labels.
+
+    Raises
+    ------
+    Refusal
+        With status 422.
+    """
+    if isinstance(value, list) and all(isinstance(each, (str, int)) for each in value):
+        return [label(each, what) for each in value]
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise Refusal(NOT_VALID, f"{what} is no text, no integer and no list of these")
+    if isinstance(value, int):
+        if abs(value) >= 1 << 53:
+            raise Refusal(NOT_VALID, f"{what} is an integer of more than 53 bits: send a text")
+        return value
+    return named(value, what)
+
+
+def named(value: Any, what: str) -> str:
+    """Return a text of 1 to 200 visible characters, without spaces around it.
+
+    Raises
+    ------
+    Refusal
+        With status 422.
+
+    Examples
+    --------
+    >>> named(" invoices ", "the class")
+    'invoices'
+    """
+    if not isinstance(value, str):
+        raise Refusal(NOT_VALID, f"{what} is no text")
+    text = str(value).strip()
+    if not 1 <= len(text) <= MOST_CHARACTERS:
+        raise Refusal(NOT_VALID, f"{what} must have 1 to {MOST_CHARACTERS} characters")
+    if not text.isprintable():
+        raise Refusal(NOT_VALID, f"{what} contains characters that cannot be shown: remove them")
+    return text
+
+
+def optional(value: Any, what: str) -> str | None:
+    """Return a text as `named` does, or None."""
+    return None if value is None else named(value, what)
+
+
+def row(value: Any) -> Any:
+    """Return a row: a text, numbers, or a mapping of names to values.
+
+    Raises
+    ------
+    Refusal
+        With status 422.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(map(_is_number, value)):
+        return value
+    if isinstance(value, dict) and _depth(value) <= MOST_DEPTH:
+        return value
+    raise Refusal(NOT_VALID, "a row is a text, a list of numbers, or an object of names and values")
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+
+
+def whole(value: Any, what: str, least: int, most: int) -> int:
+    """Return an integer between two limits; raise a refusal otherwise.
+
+    Examples
+    --------
+    >>> whole("20", "limit", 1, 100)
+    20
+    """
+    try:
+        if isinstance(value, (bool, float)):
+            raise ValueError
+        number = int(value)
+    except (TypeError, ValueError):
+        number = least - 1
+    if not least <= number <= most:
+        raise Refusal(NOT_VALID, f"{what} must be an integer from {least} to {most}")
+    return number
+
+
+def taught(body: Mapping[str, Any], *, answered: bool = True) -> Taught:
+    """Return the row of a body with its answer.
+
+    Raises
+    ------
+    Refusal
+        With status 422, if a field is missing or cannot be used.
+    """
+    require_fields(body, {"row", "answer", ID, SUBJECT}, "the request")
+    if "row" not in body or (answered and "answer" not in body):
+        raise Refusal(NOT_VALID, f"the request needs row{' and answer' if answered else ''}")
+    return Taught(
+        row(body["row"]),
+        label(body["answer"]) if body.get("answer") is not None else None,
+        optional(body.get(ID), ID),
+        optional(body.get(SUBJECT), SUBJECT),
+    )
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def rows_of_file(data: bytes, most: int) -> list[Taught]:
+    r"""Return the rows of a CSV table or of JSON lines.
+
+    The columns ``text``, ``label``, ``id`` and ``subject`` are the text, its answer if it has one,
+    its id, and the person whom it is about; without a column ``text``, all others are the row. Rows
+    without an id get one from their content, so that the same file can be sent twice.
+
+    Parameters
+    ----------
+    data : bytes
+        The file, in UTF-8. It is JSON lines if it begins with ``{``, otherwise CSV with a header.
+    most : int
+        The most rows.
+
+    Raises
+    ------
+    Refusal
+        With status 400, 413 or 422, which names the first row that cannot be used.
+
+    Examples
+    --------
+    >>> [(each.row, each.answer) for each in rows_of_file(b"text,label\nhello,\nwin,spam\n", 9)]
+    [('hello', None), ('win', 'spam')]
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refusal(BAD_REQUEST, f"the file is not in UTF-8 ({error.reason})") from None
+    records = _json_lines(text) if text.lstrip().startswith("{") else _csv_rows(text)
+    found, seen = list[Taught](), Counter[str]()
+    for number, record in enumerate(records, 1):
+        if number > most:
+            raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
+        try:
+            found.append(_filed(record, seen))
+        except Refusal as refusal:
+            raise Refusal(refusal.status, f"row {number} of the file: {refusal}") from None
+    if not found:
+        raise Refusal(BAD_REQUEST, "the file has no rows: send CSV with a header, or JSON lines")
+    return found
+
+
+def _json_lines(text: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield parsed(line.encode("utf-8", "surrogatepass"), f"line {number} of the file")
+
+
+def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
+    dialect = (
+        ";" if text.partition("\n")[0].count(";") > text.partition("\n")[0].count(",") else ","
+    )
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect, strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        if len(set(header)) < len(header) or not all(header):
+            raise Refusal(BAD_REQUEST, "the header of the CSV file has an empty or double name")
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise Refusal(
+                    BAD_REQUEST,
+                    f"line {reader.line_num} of the file has {len(cells)} cells and its header "
+                    f"{len(header)}",
+                )
+            yield {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""}
+    except csv.Error as error:
+        raise Refusal(
+            BAD_REQUEST, f"line {reader.line_num} of the file is no CSV ({error})"
+        ) from None
+
+
+def _filed(record: dict[str, Any], seen: Counter[str]) -> Taught:
+    """Return the row of a record; rows of the same content are numbered."""
+    record = dict(record)
+    given = {name: record.pop(name, None) for name in (LABEL, ID, SUBJECT)}
+    if "row" in record and set(record) == {"row"}:
+        content = row(record["row"])
+    elif TEXT in record:
+        content = row(record[TEXT])
+    elif record:
+        content = row(record)
+    else:
+        raise Refusal(NOT_VALID, "it has no text and no other columns")
+    answer = label(given[LABEL]) if given[LABEL] not in (None, "") else None
+    own = given[ID] if isinstance(given[ID], (str, type(None))) else str(given[ID])
+    return Taught(
+        content,
+        answer,
+        named(own, ID) if own else _id_of(content, seen),
+        optional(given[SUBJECT], SUBJECT),
+    )
+
+
+def _id_of(content: Any, seen: Counter[str]) -> str:
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    seen[digest] += 1
+    return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"

@@ -1,0 +1,398 @@
+"""Served models: one thread writes to each, any number of threads read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from queue import Empty, Full, Queue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import uuid4
+
+from kesler.errors import KeslerError
+from kesler.service.answers import Wanted, answer_of
+from kesler.service.items import Item, Items
+from kesler.service.refusals import (
+    CONFLICT,
+    FAILED,
+    FULL,
+    NOT_FOUND,
+    NOT_VALID,
+    UNAVAILABLE,
+    Refusal,
+)
+from kesler.service.rows_in import Taught
+
+if TYPE_CHECKING:
+    from kesler.durable import Event, Model
+    from kesler.evaluation.reports.report import Report
+
+MOST_WAITING = 10_000
+SHORT = 2000  # characters of a text, or entries of a row
+MOST_AT_ONCE = 256
+"""The most answers that are written in one transaction."""
+
+Result = TypeVar("Result")
+_log = logging.getLogger("kesler.service")
+
+
+class Lesson(NamedTuple):
+    """Rows to learn, and who teaches them."""
+
+    rows: Sequence[Taught]
+    by: str
+
+
+class _Job(NamedTuple):
+    work: Lesson | Callable[[], Any]
+    future: Future[Any]
+
+
+class Served:
+    """A model of the journal, with its inbox.
+
+    All changes are made by one thread, in the order in which they were asked for; answers that wait
+    together are written together. Predictions are made in the thread of the caller.
+
+    Parameters
+    ----------
+    name : str
+    model : kesler.durable.Model
+    items : Items
+    """
+
+    def __init__(self, name: str, model: Model, items: Items) -> None:
+        self.name, self.model, self.items = name, model, items
+        self._queue: Queue[_Job | None] = Queue(MOST_WAITING)
+        self._report: tuple[int, Report | None] | None = None
+        self._reporting = Lock()
+        self._said = set[tuple[Any, ...]]()  # the kinds of answers that have been given
+        self._is_closed = False
+        self._thread = Thread(target=self._write, name=f"kesler-{name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish what waits, and end the thread."""
+        self._queue.put(None)
+        self._thread.join()
+
+    @property
+    def estimator(self) -> Any:
+        """The learner as it is now; it is replaced as a whole when history changes."""
+        return self.model._current()
+
+    # ---- questions ----------------------------------------------------------------------------
+
+    def answer(self, row: Any, wanted: Wanted) -> dict[str, Any]:
+        """Return what the model says of a row."""
+        answer = answer_of(self.estimator, row, wanted)
+        self._said.add(_kind(row, wanted))
+        return answer
+
+    def answer_at_once(self, row: Any, wanted: Wanted) -> dict[str, Any] | None:
+        """Return what the model says of a row, or None if that may take longer than a moment.
+
+        That is the first time, when loops are compiled, for long rows and explanations, and while
+        the learner learns. A short answer costs less than handing the row to another thread.
+        """
+        if wanted.explain or len(row) > SHORT or _kind(row, wanted) not in self._said:
+            return None
+        estimator = self.estimator
+        if not getattr(estimator, "n_known_", 0):
+            return None
+        lock = estimator._fitted().lock
+        if not lock.acquire(blocking=False):
+            return None
+        try:
+            return answer_of(estimator, row, wanted)
+        finally:
+            lock.release()
+
+    def figures(self) -> dict[str, Any]:
+        """Return the sizes of the model and its mistakes so far."""
+        estimator = self.estimator
+        found = {"name": self.name, "rows": 0, "mistakes": 0, "classes": []}
+        if getattr(estimator, "n_known_", 0):
+            found["rows"] = int(estimator.n_trials_)
+            found["mistakes"] = int(estimator.n_mistakes_)
+            found["classes"] = [str(each) for each in estimator.classes_by_code_.tolist()]
+        return found | {"waiting": self.items.count(self.name), "n_writes_waiting": self.depth}
+
+    @property
+    def depth(self) -> int:
+        """The number of changes that wait."""
+        return self._queue.qsize()
+
+    def report(self) -> Report | None:
+        """Return the progressive validation of the remaining history; None without rows.
+
+        It is kept until the history changes.
+        """
+        with self._reporting:
+            version = self.version
+            if self._report is None or self._report[0] != version:
+                self._report = version, self._validated()
+            return self._report[1]
+
+    def history(self, limit: int, before: int | None = None) -> list[Event]:
+        """Return events, the last first."""
+        return self.model.history(limit, before)
+
+    def rows(self) -> Iterator[Event]:
+        """Yield the rows that hold, in the order in which they were learnt."""
+        return self.model.remaining()
+
+    @property
+    def version(self) -> int:
+        """The number of the last event, 0 before the first."""
+        last = self.model.history(limit=1)
+        return last[0].number if last else 0
+
+    def _validated(self) -> Report | None:
+        from kesler.evaluation.validation import progressive_validate
+        from kesler.online.contract import unfitted
+
+        taught = [*self.model.remaining()]
+        if not taught:
+            return None
+        rows, answers = [each.row for each in taught], [each.current for each in taught]
+        report: Report = progressive_validate(unfitted(self.estimator), rows, answers).report()
+        return report
+
+    # ---- changes ------------------------------------------------------------------------------
+
+    def learn(self, rows: Sequence[Taught], by: str) -> Future[list[dict[str, Any] | Refusal]]:
+        """Learn rows; the future holds what became of each, once all are on the disk."""
+        return self._add(Lesson(rows, by))
+
+    def change(self, work: Callable[[], Result]) -> Future[Result]:
+        """Call a function in the thread that writes."""
+        return self._add(work)
+
+    def undo(self, id: str, by: str) -> dict[str, Any]:
+        """Take an event back; a row that was learnt waits for an answer again. Runs in `change`."""
+        event = self.event(id)
+        if event.kind == "learn" and not event.taken_back:
+            self.items.add(self.name, [Item(id, _plain_row(event.row), event.subject)])
+        receipt = self.model.undo(id, by=by)
+        if event.kind == "undo" and not event.taken_back:
+            self.items.remove(self.name, [str(event.target)])
+        return _receipt(receipt) | {"kind": event.kind}
+
+    def relabel(self, id: str, answer: Any, by: str) -> dict[str, Any]:
+        """Change the answer of a row. Runs in `change`."""
+        return _receipt(self.model.relabel(id, answer, by=by))
+
+    def rename(self, old: Any, new: Any, by: str) -> dict[str, Any]:
+        """Rename a class. Runs in `change`."""
+        return _receipt(self.model.rename(old, new, by=by))
+
+    def merge(self, source: Any, target: Any, by: str) -> dict[str, Any]:
+        """Merge a class into another. Runs in `change`."""
+        return _receipt(self.model.merge(source, target, by=by))
+
+    def event(self, id: str) -> Event:
+        """Return an event; raise a refusal with status 404 if there is none."""
+        found = self.model.find(id)
+        if found is None:
+            raise Refusal(NOT_FOUND, f"{self.name} has no event {id!r}: look into its history")
+        return found
+
+    def is_answered(self, id: str) -> bool:
+        """Return whether a row has an answer that holds."""
+        event = self.model.find(id)
+        return event is not None and event.kind == "learn" and not event.taken_back
+
+    def forget(self, what: str, value: Any, by: str) -> dict[str, Any]:
+        """Forget a row, a subject or a class for good. Runs in `change`."""
+        if what == "id":
+            self.items.remove(self.name, [value])
+            if self.model.find(value) is None:
+                return {"id": value, "changed": False, "n_rows": 0}
+            return _receipt(self.model.forget(value, by=by))
+        if what == "subject":
+            self.items.remove_subject(self.name, value)
+            return _receipt(self.model.forget_subject(value, by=by))
+        return _receipt(self.model.forget_class(value, by=by))
+
+    def reconcile(self) -> None:
+        """Remove items that have an answer, as after an end between an answer and its removal."""
+        done = [id for id in self.items.ids(self.name) if self.is_answered(id)]
+        if done:
+            self.items.remove(self.name, done)
+
+    # ---- the thread that writes -----------------------------------------------------------------
+
+    def _add(self, work: Any) -> Future[Any]:
+        job = _Job(work, Future())
+        if self._is_closed:
+            raise self._gone()
+        try:
+            self._queue.put_nowait(job)
+        except Full:
+            raise Refusal(
+                UNAVAILABLE, f"{MOST_WAITING} changes of {self.name} wait already: try later", 1
+            ) from None
+        return job.future
+
+    def _write(self) -> None:
+        is_open = True
+        while is_open:
+            jobs, is_open = self._taken()
+            for lessons in _grouped(jobs):
+                if isinstance(lessons[0].work, Lesson):
+                    self._learn(lessons)
+                else:
+                    _call(lessons[0])
+        self._is_closed = True
+        while not self._queue.empty():
+            late = self._queue.get_nowait()
+            if late is not None:
+                late.future.set_exception(self._gone())
+
+    def _gone(self) -> Refusal:
+        return Refusal(NOT_FOUND, f"the model {self.name} was closed or deleted meanwhile")
+
+    def _taken(self) -> tuple[list[_Job], bool]:
+        """Return the jobs that wait, and whether there may be more."""
+        jobs, job = list[_Job](), self._queue.get()
+        while job is not None and len(jobs) < MOST_AT_ONCE:
+            jobs.append(job)
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                return jobs, True
+        if job is not None:
+            jobs.append(job)
+        return jobs, job is not None
+
+    def _learn(self, jobs: list[_Job]) -> None:
+        """Learn the rows of several jobs in one transaction."""
+        rows = [(each, job.work.by) for job in jobs for each in job.work.rows]  # type: ignore[union-attr]
+        try:
+            outcomes = iter(self._outcomes(rows))
+        except BaseException as error:
+            _log.exception("%s: rows could not be learnt", self.name)
+            for job in jobs:
+                job.future.set_exception(_refused(error))
+            return
+        for job in jobs:
+            assert isinstance(job.work, Lesson)
+            job.future.set_result([next(outcomes) for _ in job.work.rows])
+
+    def _outcomes(self, rows: list[tuple[Taught, str]]) -> list[dict[str, Any] | Refusal]:
+        """Learn rows with who teaches them; return what became of each.
+
+        Those of one teacher keep their order. Rows of several wait at the same time, so that any
+        order of the teachers is right, and each has one transaction.
+        """
+        rows = [(each if each.id else each._replace(id=uuid4().hex), by) for each, by in rows]
+        outcomes: dict[int, dict[str, Any] | Refusal] = {}
+        for by in dict.fromkeys(by for _, by in rows):
+            places = [i for i, (_, other) in enumerate(rows) if other == by]
+            taught = [rows[i][0] for i in places]
+            outcomes |= zip(places, self._taught(taught, by), strict=True)
+        learnt = [str(rows[i][0].id) for i, each in outcomes.items() if isinstance(each, dict)]
+        if learnt:
+            self.items.remove(self.name, learnt)
+        return [outcomes[i] for i in range(len(rows))]
+
+    def _taught(self, rows: list[Taught], by: str) -> list[dict[str, Any] | Refusal]:
+        """Learn the rows of one teacher, together if all can be learnt, else one by one."""
+        try:
+            receipts = self.model.learn_many(
+                [(each.row, each.answer, each.id, each.subject) for each in rows], by=by
+            )
+        except KeslerError:
+            return [self._one_taught(each, by) for each in rows]
+        return [
+            _receipt(receipt) if receipt.changed else self._one_taught(each, by)
+            for receipt, each in zip(receipts, rows, strict=True)
+        ]
+
+    def _one_taught(self, row: Taught, by: str) -> dict[str, Any] | Refusal:
+        try:
+            event = self.model.find(str(row.id))
+            if event is not None and event.kind == "learn" and event.taken_back:
+                return self._taught_again(row, by)
+            receipt = self.model.learn_one(
+                row.row, row.answer, id=row.id, subject=row.subject, by=by
+            )
+        except KeslerError as error:
+            return _refused(error)
+        return _receipt(receipt)
+
+    def _taught_again(self, row: Taught, by: str) -> dict[str, Any]:
+        """Make a row valid that has been taken back, with the answer that it gets now."""
+        id = str(row.id)
+        event = self.event(id)
+        if _plain_row(event.row) != _plain_row(row.row) or event.subject != row.subject:
+            raise Refusal(CONFLICT, f"the id {id!r} is that of another row, which was taken back")
+        self.model.undo(self.model.undo(id, by=by).id, by=by)
+        if self.event(id).current != row.answer:
+            return _receipt(self.model.relabel(id, row.answer, by=by)) | {"id": id}
+        return {"id": id, "changed": True, "n_rows": 1}
+
+
+def _kind(row: Any, wanted: Wanted) -> tuple[Any, ...]:
+    """Return what decides which loops an answer runs."""
+    return type(row), wanted.coverage is None, wanted.probabilities == 0
+
+
+def _grouped(jobs: list[_Job]) -> Iterator[list[_Job]]:
+    """Yield jobs in order: lessons that follow each other together, other changes alone."""
+    group = list[_Job]()
+    for job in jobs:
+        if isinstance(job.work, Lesson):
+            group.append(job)
+            continue
+        if group:
+            yield group
+            group = []
+        yield [job]
+    if group:
+        yield group
+
+
+def _call(job: _Job) -> None:
+    try:
+        job.future.set_result(job.work())  # type: ignore[operator]
+    except BaseException as error:
+        if not isinstance(error, KeslerError):
+            _log.exception("a change failed")
+        job.future.set_exception(_refused(error))
+
+
+def _refused(error: BaseException) -> Refusal:
+    """Return an error as a refusal with a status."""
+    if isinstance(error, Refusal):
+        return error
+    sentence = str(error)
+    if not isinstance(error, KeslerError):
+        return Refusal(FAILED, "the change failed in the server, whose log says why")
+    for words, status in _STATUS:
+        if words in sentence:
+            return Refusal(status, sentence)
+    return Refusal(NOT_VALID, sentence)
+
+
+_STATUS = (
+    ("disk is full", FULL),
+    ("is that of another event", CONFLICT),
+    ("another process is writing", UNAVAILABLE),
+    ("there is no event", NOT_FOUND),
+    ("there is no class", NOT_FOUND),
+    ("there is no row", NOT_FOUND),
+)
+"""Words of sentences of the journal, and the status that they mean."""
+
+
+def _receipt(receipt: Any) -> dict[str, Any]:
+    """Return a receipt as JSON can hold it."""
+    return {"id": receipt.id, "changed": receipt.changed, "n_rows": receipt.n_rows}
+
+
+def _plain_row(row: Any) -> Any:
+    """Return a row as JSON can hold it."""
+    return row.tolist() if hasattr(row, "tolist") else row

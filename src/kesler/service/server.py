@@ -1,0 +1,99 @@
+"""The server: the application in a process that ends when what waits is written."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from kesler.errors import KeslerError
+from kesler.service.settings import Settings
+
+if TYPE_CHECKING:
+    from kesler.service.desk import Desk
+
+MOST_CONNECTIONS = 1000
+SECONDS_TO_END = 10
+
+
+def serve(path: str | os.PathLike[str], settings: Settings) -> None:
+    """Serve the models of a journal until the process is asked to end.
+
+    Parameters
+    ----------
+    path : str or path
+        The database, which is made if it does not exist.
+    settings : Settings
+        Where to listen, who may do what, and how much.
+
+    Raises
+    ------
+    KeslerError
+        If the file is no journal, the address is in use, or the extra ``serve`` is not installed.
+
+    Notes
+    -----
+    On SIGTERM and Ctrl-C, the server takes no more requests, finishes those that it has, writes
+    what waits and closes the database. After SIGKILL, every answer that it had acknowledged is in
+    the database.
+    """
+    require_extra()
+    from kesler.service.desk import Desk
+
+    run(Desk(path), settings)
+
+
+def run(desk: Desk, settings: Settings) -> None:
+    """Serve a desk until the process is asked to end, as `serve` does; the desk is then closed."""
+    uvicorn = require_extra()
+    from kesler.service.web import application
+
+    config = uvicorn.Config(
+        application(desk, settings),
+        host=settings.host,
+        port=settings.port,
+        http=_protocol(settings.patience),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=int(settings.patience),
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    try:
+        uvicorn.Server(config).run()
+    except SystemExit as end:
+        raise KeslerError(
+            f"{settings.host}:{settings.port} cannot be used: choose another port with --port"
+        ) from end
+
+
+def require_extra() -> Any:
+    """Return the module uvicorn; raise KeslerError if the extra is not installed."""
+    try:
+        import jinja2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        raise KeslerError(
+            "a server needs Starlette, uvicorn and Jinja2: install them with pip install "
+            "'kesler[serve]'"
+        ) from error
+    return uvicorn
+
+
+def _protocol(patience: float) -> Any:
+    """Return the protocol of a connection, which ends if its first request does not come."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        """A protocol that closes a connection whose headers do not come."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.loop.call_later(patience, self._end_if_idle)
+
+        def _end_if_idle(self) -> None:
+            if self.cycle is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Patient

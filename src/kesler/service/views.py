@@ -1,0 +1,356 @@
+"""Views: what the pages show of a model, as texts and numbers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kesler.data.labels import NEW
+from kesler.errors import KeslerError
+from kesler.service.answers import jsonable, ranked
+from kesler.service.items import Item
+from kesler.service.marking import Piece, marked
+from kesler.service.served import Served
+
+if TYPE_CHECKING:
+    from kesler.durable import Event
+
+PAGE = 10
+EVENTS = 30
+LEAST_CHOICES, MOST_CHOICES = 5, 9
+LEAST_SHARE = 0.01  # of a choice beyond the first ones
+MOST_RANKED = 300  # items of which the least certain are shown first
+N_REASONS = 40
+COVERAGE = 0.9
+LONGEST = 2000  # characters of an item that are shown
+SHORT = 160
+
+
+class Choice(NamedTuple):
+    """A class that a key chooses."""
+
+    label: str
+    share: str
+    is_in_set: bool
+
+
+class Shown(NamedTuple):
+    """An item of the inbox as it is shown."""
+
+    id: str
+    pieces: list[Piece]
+    subject: str | None
+    label: str | None = None
+    confidence: str = ""
+    may_be_new: bool = False
+    choices: tuple[Choice, ...] = ()
+    pro: tuple[str, ...] = ()
+    contra: tuple[str, ...] = ()
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def percent(value: float) -> str:
+    """Return a share in %.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.004), percent(0.0), percent(float("nan"))
+    ('12 %', '< 1 %', '0 %', '-')
+    """
+    if value != value:
+        return "-"
+    if 0 < value < 0.005:
+        return "< 1 %"
+    return f"{100 * value:.0f} %"
+
+
+def shown_time(seconds: float) -> str:
+    """Return a time in UTC.
+
+    Examples
+    --------
+    >>> shown_time(0)
+    '1970-01-01 00:00'
+    """
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
+
+
+def row_text(row: Any) -> str:
+    r"""Return a row as text.
+
+    Examples
+    --------
+    >>> row_text({"kind": "card", "hours": 3}), row_text([1.0, 2.5])
+    ('kind: card\nhours: 3', '1, 2.5')
+    """
+    row = jsonable(row)
+    if isinstance(row, str):
+        return row
+    if isinstance(row, Mapping):
+        return "\n".join(f"{name}: {_cell(value)}" for name, value in row.items())
+    return ", ".join(f"{value:g}" for value in row)
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def clipped(text: str, most: int = LONGEST) -> str:
+    """Return the beginning of a text; characters that cannot be shown become signs."""
+    text = text if len(text) <= most else f"{text[:most]}…"
+    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
+
+
+# ---- the inbox ----------------------------------------------------------------------------------
+
+
+def labels_of(estimator: Any) -> list[Any]:
+    """Return the known classes in the order in which they were seen."""
+    if not getattr(estimator, "n_known_", 0):
+        return []
+    found: list[Any] = estimator.classes_by_code_.tolist()
+    return found
+
+
+def tiles_of(served: Served) -> list[tuple[str, str]]:
+    """Return the most important figures with their names."""
+    found = served.figures()
+    return [
+        ("waiting", f"{found['waiting']:,}"),
+        ("filed", f"{found['rows']:,}"),
+        ("classes", f"{len(found['classes']):,}"),
+        ("error so far", _error_of(found)),
+    ]
+
+
+def _error_of(figures: Mapping[str, Any]) -> str:
+    return percent(figures["mistakes"] / figures["rows"]) if figures["rows"] else "-"
+
+
+def model_line(served: Served) -> dict[str, Any]:
+    """Return the figures of a model in the table of all."""
+    found = served.figures()
+    return found | {"classes": len(found["classes"]), "error": _error_of(found)}
+
+
+def count_line(n: int, start: int, shown: int, q: str) -> str:
+    """Return which items are shown.
+
+    Examples
+    --------
+    >>> count_line(37, 10, 10, "")
+    'Items 11 to 20 of 37'
+    """
+    found = f"Items {start + 1:,} to {start + shown:,} of {n:,}"
+    return f"{found} that contain “{clipped(q, SHORT)}”" if q else found
+
+
+def items_of(served: Served, q: str, order: str, start: int) -> list[Shown]:
+    """Return the items of a page.
+
+    Parameters
+    ----------
+    served : Served
+    q : str
+        A text that they contain.
+    order : "arrival" or "useful"
+        As they came, or the least certain of the first `MOST_RANKED` first.
+    start : int
+        The first of them.
+    """
+    estimator = served.estimator
+    if order == "useful" and start < MOST_RANKED:
+        found = served.items.page(served.name, q, 0, MOST_RANKED)
+        found = sorted(found, key=lambda item: _certainty(estimator, item.row))
+        found = found[start : start + PAGE]
+    else:
+        found = served.items.page(served.name, q, start, PAGE)
+    return [shown(estimator, item) for item in found]
+
+
+def _certainty(estimator: Any, row: Any) -> float:
+    if not getattr(estimator, "n_known_", 0):
+        return 0.0
+    try:
+        return float(estimator.confidence_one(row))
+    except KeslerError:
+        return 0.0
+
+
+def shown(estimator: Any, item: Item) -> Shown:
+    """Return an item with what the model says of it."""
+    text = clipped(row_text(item.row))
+    plain = Shown(item.id, [Piece(text, 0)], item.subject)
+    if not getattr(estimator, "n_known_", 0):
+        return plain
+    try:
+        return _said(estimator, item, text)
+    except KeslerError:
+        return plain  # a row of another kind than those learnt
+
+
+def _said(estimator: Any, item: Item, text: str) -> Shown:
+    with estimator._between_trials():
+        probable = ranked(estimator, item.row)
+        covered = estimator.predict_set_one(item.row, COVERAGE)
+        confidence = float(estimator.confidence_one(item.row))
+        why = estimator.explain_one(item.row, n=N_REASONS)
+    inside = {str(each) for each in covered if each is not NEW}
+    label = str(jsonable(why.label))
+    pairs = sorted(((str(name), p) for name, p in probable), key=lambda pair: pair[0] != label)
+    choices = [
+        Choice(name, percent(p), name in inside or i == 0)
+        for i, (name, p) in enumerate(pairs[:MOST_CHOICES])
+        if i < LEAST_CHOICES or p >= LEAST_SHARE or name in inside
+    ]
+    reasons = marked(text, why.contributions)
+    if not isinstance(item.row, str):
+        reasons = _named_reasons(text, why.contributions)
+    return Shown(
+        item.id,
+        reasons.pieces,
+        item.subject,
+        label,
+        percent(confidence),
+        any(each is NEW for each in covered),
+        tuple(choices),
+        tuple(reasons.pro),
+        tuple(reasons.contra),
+    )
+
+
+def _named_reasons(text: str, contributions: Any) -> Any:
+    """Return the reasons of a row that is no text: the names of its features."""
+    found = marked("", ())
+    ranked_features = [(str(each.label), each.margin) for each in contributions[:5]]
+    return found._replace(
+        pieces=[Piece(text, 0)],
+        pro=[name for name, margin in ranked_features if margin > 0],
+        contra=[name for name, margin in ranked_features if margin < 0],
+    )
+
+
+def last_answer(served: Served, name: str) -> dict[str, str] | None:
+    """Return the last answer of somebody that has not been taken back, of the last events."""
+    for event in served.history(EVENTS):
+        if event.kind == "learn" and event.by == name and not event.taken_back:
+            return {"id": event.id, "answer": str(jsonable(event.current))}
+    return None
+
+
+# ---- classes and error --------------------------------------------------------------------------
+
+
+def classes_of(served: Served) -> dict[str, Any]:
+    """Return what is known of each class, and a line about all."""
+    report = served.report()
+    if report is None:
+        return {"classes": [], "summary": ""}
+    rows = [*served.rows()]
+    wrong: dict[str, list[tuple[str, int]]] = {}
+    for each in report.confusions:
+        wrong.setdefault(str(each.target), []).append((str(each.predicted), each.count))
+    classes = [
+        {
+            "label": str(each.label),
+            "rows": f"{each.rows:,}",
+            "error": percent(1 - each.recall),
+            "arrival": _arrival(each.first, rows),
+            "confusions": wrong.get(str(each.label), [])[:3],
+        }
+        for each in report.classes
+        if each.rows
+    ]
+    summary = (
+        f"{counted(len(classes), 'class').replace('classs', 'classes')}, "
+        f"{counted(report.n_rows, 'row')}. The error of a class is the share of its rows for which "
+        "another class was predicted before the answer was learnt."
+    )
+    return {"classes": classes, "summary": summary}
+
+
+def _arrival(first: int | None, rows: list[Event]) -> str:
+    if first is None or not 1 <= first <= len(rows):
+        return "-"
+    return f"{shown_time(rows[first - 1].time)}, row {first:,}"
+
+
+def error_of(served: Served) -> dict[str, Any]:
+    """Return the figures and charts of the running error."""
+    from kesler.evaluation.reports import charts
+
+    report = served.report()
+    if report is None:
+        return {"tiles": [], "charts": [], "confusions": []}
+    found = [charts.error_over_time(report.windows), charts.mistakes_so_far(report.growth)]
+    found.append(charts.classes_so_far(report.growth))
+    confusions = [
+        {"target": str(each.target), "predicted": str(each.predicted), "count": f"{each.count:,}"}
+        for each in report.confusions[:15]
+    ]
+    tiles = [
+        ("error", percent(report.error)),
+        ("mistakes", f"{report.n_mistakes:,}"),
+        ("rows", f"{report.n_rows:,}"),
+        ("classes", f"{report.n_classes:,}"),
+    ]
+    return {"tiles": tiles, "charts": found, "confusions": confusions}
+
+
+# ---- history ------------------------------------------------------------------------------------
+
+
+def event_of(served: Served, event: Event) -> dict[str, Any]:
+    """Return an event as the history shows it, with the row that it is about."""
+    about = event
+    while about.kind in ("undo", "relabel"):
+        found = served.model.find(str(about.target))
+        if found is None:
+            break
+        about = found
+    what = _sentence(event, about)
+    return {
+        "id": event.id,
+        "kind": event.kind,
+        "what": what,
+        "text": clipped(row_text(about.row), SHORT) if about.row is not None else "",
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(event.time)),
+        "shown": shown_time(event.time),
+        "by": event.by,
+        "subject": event.subject,
+        "is_taken_back": event.taken_back,
+        "may_be_undone": not event.taken_back and not event.kind.startswith("forget"),
+    }
+
+
+def _sentence(event: Event, about: Event) -> str:
+    """Return what an event did; `about` is the first event that it is about."""
+    answer, target = (clipped(str(jsonable(each)), SHORT) for each in (event.answer, event.target))
+    if event.kind == "learn":
+        now = clipped(str(jsonable(event.current)), SHORT)
+        return f"Filed as {answer}" + (f", now {now}" if now != answer else "")
+    sentences = {
+        "relabel": f"Corrected to {answer}",
+        "rename": f"Renamed {target} to {answer}",
+        "merge": f"Merged {target} into {answer}",
+        "forget": "Forgot rows",
+        "forget_class": "Forgot a class",
+    }
+    if event.kind == "undo":
+        return "Took back" if about is event else f"Took back: {_sentence(about, about)}"
+    return sentences[event.kind]
