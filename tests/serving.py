@@ -165,7 +165,7 @@ async def killed(
     server: Server, n_kills: int, n_clients: int, texts: list[tuple[str, str]],
     wait: Callable[[], float], each: Callable[[int], Awaitable[None]] | None = None,
 ) -> Taught:  # fmt: skip
-    """Kill a server at moments that `wait` says, under clients that teach; return what they know."""
+    """Kill a server at moments that `wait` says, under teaching clients; return what they know."""
     taught, over = Taught(), asyncio.Event()
     clients = [
         asyncio.create_task(teach(server.port, f"c{i}", texts, taught, over.is_set))

@@ -1,4 +1,4 @@
-"""The command line: kesler compare | learn | predict | explain | serve | share | show | test, ..."""
+"""The command line, `kesler`: one module for each command."""
 
 from __future__ import annotations
 

@@ -106,9 +106,7 @@ def from_bytes(contents: bytes, path: object = "the model") -> tuple[Arrays, dic
     return _checked(path, header, arrays)
 
 
-def _checked(
-    path: object, header: dict[str, Any], arrays: Arrays
-) -> tuple[Arrays, dict[str, Any]]:
+def _checked(path: object, header: dict[str, Any], arrays: Arrays) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays of a file and its metadata, once the checksum has been compared."""
     if header.get("checksum") != _checksum(arrays):
         raise _damaged(path, "its checksum is wrong")
