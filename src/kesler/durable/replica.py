@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby, islice
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, row_from_text
+from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from_json, row_from_text
 from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
 from kesler.durable.settings import depends_on_names, estimator_of, labels_in
@@ -374,9 +373,9 @@ def _n_trials(learner: Any) -> int:
 
 def naming_of(storage: Storage, key: int) -> Naming:
     """Return the current answers of a model."""
-    relabels = {row: (number, json.loads(answer)) for row, number, answer in storage.relabels(key)}
+    relabels = {row: (number, from_json(answer)) for row, number, answer in storage.relabels(key)}
     renames = [
-        (number, json.loads(old), json.loads(new)) for number, old, new in storage.renames(key)
+        (number, from_json(old), from_json(new)) for number, old, new in storage.renames(key)
     ]
     return Naming(relabels, renames)
 
