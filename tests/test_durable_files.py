@@ -216,6 +216,37 @@ def test_damaged_file_is_found(tmp_path):
         pass
 
 
+def test_what_no_journal_has_written(desk, mail, tmp_path):
+    for change in (
+        "UPDATE models SET settings = '{'",
+        """UPDATE models SET settings = '{"name": "eval", "parameters": {}}'""",
+        """UPDATE models SET settings = '{"name": "OnlineClassifier", "parameters": {"update":
+        {"part": {"module": "os", "name": "system", "fields": {}}}}}'""",
+        "UPDATE events SET answer = 'x' WHERE id = 'm3'",
+        "UPDATE rows SET row = '[1]' WHERE number = 2",
+        "UPDATE rows SET form = 'cells' WHERE number = 2",
+    ):
+        path = tmp_path / "forged.db"
+        desk.backup(path)
+        database = sqlite3.connect(path)
+        with database:
+            database.execute(change)
+        database.close()
+        with Journal(path) as journal, pytest.raises(KeslerError):
+            journal.open("mail")
+        path.unlink()
+
+
+def test_undo_of_undo_at_length(mail, tmp_path):
+    contents = {0: file_of(mail, tmp_path)}
+    event = "m2"
+    for i in range(60):
+        event = mail.undo(event).id
+        state = contents.setdefault((i + 1) % 2, file_of(mail, tmp_path))
+        assert file_of(mail, tmp_path) == state
+    assert contents[0] != contents[1]
+
+
 def test_backup_and_check(desk, mail, tmp_path):
     desk.backup(tmp_path / "copy.db")
     with pytest.raises(KeslerError, match="exists already"):

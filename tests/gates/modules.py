@@ -36,7 +36,7 @@ for line in sys.stdin.read().split():
 
 MODULES = (
     *("algorithms", "costs", "datasets", "decompositions", "dictionaries", "distributed"),
-    *("errors", "hypotheses", "kernels", "links", "maps", "metrics", "plots"),
+    *("durable", "errors", "hypotheses", "kernels", "links", "maps", "metrics", "plots"),
     *("preconditioners", "preprocessing", "readers", "service", "updates"),
 )
 """Modules that users import from."""

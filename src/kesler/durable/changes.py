@@ -48,7 +48,8 @@ def learn(
     earlier = _earlier(model, id)
     if earlier is not None:
         is_same = earlier.kind == "learn" and (
-            (earlier.subject, json.loads(earlier.answer or "")) == (about, json.loads(answer))
+            (earlier.subject, answer_from_text(earlier.answer or "null"))
+            == (about, json.loads(answer))
             and _is_same_row(model, earlier.number, form, row)
         )
         return _repeated(earlier, is_same=is_same)
@@ -100,10 +101,11 @@ def undo(model: Target, id: str, event: str | None, by: str | None) -> Receipt:
 def _flip(model: Target, event: Stored, by: int | None) -> None:
     """Make an event invalid by another, or valid; what an undo has taken back is the opposite."""
     model.storage.set_taken_back(event.number, by)
-    if event.kind == "undo":
+    while event.kind == "undo":
         assert event.target is not None
-        inner = model.storage.event(event.target)
-        _flip(model, inner, event.number if by is None else None)
+        by = event.number if by is None else None
+        event = model.storage.event(event.target)
+        model.storage.set_taken_back(event.number, by)
 
 
 def _renamed_receipt(model: Target, number: int, id: str, change: Any, target: Stored) -> Receipt:
@@ -139,7 +141,7 @@ def relabel(model: Target, id: str, y: Any, event: str | None, by: str | None) -
     earlier = _earlier(model, event)
     if earlier is not None:
         same = ("relabel", row.number, json.loads(answer))
-        found = earlier.kind, earlier.target, json.loads(earlier.answer or "null")
+        found = earlier.kind, earlier.target, answer_from_text(earlier.answer or "null")
         return _repeated(earlier, is_same=found == same)
     if row.kind != "learn" or row.taken_back is not None:
         why = "has been taken back" if row.kind == "learn" else f"is a {row.kind}"

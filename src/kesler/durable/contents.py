@@ -66,11 +66,16 @@ def _row_to_text(x: Any) -> tuple[str, str]:
 
 def _mapping_to_text(x: Mapping[Any, Any]) -> tuple[str, str]:
     cells = {_name(name): plain(value) for name, value in x.items()}
-    if all(type(value) in (int, float, bool) for value in cells.values()):
+    if all(map(_is_plain, cells.values())):
         values = [*cells.values()]
         is_one = len({(type(value), value) for value in values}) == 1
         return MAPPING, _valid(_to_json([[*cells], values[0] if is_one else values]))
     return CELLS, _valid(_to_json({name: _cell(value) for name, value in cells.items()}))
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON has a number for a value."""
+    return type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
 
 
 def _sequence_to_text(x: Any) -> tuple[str, str]:
@@ -135,19 +140,40 @@ def row_from_text(form: str, text: str) -> Any:
     >>> row_from_text("mapping", '[["cash"],1]'), row_from_text("array", "[1,2.5]")
     ({'cash': 1}, array([1. , 2.5]))
     """
-    x = json.loads(text)
-    if form == MAPPING:
-        names, values = x
-        several = type(values) is list
-        return dict(zip(names, values, strict=True)) if several else dict.fromkeys(names, values)
-    if form == ARRAY:
-        return np.array(x)
-    if form == PAIR:
-        indices, values = x
-        return np.array(indices, dtype=np.int64), np.array(values)
-    if form == CELLS:
-        return {name: _restored_cell(value) for name, value in x.items()}
-    return x
+    x = from_json(text)
+    try:
+        return _ROWS[form](x) if form in _ROWS else x
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise damaged(error) from error
+
+
+def _mapping(x: Any) -> dict[str, Any]:
+    names, values = x
+    several = type(values) is list
+    return dict(zip(names, values, strict=True)) if several else dict.fromkeys(names, values)
+
+
+_ROWS: dict[str, Callable[[Any], Any]] = {
+    MAPPING: _mapping,
+    ARRAY: np.array,
+    PAIR: lambda x: (np.array(x[0], dtype=np.int64), np.array(x[1])),
+    CELLS: lambda x: {name: _restored_cell(value) for name, value in x.items()},
+}
+
+
+def from_json(text: str) -> Any:
+    """Return what a text in the database holds; raise if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise damaged(error) from error
+
+
+def damaged(error: Exception) -> KeslerError:
+    """Return the error for contents of the database that no journal has written."""
+    return KeslerError(
+        f"the journal holds what Kesler has not written ({error}): restore it from a backup"
+    )
 
 
 def answer_to_text(y: Any) -> str:
@@ -194,7 +220,7 @@ def _label(label: Any) -> Any:
 
 def answer_from_text(text: str) -> Any:
     """Return the answer that `answer_to_text` wrote."""
-    return json.loads(text)
+    return from_json(text)
 
 
 def require_name(name: Any, what: str) -> str:

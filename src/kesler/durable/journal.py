@@ -8,7 +8,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
-from kesler.durable.contents import require_name
+from kesler.durable.contents import from_json, require_name
 from kesler.durable.model import Model
 from kesler.durable.settings import settings_of
 from kesler.durable.storage import Storage
@@ -136,7 +136,7 @@ class Journal:
         """Return the key and the settings of a model, which is made if there is none."""
         found = self._storage.model(name)
         if found is not None:
-            return found[0], json.loads(found[1])
+            return found[0], from_json(found[1])
         if settings is None:
             known = ", ".join(map(repr, self.models()[:5])) or "none yet"
             raise KeslerError(
@@ -146,7 +146,7 @@ class Journal:
         with self._storage.writing():
             found = self._storage.model(name)  # another process may have been faster
             if found is not None:
-                return found[0], json.loads(found[1])
+                return found[0], from_json(found[1])
             return self._storage.add_model(name, json.dumps(settings)), settings
 
     def models(self) -> list[str]:

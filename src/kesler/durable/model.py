@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -288,7 +287,9 @@ class Model:
         Raises
         ------
         KeslerError
-            If there is no row of this id, as after it has been forgotten.
+            If there is no row of this id, as after it has been forgotten; or if the row has been
+            removed, but other processes read the journal, so that its files still contain it until
+            :meth:`~kesler.durable.Journal.purge`.
 
         Notes
         -----
@@ -444,7 +445,7 @@ class Model:
         if stored.target is not None:
             target = self._storage.event(stored.target).id
         elif stored.old is not None:
-            target = json.loads(stored.old)
+            target = answer_from_text(stored.old)
         is_row = stored.kind == "learn"
         return Event(
             number=stored.number,

@@ -6,7 +6,6 @@ when a row is taken back, and are translated, as arrays, to those of the learner
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import as_float32
+from kesler.durable.contents import from_json
 from kesler.durable.storage import Learnt
 
 MOST_ENTRIES = (
@@ -52,7 +52,7 @@ class Numbering:
 
     def _read(self, block: Sequence[Learnt]) -> None:
         """Keep rows by numbers."""
-        read = [json.loads(each.row) for each in block]
+        read = [from_json(each.row) for each in block]
         lengths = [len(names) for names, _ in read]
         numbers = self._numbers_of([*chain.from_iterable(names for names, _ in read)])
         parts = np.split(numbers, np.cumsum(lengths))[:-1]

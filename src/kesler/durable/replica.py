@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby, islice
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, row_from_text
+from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from_json, row_from_text
 from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
 from kesler.durable.settings import depends_on_names, estimator_of, labels_in
@@ -75,6 +74,7 @@ class Replica:
         self._made: list[Copy] = []  # since the last settled event
         self._to_write: list[Copy] = []  # those of them that are not in the database yet
         self._last_written: int | None = None  # the number of the last snapshot; None if unknown
+        self._wrote_at = 0  # the last event when a snapshot was written, which may be gone since
         self._valid_before: int | None = None  # from which number on copies are no longer valid
         self._names: list[Any] | None = None  # of the classes, if they have changed
         self._naming: Naming | None = None  # as of the event that has been followed
@@ -142,9 +142,10 @@ class Replica:
             self._rename(each.learner)
         self._copies += self._made
         if self._made:
+            # Those of a short replay would take longer to write than to make again.
+            far = max(FEW_ROWS, size_of(self.learner) // WRITTEN)
+            self._to_write += [each for each in self._made if self.applied - each.at >= far]
             self._thin_out()
-        written = [each for each in self._made if self.applied - each.at >= FEW_ROWS]
-        self._to_write += written
         self._made, self._names = [], None
         self._settled = self.applied
 
@@ -325,7 +326,9 @@ class Replica:
         if self._last_written is None:
             stored = self._storage.snapshots(self._key)
             self._last_written = max((s.at for s in stored if s.maker == maker()), default=0)
-        since = self.applied - max([self._last_written, *(each.at for each in self._to_write)])
+        earlier = [self._last_written, *(each.at for each in self._to_write)]
+        earlier += [] if closing else [self._wrote_at]
+        since = self.applied - max(earlier)
         spacing = LEAST_SPACING
         if since >= spacing and not closing:
             spacing = max(spacing, size_of(self.learner) // WRITTEN)
@@ -347,7 +350,7 @@ class Replica:
             foreign = [each.at for each in stored if each.maker != maker()]
             gone = superfluous(own, self.applied, spacing)
             self._storage.remove_snapshots(self._key, [*foreign, *gone])
-        self._last_written = made[-1][0]
+        self._last_written, self._wrote_at = made[-1][0], self.applied
 
     # ---- checks -----------------------------------------------------------------------------
 
@@ -370,9 +373,9 @@ def _n_trials(learner: Any) -> int:
 
 def naming_of(storage: Storage, key: int) -> Naming:
     """Return the current answers of a model."""
-    relabels = {row: (number, json.loads(answer)) for row, number, answer in storage.relabels(key)}
+    relabels = {row: (number, from_json(answer)) for row, number, answer in storage.relabels(key)}
     renames = [
-        (number, json.loads(old), json.loads(new)) for number, old, new in storage.renames(key)
+        (number, from_json(old), from_json(new)) for number, old, new in storage.renames(key)
     ]
     return Naming(relabels, renames)
 

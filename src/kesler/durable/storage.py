@@ -421,8 +421,8 @@ class Storage:
         ------
         KeslerError
             If other processes read for longer than the wait, or the disk is full. What was removed
-            is then in no state of the database, but still in its files; the next call that writes,
-            and the next opening of the journal, purge again.
+            is then in no state of the database, but still in its files, until the next purge or
+            the next opening of the journal.
         """
         if not self._one("SELECT purging FROM state")[0]:
             return

@@ -1,0 +1,64 @@
+"""Services in this process, and what tests ask of them."""
+
+import json
+
+from starlette.testclient import TestClient
+
+from kesler.service import Desk, Settings, application
+
+LINES = {"content-type": "application/x-ndjson"}
+SECRETS = {
+    "read": "read-read-read-read",
+    "teach": "teach-teach-teach-teach",
+    "admin": "admin-admin-admin-admin",
+    "other": "other-other-other-other",
+}
+TOKENS = f"""
+# who may do what
+read bob {SECRETS["read"]}
+teach ann {SECRETS["teach"]}
+
+admin eve {SECRETS["admin"]}
+admin oscar {SECRETS["other"]} post,parcels
+"""
+ROWS = [("win cash now", "spam"), ("team lunch", "work"), ("cash prize", "spam")]
+
+
+def served(path, **settings):
+    settings = {"rate": 1e6} | settings
+    client = TestClient(
+        application(Desk(path), Settings(**settings)), base_url="http://127.0.0.1:8000"
+    )
+    return client
+
+
+def exported(client):
+    lines = client.get("/api/models/mail/export.jsonl").text.splitlines()
+    return {each["id"]: each for each in map(json.loads, lines)}
+
+
+def bearer(role):
+    return {"authorization": f"Bearer {SECRETS[role]}"}
+
+
+def post(client, what, status=200, **body):
+    answer = client.post(f"/api/models/mail/{what}", json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def error_of(answer, status):
+    """An answer is a refusal: its status, and a sentence."""
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert body["status"] == status and " " in body["error"] and "\n" not in body["error"]
+    assert "Traceback" not in body["error"]
+    return body["error"]
+
+
+def state(client):
+    """All that a model says of itself."""
+    return [
+        client.get(f"/api/models/mail{path}").text
+        for path in ("", "/history?limit=100", "/items?limit=1000", "/export.jsonl")
+    ]
