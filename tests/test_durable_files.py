@@ -190,6 +190,11 @@ def test_wrong_files(tmp_path):
         Journal(tmp_path / "new.db")
 
 
+def test_commits_wait_for_the_disk(desk):
+    (mode,), (level,) = (desk._storage._one(f"PRAGMA {o}") for o in ("journal_mode", "synchronous"))
+    assert (mode, level) == ("wal", 2)
+
+
 def test_closed_journal(tmp_path):
     journal = Journal(tmp_path / "desk.db")
     model = journal.open("mail", make())

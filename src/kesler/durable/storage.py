@@ -141,7 +141,8 @@ class Storage:
         (n_tables,) = self._one("SELECT count(*) FROM sqlite_master")
         if n_tables and application != APPLICATION:
             raise not_a_journal(self.path)
-        for option in ("synchronous = FULL", "cell_size_check = ON"):
+        # What is removed for good is purged by writing the file anew, without zeroes before.
+        for option in ("synchronous = FULL", "secure_delete = OFF", "cell_size_check = ON"):
             self._connection.execute(f"PRAGMA {option}")
         self._connection.execute("PRAGMA trusted_schema = OFF")
         if not n_tables:
