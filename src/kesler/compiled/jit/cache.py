@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
-import llvmlite.binding
 import numba
 
-from kesler.compiled.jit.numba_internals import BitcodeCache, NullCache, dumps
+from kesler.compiled.jit.numba_internals import BitcodeCache, NullCache, dumps, processor_name
 
 # Bitcode is valid only for the versions that it was made with: others compile from Python.
 VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}-llvmlite{llvmlite.__version__}"
@@ -32,7 +31,7 @@ _destinations: list[Path] = []
 
 def platform_name() -> str:
     """Return what the bits of compiled loops depend on: the compiler and the processor."""
-    return f"{VERSIONS} {sys.platform} {llvmlite.binding.get_host_cpu_name()}"
+    return f"{VERSIONS} {sys.platform} {processor_name()}"
 
 
 class KernelCache(BitcodeCache):

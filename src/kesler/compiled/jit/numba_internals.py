@@ -182,6 +182,7 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "llvmlite.binding.ModuleRef.as_bitcode": ("self",),
     "llvmlite.binding.TargetMachine.emit_assembly": ("self", "module"),
     "llvmlite.binding.TargetMachine.emit_object": ("self", "module"),
+    "llvmlite.binding.get_host_cpu_name": (),
     "llvmlite.binding.parse_assembly": ("llvmir", "context"),
     "llvmlite.binding.parse_bitcode": ("bitcode", "context"),
 }
@@ -384,6 +385,11 @@ def compiled_callback(function: Function, signature: Any, cache: Any, *, allocat
 
 
 @cache
+def processor_name() -> str:
+    """Return LLVM's name of the processor, on which machine code depends."""
+    return str(llvm.get_host_cpu_name())
+
+
 def register_width() -> int:
     """Return the bits of the vectors that LLVM computes with on this processor: 512, 256 or 128."""
     lines = "<16 x float> @add(<16 x float> %a, <16 x float> %b)"
