@@ -78,3 +78,35 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(skip)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A service without tokens, with a model that knows nothing."""
+    from desks import served
+
+    with served(tmp_path / "desk.db") as client:
+        assert client.post("/api/models", json={"name": "mail"}).status_code == 201
+        yield client
+
+
+@pytest.fixture
+def taught(desk):
+    """The same, with three rows m0, m1 and m2."""
+    from desks import ROWS, post
+
+    for i, (row, answer) in enumerate(ROWS):
+        said = post(desk, "learn", row=row, answer=answer, id=f"m{i}", subject=f"s{i % 2}")
+        assert said == {"id": f"m{i}", "changed": True, "n_rows": 1}
+    return desk
+
+
+@pytest.fixture
+def guarded(tmp_path):
+    """A service with tokens."""
+    from desks import TOKENS, bearer, served
+    from kesler.service import Tokens
+
+    with served(tmp_path / "desk.db", tokens=Tokens.of_text(TOKENS)) as client:
+        client.post("/api/models", json={"name": "mail"}, headers=bearer("admin"))
+        yield client

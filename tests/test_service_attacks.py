@@ -5,35 +5,8 @@ import json
 import httpx2 as httpx
 import pytest
 
-from desks import LINES, ROWS, SECRETS, TOKENS, bearer, error_of, exported, post, served, state
-from kesler.service import Tokens
+from desks import LINES, SECRETS, bearer, error_of, exported, post, served, state
 from kesler.service.api import ENDPOINTS
-
-
-@pytest.fixture
-def desk(tmp_path):
-    """A service without tokens, with a model that knows nothing."""
-    with served(tmp_path / "desk.db") as client:
-        assert client.post("/api/models", json={"name": "mail"}).status_code == 201
-        yield client
-
-
-@pytest.fixture
-def taught(desk):
-    """The same, with three rows m0, m1 and m2."""
-    for i, (row, answer) in enumerate(ROWS):
-        said = post(desk, "learn", row=row, answer=answer, id=f"m{i}", subject=f"s{i % 2}")
-        assert said == {"id": f"m{i}", "changed": True, "n_rows": 1}
-    return desk
-
-
-@pytest.fixture
-def guarded(tmp_path):
-    """A service with tokens."""
-    with served(tmp_path / "desk.db", tokens=Tokens.of_text(TOKENS)) as client:
-        client.post("/api/models", json={"name": "mail"}, headers=bearer("admin"))
-        yield client
-
 
 # ---- attacks ------------------------------------------------------------------------------------
 
