@@ -57,7 +57,7 @@ def _answers(model: OnlineClassifier, rows: Rows, options: Namespace) -> Iterato
     if options.min_confidence is None and options.coverage is None:
         yield from map(Answer, _labels(model, rows, rankings), rankings)
         return
-    said, least = model.say_rows(rows), options.min_confidence or 0.0
+    said, least = model.assess_rows(rows), options.min_confidence or 0.0
     sets: list[Any] = [None] * len(rows)
     if options.coverage is not None:
         sets = model.sets_of(said, options.coverage)

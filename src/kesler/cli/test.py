@@ -124,7 +124,7 @@ class Scoring:
         each, is_known = np.arange(len(answers)), answers < self._n_known
         known = np.minimum(answers, self._n_known - 1)
         if learner.uncertainty is not None:
-            said = learner.say(readable)
+            said = learner.assess(readable)
             of_targets = np.where(is_known, said.probabilities[each, 2 + known], np.nan)
             return said.predictions, said.confidence, of_targets
         predicted, found = learner.predict(readable), learner.probabilities(readable)

@@ -15,7 +15,7 @@ from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event
 from kesler.learner.targets import Answers, Kind
-from kesler.learner.uncertainty import NO_TRACES, Doubles, Said, Uncertainty
+from kesler.learner.uncertainty import NO_TRACES, Assessment, Doubles, Uncertainty
 from kesler.state.fields import Arrays
 from kesler.state.uncertainty import N_TRACED
 
@@ -122,16 +122,16 @@ class Observing(Counted):
         own = self.uncertainty
         return NO_TRACES if own is None else np.full((n_rows, N_TRACED), np.nan)
 
-    def say(self, rows: Rows | Event) -> Said:
+    def assess(self, rows: Rows | Event) -> Assessment:
         """Return what is said of rows; the learner must have estimates of uncertainty."""
         own = self.uncertainty
         assert own is not None
         with self.lock:
             predictions, stack, probabilities = self._evidence(rows)
             if self.answer != "sets":
-                return own.say(stack, probabilities, predictions, own.inputs_of(rows))
+                return own.assess(stack, probabilities, predictions, own.inputs_of(rows))
         none = np.empty(0)
-        return Said(predictions, probabilities, none, none)
+        return Assessment(predictions, probabilities, none, none)
 
     def _uncertainty_arrays(self) -> Arrays:
         """Return the arrays of the estimates, which a model file stores."""

@@ -100,16 +100,16 @@ Use = Literal["auto", "full"] | bool
 NO_INPUTS = np.empty((0, 0), dtype=np.float32)
 NO_TRACES = np.empty((0, 0))
 # The initial weights of the two regressions, without a memory and with one, and variances.
-NEWNESS = (-0.3, 1.05, -0.7, -0.3, 0.0), (-0.3, 1.05, -0.5, -0.2, 0.6)
-TRUST = (0.0, 1.0, 0.3)
-OF_NEWNESS, OF_TRUST, OF_DISTANCE = 0.01, 0.1, 1.0
+NEW_CLASS = (-0.3, 1.05, -0.7, -0.3, 0.0), (-0.3, 1.05, -0.5, -0.2, 0.6)
+CONFIDENCE_WEIGHTS = (0.0, 1.0, 0.3)
+NEW_CLASS_VARIANCE, CONFIDENCE_VARIANCE, DISTANCE_VARIANCE = 0.01, 0.1, 1.0
 
 
 _OF_THIS_PROCESS = ("_arguments", "_observe")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Assessment:
     """What is said of rows before their targets are known.
 
     Parameters
@@ -126,12 +126,12 @@ class Said:
     confidence: Doubles
 
     @staticmethod
-    def concatenate(pieces: list[Said]) -> Said:
+    def concatenate(pieces: list[Assessment]) -> Assessment:
         """Concatenate what is said of blocks of rows."""
         if len(pieces) == 1:
             return pieces[0]
         names = ("predictions", "probabilities", "new", "confidence")
-        return Said(*(np.concatenate([getattr(each, n) for each in pieces]) for n in names))
+        return Assessment(*(np.concatenate([getattr(each, n) for each in pieces]) for n in names))
 
     @property
     def with_new(self) -> Doubles:
@@ -141,7 +141,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SetRequest:
     """Which prediction sets are asked for.
 
     Parameters
@@ -189,11 +189,14 @@ class Uncertainty:
         stored["thresholds"].T[:] = stored["by_class"].T[:] = COVERAGES
         stored["arrivals.priors"][:] = 1 / len(stored["arrivals.priors"])
         stored["mixed"][:] = 1 / 3
-        stored["newness"][:], stored["trust"][:] = NEWNESS[self.remembers], TRUST
-        np.fill_diagonal(stored["of_newness"], OF_NEWNESS)
-        np.fill_diagonal(stored["of_trust"], OF_TRUST)
+        stored["new_class"][:], stored["confidence"][:] = (
+            NEW_CLASS[self.remembers],
+            CONFIDENCE_WEIGHTS,
+        )
+        np.fill_diagonal(stored["new_class_covariance"], NEW_CLASS_VARIANCE)
+        np.fill_diagonal(stored["confidence_covariance"], CONFIDENCE_VARIANCE)
         if self.remembers:
-            np.fill_diagonal(stored["memory.covariance"], OF_DISTANCE)
+            np.fill_diagonal(stored["memory.covariance"], DISTANCE_VARIANCE)
 
     # ---- capacity and saving ----------------------------------------------------------------
 
@@ -374,26 +377,26 @@ class Uncertainty:
 
     # ---- answers ----------------------------------------------------------------------------
 
-    def say(
+    def assess(
         self,
         scores: npt.NDArray[np.float32],
         probabilities: Doubles,
         predictions: npt.NDArray[np.int32],
         inputs: npt.NDArray[np.float32],
-    ) -> Said:
+    ) -> Assessment:
         """Return the probability of a new class and the confidence of rows; see `observe`."""
         from kesler.compiled.trial.uncertain_answers import tell
 
         found = np.empty((len(predictions), 2))
         address = self._arguments.address
         tell(address, scores, probabilities, predictions, inputs, found)
-        return Said(predictions, probabilities, found[:, 0].copy(), found[:, 1].copy())
+        return Assessment(predictions, probabilities, found[:, 0].copy(), found[:, 1].copy())
 
-    def bound(self, ask: Ask) -> float:
+    def bound(self, ask: SetRequest) -> float:
         """Return the threshold of intervals of ranks, or of sets of labels."""
         return interpolated(self.stored["others"][:, ask.column], ask.coverage)
 
-    def bounds(self, ask: Ask) -> Doubles:
+    def bounds(self, ask: SetRequest) -> Doubles:
         """Return the threshold of each class, and last that of a new class."""
         n, stored = self.n_classes, self.stored
         if not ask.by_class:
@@ -403,7 +406,7 @@ class Uncertainty:
         found = stored["by_class"][:, ask.column] + offsets
         return np.array([interpolated(each, ask.coverage) for each in found])
 
-    def classes_in_sets(self, said: Said, ask: Ask) -> npt.NDArray[np.bool_]:
+    def classes_in_sets(self, said: Assessment, ask: SetRequest) -> npt.NDArray[np.bool_]:
         """Return whether each class, and last a new one, is in the set of each row."""
         from kesler.compiled.trial.uncertain_answers import choose
 
@@ -411,7 +414,9 @@ class Uncertainty:
         choose(said.probabilities, said.new, self.bounds(ask), ask.allow_empty, chosen)
         return chosen
 
-    def ranks_in_intervals(self, said: Said, order: list[int], ask: Ask) -> npt.NDArray[np.bool_]:
+    def ranks_in_intervals(
+        self, said: Assessment, order: list[int], ask: SetRequest
+    ) -> npt.NDArray[np.bool_]:
         """Return whether each class is in the interval of each row, given the order of ranks."""
         from kesler.compiled.trial.other_sets import choose_ranks
 

@@ -375,7 +375,7 @@ default "auto"
         Array of shape (n_rows,) of labels; of objects with `min_confidence`.
         """
         if min_confidence is not None:
-            said = self._said_of(X)
+            said = self._assessed(X)
             predicted = self._fitted().classes.by_code[said.predictions].tolist()
             return self._answered(predicted, said.confidence, min_confidence)
         learner = self._fitted()
@@ -419,7 +419,7 @@ default "auto"
         Array of shape (n_rows, n_classes), or of one column more; each row sums to 1.
         """
         if new:
-            said = self._said_of(X).with_new
+            said = self._assessed(X).with_new
             return np.column_stack([self._in_columns(said[:, :-1], 0.0), said[:, -1:]])
         learner = self._fitted()
         pieces = [learner.probabilities(rows) for rows in self._rows_to_score(X)]
@@ -464,7 +464,7 @@ default "auto"
         if min_confidence is None:
             return super().predict_one(x)
         with self._fitted().lock:
-            said = self._said_of_one(x)
+            said = self._assessed_one(x)
             label = self._fitted().classes.labels[said.predictions[0]]
             return self._answered([label], said.confidence, min_confidence)[0]
 
@@ -476,7 +476,7 @@ default "auto"
         learner = self._fitted()
         if new:
             with learner.lock:
-                known = self._said_of_one(x).with_new[0].tolist()
+                known = self._assessed_one(x).with_new[0].tolist()
                 declared = dict.fromkeys(vars(self).get("_declared", ()), 0.0)
                 labels = [*learner.classes.labels, NEW]
                 return {**declared, **dict(zip(labels, known, strict=True))}

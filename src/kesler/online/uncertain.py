@@ -12,8 +12,8 @@ from kesler.data.labels import NEW, Label
 from kesler.errors import KeslerError
 from kesler.learner.targets import Kind
 from kesler.learner.uncertainty import (
-    Ask,
-    Said,
+    Assessment,
+    SetRequest,
     Uncertainty,
     require_confidence,
     require_coverage,
@@ -67,27 +67,27 @@ class UncertainLearner:
             )
         return learner
 
-    def _said_of(self, X: Any) -> Said:
+    def _assessed(self, X: Any) -> Assessment:
         """Return what is said of rows."""
         learner = self._estimating()
-        pieces = [learner.say(rows) for rows in self._rows_to_score(X)]
-        return Said.concatenate(pieces)
+        pieces = [learner.assess(rows) for rows in self._rows_to_score(X)]
+        return Assessment.concatenate(pieces)
 
-    def say_rows(self, rows: Any) -> Said:
+    def assess_rows(self, rows: Any) -> Assessment:
         """Return what is said of rows of numbers or a table, as readers yield them."""
-        return self._estimating().say(self._readable(rows))
+        return self._estimating().assess(self._readable(rows))
 
-    def sets_of(self, said: Said, coverage: float) -> list[list[Any]]:
+    def sets_of(self, said: Assessment, coverage: float) -> list[list[Any]]:
         """Return the prediction sets of rows, given what is said of them."""
-        return self._sets(self._estimating(), said, Ask(require_coverage(coverage)))
+        return self._sets(self._estimating(), said, SetRequest(require_coverage(coverage)))
 
-    def _said_of_one(self, x: Any) -> Said:
+    def _assessed_one(self, x: Any) -> Assessment:
         """Return what is said of one row."""
         learner = self._estimating()
         with learner.lock:
             event: Event = learner.event
             is_read = self._read(x, learner, learn=False)
-            return learner.say(event if is_read else self._row(x, learn=False))
+            return learner.assess(event if is_read else self._row(x, learn=False))
 
     # ---- prediction sets --------------------------------------------------------------------
 
@@ -151,8 +151,8 @@ class UncertainLearner:
         >>> model.predict_set([{"cash": 1}], allow_empty=False)
         [['spam']]
         """
-        ask = self._asked(coverage, by_class=by_class, allow_empty=allow_empty)
-        return self._sets(self._estimating(), self._said_of(X), ask)
+        ask = self._set_request(coverage, by_class=by_class, allow_empty=allow_empty)
+        return self._sets(self._estimating(), self._assessed(X), ask)
 
     def predict_set_one(
         self,
@@ -168,21 +168,21 @@ class UncertainLearner:
         which each row that is learnt moves; with it, the bound on the share of sets that miss their
         target holds for any stream.
         """
-        ask = self._asked(coverage, by_class=by_class, allow_empty=allow_empty, is_next=True)
+        ask = self._set_request(coverage, by_class=by_class, allow_empty=allow_empty, is_next=True)
         learner = self._estimating()
         with learner.lock:
-            return self._sets(learner, self._said_of_one(x), ask)[0]
+            return self._sets(learner, self._assessed_one(x), ask)[0]
 
-    def _asked(self, coverage: Any, *, by_class: bool, **options: bool) -> Ask:
+    def _set_request(self, coverage: Any, *, by_class: bool, **options: bool) -> SetRequest:
         """Return which sets are asked for; raise if an argument is invalid."""
         if by_class and self.answer != "class":
             raise KeslerError(
                 "by_class=True gives each class a threshold, and there is one for all ranks or "
                 "labels here: leave it out"
             )
-        return Ask(require_coverage(coverage), by_class, **options)
+        return SetRequest(require_coverage(coverage), by_class, **options)
 
-    def _sets(self, learner: AnyLearner, said: Said, ask: Ask) -> list[list[Any]]:
+    def _sets(self, learner: AnyLearner, said: Assessment, ask: SetRequest) -> list[list[Any]]:
         """Return the classes, ranks or labels of the set of each row."""
         own = learner.uncertainty
         assert own is not None
@@ -225,11 +225,11 @@ class UncertainLearner:
         KeslerError
             If uncertainty is not estimated, or targets are label sets.
         """
-        return self._require_single()._said_of(X).confidence
+        return self._require_single()._assessed(X).confidence
 
     def confidence_one(self, x: Any) -> float:
         """Return the probability that the prediction of one row is right; see `confidence`."""
-        return float(self._require_single()._said_of_one(x).confidence[0])
+        return float(self._require_single()._assessed_one(x).confidence[0])
 
     def _require_single(self) -> UncertainLearner:
         """Return the estimator; raise unless a prediction is one class."""

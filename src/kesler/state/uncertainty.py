@@ -72,21 +72,21 @@ class Uncertainties(NamedTuple):
     """The complete state of the estimates.
 
     spread : the number, the mean and the squared deviations of each measure of the scores of each
-    member; newness, of_newness : the weights and the covariance of the regression of a new class;
-    mixed : the weights of the prior, of the initial regression and of the learnt one; trust,
-    of_trust : those of the regression of a right prediction; thresholds : the bounds on the scores
-    of classes in a set for each coverage, now and in the mean; by_class : those to which offsets
-    are added; offsets : for each class; of_new : for a new class; others : the thresholds of
-    intervals of ranks, or of surely relevant labels.
+    member; new_class, new_class_covariance : the weights and the covariance of the regression of a
+    new class; mixed : the weights of the prior, of the initial regression and of the learnt one;
+    confidence, confidence_covariance : those of the regression of a right prediction; thresholds :
+    the bounds on the scores of classes in a set for each coverage, now and in the mean; by_class :
+    those to which offsets are added; offsets : for each class; of_new : for a new class; others :
+    the thresholds of intervals of ranks, or of surely relevant labels.
     """
 
     arrivals: Arrivals
     spread: Annotated[Any, Field(f8, ("member", N_MEASURES, 3), when="is_of_classes")]
-    newness: Annotated[Any, Field(f8, (N_EVIDENCE,), when="is_of_classes")]
-    of_newness: Annotated[Any, Field(f8, (N_EVIDENCE, N_EVIDENCE), when="is_of_classes")]
+    new_class: Annotated[Any, Field(f8, (N_EVIDENCE,), when="is_of_classes")]
+    new_class_covariance: Annotated[Any, Field(f8, (N_EVIDENCE, N_EVIDENCE), when="is_of_classes")]
     mixed: Annotated[Any, Field(f8, (3,), when="is_of_classes", at_least=0.0)]
-    trust: Annotated[Any, Field(f8, (3,), when="is_of_classes")]
-    of_trust: Annotated[Any, Field(f8, (3, 3), when="is_of_classes")]
+    confidence: Annotated[Any, Field(f8, (3,), when="is_of_classes")]
+    confidence_covariance: Annotated[Any, Field(f8, (3, 3), when="is_of_classes")]
     thresholds: Annotated[Any, Field(f8, (len(COVERAGES), 2), when="is_of_classes")]
     by_class: Annotated[Any, Field(f8, (len(COVERAGES), 2), when="is_of_classes")]
     offsets: Annotated[Any, Field(f8, ("class", len(COVERAGES)), when="is_of_classes")]

@@ -21,15 +21,15 @@ from kesler.compiled.jit.decorators import (
 from kesler.compiled.jit.pointers import stay_apart
 from kesler.compiled.trial.nearest_rows import NOBODY
 from kesler.compiled.trial.uncertainty import (
+    confidence_of,
     estimate,
-    foresee,
     mass,
+    measure_members,
+    nearest_evidence,
     new_scratch,
     next_below,
-    read_scores,
-    recall,
-    strangeness,
-    trusted,
+    nonconformity,
+    probability_of_new,
     uncertainties_at,
 )
 
@@ -44,11 +44,11 @@ def tell_all(u, scores, probabilities, predictions, inputs, found, scratch):
     prior = estimate(u.arrivals, k, scratch.estimates)
     for t in range(found.shape[0]):
         if u.memory.rows.shape[0] > 0:
-            recall(u.memory, inputs[t], NOBODY, scratch)
-        lead = read_scores(u, scores, t, k, scratch.measures, evidence)
-        found[t, 0] = foresee(u, prior, evidence, scratch.opinions)
+            nearest_evidence(u.memory, inputs[t], NOBODY, scratch)
+        lead = measure_members(u, scores, t, k, scratch.measures, evidence)
+        found[t, 0] = probability_of_new(u, prior, evidence, scratch.opinions)
         said = probabilities[t, 2 + predictions[t]]
-        found[t, 1] = trusted(u, said, found[t, 0], lead, scratch.reasons)
+        found[t, 1] = confidence_of(u, said, found[t, 0], lead, scratch.reasons)
 
 
 @inlined
@@ -60,7 +60,7 @@ def choose_all(probabilities, new, bounds, is_empty_allowed, chosen):
         for rank in range(k + 1):
             r = next_below(probabilities, t, new[t], k, r)
             own = mass(probabilities, t, new[t], k, r)
-            inside = strangeness(above, own, rank) <= bounds[r]
+            inside = nonconformity(above, own, rank) <= bounds[r]
             chosen[t, r] = inside or (rank == 0 and not is_empty_allowed)
             above += own
 

@@ -109,7 +109,7 @@ def estimate(arrivals, k, estimates):
 
 
 @inlined
-def arrive(arrivals, estimates, y, is_new):
+def count_arrival(arrivals, estimates, y, is_new):
     """Learn from the class of a row how often new classes come."""
     reweigh(arrivals.priors, estimates, is_new, SHARED_PRIOR)
     for j in range(arrivals.decayed.shape[0]):
@@ -167,7 +167,7 @@ def standardised(spread, x):
 
 
 @inlined
-def spread_out(spread, x):
+def add_measure(spread, x):
     """Add a number to the mean and the squared deviations, if it is finite."""
     if np.isfinite(x):
         spread[0] += 1
@@ -177,7 +177,7 @@ def spread_out(spread, x):
 
 
 @inlined
-def read_scores(u, scores, t, k, measures, evidence):
+def measure_members(u, scores, t, k, measures, evidence):
     """Measure the scores of row t; write the means over members, in standard deviations.
 
     evidence[2] and [3] receive those of a new class; the mean of the lead is returned.
@@ -207,7 +207,7 @@ def scored(weights, evidence):
 
 
 @inlined
-def follow(weights, covariance, evidence, happened, p, column):
+def filter_step(weights, covariance, evidence, happened, p, column):
     """Take a step of an extended Kalman filter from what was predicted with probability p."""
     n, variance, total = weights.shape[0], p * (1.0 - p), 0.0
     for i in range(n):
@@ -223,7 +223,7 @@ def follow(weights, covariance, evidence, happened, p, column):
 
 
 @inlined
-def foresee(u, prior, evidence, opinions):
+def probability_of_new(u, prior, evidence, opinions):
     """Return the probability of a new class: the weighted mean of three opinions."""
     remembers = u.memory.rows.shape[0] > 0
     evidence[0], evidence[1] = 1.0, logit(prior)
@@ -232,7 +232,7 @@ def foresee(u, prior, evidence, opinions):
     standing = 0.2 if remembers else 0.3
     z = -0.3 + 1.05 * evidence[1] - scores * evidence[2] - standing * evidence[3]
     opinions[1] = logistic(z + 0.6 * evidence[4])
-    opinions[2] = scored(u.newness, evidence)
+    opinions[2] = scored(u.new_class, evidence)
     p = 0.0
     for j in range(3):
         p += u.mixed[j] * opinions[j]
@@ -240,11 +240,11 @@ def foresee(u, prior, evidence, opinions):
 
 
 @inlined
-def trusted(u, said, new, lead, reasons):
+def confidence_of(u, said, new, lead, reasons):
     """Return the probability that the prediction is right, given its own one."""
     p = min(1.0 - LEAST, max(LEAST, said * (1.0 - new)))
     reasons[0], reasons[1], reasons[2] = 1.0, logit(p), lead
-    return scored(u.trust, reasons)
+    return scored(u.confidence, reasons)
 
 
 # ---- prediction sets -----------------------------------------------------------------------------
@@ -257,13 +257,13 @@ def mass(probabilities, t, new, k, r):
 
 
 @inlined
-def strangeness(above, own, rank):
+def nonconformity(above, own, rank):
     """Return the score of a class, given the probability of the classes above it."""
     return above + 0.5 * own + PENALTY * max(0, rank - 1)
 
 
 @inlined
-def strangeness_of(probabilities, t, new, k, y):
+def nonconformity_of(probabilities, t, new, k, y):
     """Return the score of class y, or of a new class if y is k."""
     own, above, rank = mass(probabilities, t, new, k, y), 0.0, 0
     for r in range(k + 1):
@@ -271,12 +271,12 @@ def strangeness_of(probabilities, t, new, k, y):
         if other > own or (other == own and r < y):
             above += other
             rank += 1
-    return strangeness(above, own, rank)
+    return nonconformity(above, own, rank)
 
 
 @inlined
 def next_below(probabilities, t, new, k, after):
-    """Return the class of the highest probability after a class, in the order of `strangeness_of`.
+    """Return the class of highest probability after a class, in the order of `nonconformity_of`.
 
     The first one follows -1; the result is -1 after the last.
     """
@@ -319,7 +319,7 @@ def size_of_set(u, probabilities, t, new, k, c, by_class):
     for _ in range(k + 1):
         r = next_below(probabilities, t, new, k, r)
         own = mass(probabilities, t, new, k, r)
-        score = strangeness(above, own, rank)
+        score = nonconformity(above, own, rank)
         n += score <= bound_of(u, c, r, k, by_class)
         if score > most:
             return n
@@ -330,7 +330,7 @@ def size_of_set(u, probabilities, t, new, k, c, by_class):
 
 @inlined
 def move(thresholds, c, missed):
-    """Move the threshold for coverage c after a target was outside or not; follow with its mean."""
+    """Move the threshold for coverage c, and its mean, after a target was outside or not."""
     thresholds[c, CURRENT] += STEPS[c] * (missed - (1.0 - COVERAGES[c]))
     thresholds[c, MEAN] += PART_OF_MEAN * (thresholds[c, CURRENT] - thresholds[c, MEAN])
 
@@ -371,22 +371,22 @@ def are_probabilities(probabilities, t, k):
 
 
 @inlined
-def learn_evidence(u, scores, scratch, is_new):
+def learn_new_class(u, scores, scratch, is_new):
     """Learn from whether the class was new what the evidence says."""
     p, happened = scratch.opinions[2], np.float64(is_new)
     reweigh(u.mixed, scratch.opinions, is_new, SHARED)
-    follow(u.newness, u.of_newness, scratch.evidence, happened, p, scratch.column)
+    filter_step(u.new_class, u.new_class_covariance, scratch.evidence, happened, p, scratch.column)
     for i in range(scores.shape[0]):
         for j in range(N_MEASURES):
-            spread_out(u.spread[i, j], scratch.measures[i, j])
+            add_measure(u.spread[i, j], scratch.measures[i, j])
 
 
 @inlined
-def learn_trust(u, reasons, is_right, p, column):
-    """Learn from whether the prediction was right how far to trust the next ones."""
+def learn_confidence(u, reasons, is_right, p, column):
+    """Learn from whether the prediction was right the confidence in the next ones."""
     for i in range(3):
-        u.of_trust[i, i] += DRIFT
-    follow(u.trust, u.of_trust, reasons, np.float64(is_right), p, column)
+        u.confidence_covariance[i, i] += DRIFT
+    filter_step(u.confidence, u.confidence_covariance, reasons, np.float64(is_right), p, column)
 
 
 class Scratch(NamedTuple):
@@ -423,7 +423,7 @@ def new_scratch(n_members, n_features):
 
 
 @inlined
-def recall(memory, values, y, scratch):
+def nearest_evidence(memory, values, y, scratch):
     """Write the evidence of the nearest row remembered; return whether one is of class y."""
     lay_out(memory, values, scratch.row, scratch.inverse)
     has_own = nearest(memory, scratch.row, scratch.inverse, y, scratch.squares)
@@ -444,18 +444,18 @@ def begin(traces, t):
 @inlined
 def observe_row(u, scores, probabilities, t, k, said, y, prior, scratch, trace):
     """Say how sure row t is, then learn from its target."""
-    lead = read_scores(u, scores, t, k, scratch.measures, scratch.evidence)
-    new = foresee(u, prior, scratch.evidence, scratch.opinions)
-    p = trusted(u, probabilities[t, 2 + said], new, lead, scratch.reasons)
+    lead = measure_members(u, scores, t, k, scratch.measures, scratch.evidence)
+    new = probability_of_new(u, prior, scratch.evidence, scratch.opinions)
+    p = confidence_of(u, probabilities[t, 2 + said], new, lead, scratch.reasons)
     target = min(y, k)
-    score = strangeness_of(probabilities, t, new, k, target)
+    score = nonconformity_of(probabilities, t, new, k, target)
     if trace.shape[0]:
         trace[NEW], trace[CONFIDENCE], trace[PREDICTED] = new, p, probabilities[t, 2 + said]
         trace_sets(u, probabilities, t, new, k, score, target, trace)
     for c in range(N_COVERAGES):
         track(u, c, score, target, k)
-    learn_evidence(u, scores, scratch, y >= k)
-    learn_trust(u, scratch.reasons, said == y, p, scratch.column)
+    learn_new_class(u, scores, scratch, y >= k)
+    learn_confidence(u, scratch.reasons, said == y, p, scratch.column)
 
 
 @inlined
@@ -467,7 +467,7 @@ def observe_all(u, n_known, scores, probabilities, predictions, codes, inputs, t
         y = np.int64(codes[t])
         prior = estimate(u.arrivals, k, scratch.estimates)
         if remembers:
-            has_own = recall(u.memory, inputs[t], y, scratch)
+            has_own = nearest_evidence(u.memory, inputs[t], y, scratch)
         if k == 0:
             begin(traces, t)
         elif are_probabilities(probabilities, t, k):
@@ -477,7 +477,7 @@ def observe_all(u, n_known, scores, probabilities, predictions, codes, inputs, t
             if has_own:
                 learn_distances(u.memory, scratch.squares, inputs.shape[1])
             remember(u.memory, scratch.row, inputs.shape[1], y)
-        arrive(u.arrivals, scratch.estimates, y, y >= k)
+        count_arrival(u.arrivals, scratch.estimates, y, y >= k)
         k = max(k, y + 1)
 
 
