@@ -127,7 +127,7 @@ def kesler(path: Path, *options: str) -> Figures:
     """Learn a file with the command line."""
     with tempfile.TemporaryDirectory() as folder:
         model, results = Path(folder) / "model", Path(folder) / "results.json"
-        command = [sys.executable, "-m", "kesler.cli", "learn", str(path), *options]
+        command = [sys.executable, "-m", "kesler", "learn", str(path), *options]
         _, megabytes = finished([*command, "--model", str(model), "--json", str(results)])
         (result,) = json.loads(results.read_text())["methods"].values()
     wrong = result["mistakes"] + result["first_seen"]

@@ -82,7 +82,7 @@ def run_command(words: Iterable[str], folder: str, *, cold: bool = False) -> Non
     model.unlink(missing_ok=True)
     arguments = [word.format(file) for word in words]
     with tempfile.TemporaryDirectory() as empty:
-        started(["-m", "kesler.cli", *arguments], Path(empty) if cold else None)
+        started(["-m", "kesler", *arguments], Path(empty) if cold else None)
 
 
 def main() -> int:

@@ -46,7 +46,7 @@ def kesler(capsys: Any, *arguments: object) -> Done:
 
 def kesler_process(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     """Start a command in a process of its own."""
-    command = [sys.executable, "-W", "error", "-m", "kesler.cli", *map(str, arguments)]
+    command = [sys.executable, "-W", "error", "-m", "kesler", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, env=dict(os.environ), **{**pipes, **options})
 

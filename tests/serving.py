@@ -53,7 +53,7 @@ class Server:
         """Start the process; return the seconds until it answers."""
         begin = time.perf_counter()
         port = str(self.port)
-        ours = ("-m", "kesler.cli", "serve", self.database, "--port", port, *self.options)
+        ours = ("-m", "kesler", "serve", self.database, "--port", port, *self.options)
         given = (*self.command, self.database, port) if self.command else ours
         self.process = subprocess.Popen(
             [sys.executable, *given], env=os.environ | self.environment, stderr=subprocess.PIPE
@@ -165,13 +165,19 @@ async def killed(
     server: Server, n_kills: int, n_clients: int, texts: list[tuple[str, str]],
     wait: Callable[[], float], each: Callable[[int], Awaitable[None]] | None = None,
 ) -> Taught:  # fmt: skip
-    """Kill a server at moments that `wait` says, under teaching clients; return what they know."""
+    """Kill a server at moments that `wait` says, under teaching clients; return what they know.
+
+    Each second kill is also after an answer since the last start, however slow the machine is.
+    """
     taught, over = Taught(), asyncio.Event()
     clients = [
         asyncio.create_task(teach(server.port, f"c{i}", texts, taught, over.is_set))
         for i in range(n_clients)
     ]
     for kill in range(n_kills):
+        known, end = len(taught.acknowledged), time.monotonic() + 60
+        while kill % 2 and len(taught.acknowledged) == known and time.monotonic() < end:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(wait())
         await asyncio.to_thread(server.kill)
         await asyncio.to_thread(server.start)

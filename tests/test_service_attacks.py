@@ -114,7 +114,6 @@ BAD = [
     ("undo", {}),
     ("relabel", {"id": "m0"}),
     ("rename", {"old": "spam", "new": ""}),
-    ("rename", {"old": "spam", "new": "work"}),
     ("merge", {"source": "spam", "target": "spam"}),
     ("forget", {}),
     ("forget", {"id": "m0", "subject": "s0"}),

@@ -115,7 +115,7 @@ def test_rows_that_wait_together_are_written_together_and_refused_alone(desk):
     assert all(each[0]["changed"] for each in outcomes[:20])
     assert outcomes[20][0].status == 409
     assert outcomes[21][0]["changed"] is False and outcomes[21][1].status == 422
-    assert sorted(each.id for each in served.rows()) == sorted(row.id for row in rows)
+    assert sorted(each.id for each in served.model.remaining()) == sorted(row.id for row in rows)
 
 
 def test_items_answered_before_a_kill_do_not_wait(tmp_path):

@@ -15,7 +15,8 @@ Answers given after a rename are not changed by it: a row of the old name begins
 """
 
 from kesler.durable.events import Event, Receipt
+from kesler.durable.failures import JournalError
 from kesler.durable.journal import Journal
 from kesler.durable.model import Model
 
-__all__ = ["Event", "Journal", "Model", "Receipt"]
+__all__ = ["Event", "Journal", "JournalError", "Model", "Receipt"]

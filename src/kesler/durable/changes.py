@@ -17,6 +17,7 @@ from kesler.durable.contents import (
     row_to_text,
 )
 from kesler.durable.events import Receipt
+from kesler.durable.failures import JournalError
 from kesler.durable.naming import first_difference
 from kesler.durable.replica import Replica, first_answers, naming_of
 from kesler.durable.storage import Storage, Stored
@@ -164,7 +165,9 @@ def rename(model: Target, old: Any, new: Any, event: str | None, by: str | None)
         return _repeated(earlier, is_same=_is_of("rename", earlier, texts))
     _require_class(model, json.loads(texts[0]))
     if model.knows(json.loads(texts[1])):
-        raise KeslerError(f"there is a class {new!r} already: merge the two, or use another name")
+        raise JournalError(
+            f"there is a class {new!r} already: merge the two, or use another name", "conflict"
+        )
     return _name(model, "rename", texts, event, by)
 
 
@@ -279,7 +282,9 @@ def _earlier(model: Target, id: str | None) -> Stored | None:
 def _repeated(earlier: Stored, *, is_same: bool) -> Receipt:
     """Return the receipt of an event that is written again; raise if it is another."""
     if not is_same:
-        raise KeslerError(f"the id {earlier.id!r} is that of another event: give each its own id")
+        raise JournalError(
+            f"the id {earlier.id!r} is that of another event: give each its own id", "conflict"
+        )
     return Receipt(earlier.number, earlier.id, changed=False, n_rows=earlier.n_rows)
 
 
@@ -287,9 +292,10 @@ def _require(model: Target, id: str) -> Stored:
     """Return the event of an id that must exist."""
     found = model.storage.find(model.key, require_name(id, "id"))
     if found is None:
-        raise KeslerError(
+        raise JournalError(
             f"there is no event {id!r} in this model: look for its id in history(), unless it has "
-            "been forgotten"
+            "been forgotten",
+            "not found",
         )
     return found
 
@@ -297,4 +303,5 @@ def _require(model: Target, id: str) -> Stored:
 def _require_class(model: Target, label: Any) -> None:
     if not model.knows(label):
         known = ", ".join(map(repr, model.replica.labels[:5])) or "none yet"
-        raise KeslerError(f"there is no class {label!r} in this model: known are {known}")
+        sentence = f"there is no class {label!r} in this model: known are {known}"
+        raise JournalError(sentence, "not found")

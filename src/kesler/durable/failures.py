@@ -1,11 +1,52 @@
-"""Errors of a database, as sentences."""
+"""Errors of a journal: sentences, and reasons that programs can tell apart."""
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Literal
 
 from kesler.errors import KeslerError
+
+Reason = Literal["not found", "conflict", "busy", "full", "unusable"]
+"""Why a journal refuses a call: an event, a class or a model is not there; an id or a name has been
+given away; another process writes; the disk is full; the file cannot be used."""
+
+
+class JournalError(KeslerError):
+    """Exception for calls that a journal refuses for what it holds, or for the state of its file.
+
+    Calls that no journal can accept, such as those with rows that a learner refuses, raise a
+    :class:`~kesler.KeslerError` that is no `JournalError`.
+
+    Parameters
+    ----------
+    sentence : str
+        What was wrong, where, and what to do.
+    reason : "not found", "conflict", "busy", "full" or "unusable"
+        Why: see :data:`Reason`. After "busy", the same call may succeed later.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kesler import OnlineClassifier
+    >>> from kesler.durable import Journal, JournalError
+    >>> with Journal(tempfile.mkdtemp() + "/desk.db") as journal:
+    ...     mail = journal.open("mail", OnlineClassifier())
+    ...     try:
+    ...         receipt = mail.undo("m1")
+    ...     except JournalError as error:
+    ...         print(error.reason)
+    not found
+    """
+
+    def __init__(self, sentence: str, reason: Reason) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[JournalError], tuple[str, Reason]]:
+        return type(self), (str(self), self.reason)
+
 
 _LOW_BYTE = 0xFF  # the kind of an error code; the rest says where it came from
 
@@ -25,10 +66,15 @@ _SENTENCES = {
     sqlite3.SQLITE_TOOBIG: "a row is too large for the journal: give a smaller one",
     sqlite3.SQLITE_NOMEM: "there is not enough memory: close other programs and try again",
 }
+_REASONS: dict[int, Reason] = {
+    sqlite3.SQLITE_BUSY: "busy",
+    sqlite3.SQLITE_LOCKED: "busy",
+    sqlite3.SQLITE_FULL: "full",
+}
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
 
 
-def sentence_of(error: sqlite3.Error, path: Path) -> KeslerError:
+def sentence_of(error: sqlite3.Error, path: Path) -> JournalError:
     """Return an error of SQLite as one that says what to do.
 
     Examples
@@ -40,15 +86,17 @@ def sentence_of(error: sqlite3.Error, path: Path) -> KeslerError:
     if kind in _DAMAGED:
         return not_a_journal(path, str(error))
     if kind in _SENTENCES:
-        return KeslerError(f"{path}: {_SENTENCES[kind]} ({error})")
+        return JournalError(f"{path}: {_SENTENCES[kind]} ({error})", _REASONS.get(kind, "unusable"))
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
-        return KeslerError(f"{path}: the journal is closed: open it again")
-    return KeslerError(f"{path}: the journal cannot be read, or is damaged ({error}): {_RESTORE}")
+        return JournalError(f"{path}: the journal is closed: open it again", "unusable")
+    sentence = f"{path}: the journal cannot be read, or is damaged ({error}): {_RESTORE}"
+    return JournalError(sentence, "unusable")
 
 
 _RESTORE = "restore it from a backup, or call check() to see what is wrong"
 
 
-def not_a_journal(path: Path, why: str = "its tables are those of another program") -> KeslerError:
+def not_a_journal(path: Path, why: str = "its tables are those of another program") -> JournalError:
     """Return the error for a file that is no journal, or is damaged."""
-    return KeslerError(f"{path}: not a journal, or one that is damaged ({why}): {_RESTORE}")
+    sentence = f"{path}: not a journal, or one that is damaged ({why}): {_RESTORE}"
+    return JournalError(sentence, "unusable")

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from kesler.durable.contents import from_json, require_name
+from kesler.durable.failures import JournalError
 from kesler.durable.model import Model
 from kesler.durable.settings import settings_of
 from kesler.durable.storage import Storage
@@ -129,7 +130,7 @@ class Journal:
             model = self._models.get(name)
             if model is None or model._key != key:
                 model = self._models[name] = Model(self._storage, self._lock, name, key, known)
-            model._current()
+            model._catch_up()
             return model
 
     def _made(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
@@ -139,9 +140,10 @@ class Journal:
             return found[0], from_json(found[1])
         if settings is None:
             known = ", ".join(map(repr, self.models()[:5])) or "none yet"
-            raise KeslerError(
+            raise JournalError(
                 f"there is no model {name!r} in {self._storage.path}: give an estimator to make "
-                f"it; those in it are {known}"
+                f"it; those in it are {known}",
+                "not found",
             )
         with self._storage.writing():
             found = self._storage.model(name)  # another process may have been faster
@@ -166,7 +168,9 @@ class Journal:
             with self._storage.writing():
                 found = self._storage.model(require_name(name, "name"))
                 if found is None:
-                    raise KeslerError(f"there is no model {name!r} in {self._storage.path}")
+                    raise JournalError(
+                        f"there is no model {name!r} in {self._storage.path}", "not found"
+                    )
                 self._storage.remove_model(found[0])
             self._models.pop(name, None)
             self._storage.purge()

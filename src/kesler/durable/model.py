@@ -371,15 +371,26 @@ class Model:
     # ---- state ------------------------------------------------------------------------------
 
     @property
+    def estimator(self) -> Any:
+        """The learner as of the last change of any process; predict with it, and teach the model.
+
+        While another thread writes, this is the learner before or after its change. It is replaced
+        when history changes: ask for it again. It knows no class before the first row. What it
+        learns itself is in no journal, and is gone with the next change: for that, take a `copy`.
+        """
+        self._catch_up()
+        return self._replica.learner
+
+    @property
     def n_trials_(self) -> int:
         """Number of rows learnt from, without those taken back and forgotten."""
-        learner = self._current()
+        learner = self.estimator
         return int(learner.n_trials_) if learner.n_known_ else 0
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The labels seen so far, sorted; an empty array before the first row."""
-        learner = self._current()
+        learner = self.estimator
         known: npt.NDArray[Any] = np.array([], dtype=object)
         if learner.n_known_:
             known = learner.classes_
@@ -387,7 +398,7 @@ class Model:
 
     def copy(self) -> Any:
         """Return a copy of the learner, an estimator that does not follow the journal any more."""
-        return copy.deepcopy(self._current())
+        return copy.deepcopy(self.estimator)
 
     def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
         """Write the model to a file that :func:`kesler.load` reads, as `save` of the estimator.
@@ -499,11 +510,8 @@ class Model:
             self._storage.purge()
             return receipt
 
-    def _current(self) -> Any:
-        """Return the learner, after it has followed what other processes have written.
-
-        While another thread writes, this is the learner before or after its change.
-        """
+    def _catch_up(self) -> None:
+        """Follow what has been written, unless another thread writes."""
         lock = self._lock
         if lock.acquire(blocking=False):
             try:
@@ -513,7 +521,6 @@ class Model:
                     self._clock = clock
             finally:
                 lock.release()
-        return self._replica.learner
 
     def _follow(self) -> None:
         """Follow what has been written; the lock of the journal must be held."""
@@ -527,12 +534,12 @@ class Model:
 
     def _known(self) -> Any:
         """Return the learner; raise if it knows no class."""
-        learner = self._current()
+        learner = self.estimator
         if not learner.n_known_:
             raise KeslerError(f"the model {self._name!r} has learnt nothing yet: teach it a row")
         return learner
 
     def _check(self) -> list[str]:
         """Return whether the learner differs from one that learns the history anew, in words."""
-        self._current()
+        self._catch_up()
         return self._replica.differences()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from_json, row_from_text
+from kesler.durable.failures import JournalError
 from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
 from kesler.durable.settings import depends_on_names, estimator_of, labels_in
@@ -115,7 +116,7 @@ class Replica:
         """
         last = self._storage.last(self._key)
         if last is None:
-            raise KeslerError("this model has been deleted from the journal")
+            raise JournalError("this model has been deleted from the journal", "not found")
         if last == self.applied and not self.is_dirty:
             return
         since = self._settled

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kesler.durable.failures import not_a_journal, sentence_of
+from kesler.durable.failures import JournalError, not_a_journal, sentence_of
 from kesler.errors import KeslerError
 
 APPLICATION = 0x6B736C72  # "kslr": what tells a journal from other SQLite databases
@@ -149,9 +149,10 @@ class Storage:
             self._create()
         (version,) = self._one("PRAGMA user_version")
         if version > VERSION:
-            raise KeslerError(
+            raise JournalError(
                 f"{self.path}: written by a newer Kesler (tables {version}, this one reads up to "
-                f"{VERSION}): update Kesler"
+                f"{VERSION}): update Kesler",
+                "unusable",
             )
 
     def _create(self) -> None:
@@ -442,10 +443,11 @@ class Storage:
         end = time.monotonic() + self._wait
         while self._one("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
             if time.monotonic() > end:
-                raise KeslerError(
+                raise JournalError(
                     f"{self.path}: what was forgotten is removed, but other processes are reading "
                     "the journal, so that its files cannot be purged yet: call purge() when they "
-                    "have finished"
+                    "have finished",
+                    "busy",
                 )
             time.sleep(0.01)
 
@@ -477,7 +479,8 @@ class Storage:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy one state of the database to a new file, while others may write."""
         if os.path.exists(path):
-            raise KeslerError(f"{path}: exists already: name a new file for the backup")
+            sentence = f"{path}: exists already: name a new file for the backup"
+            raise JournalError(sentence, "conflict")
         try:
             with self._in_words():
                 copy = sqlite3.connect(path)

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from kesler.service import rows_in
 from kesler.service.answers import Wanted, jsonable
-from kesler.service.desk import Desk
+from kesler.service.desk import DEFAULT, KINDS, Desk
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of, lines_of
 from kesler.service.refusals import FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
@@ -174,10 +174,11 @@ async def models(call: Call) -> Response:
 async def create(call: Call) -> Response:
     """Create a model."""
     body = await call.body()
-    rows_in.require_fields(body, {"name"}, "the request")
+    rows_in.require_fields(body, {"name", "estimator", "settings"}, "the request")
     name = rows_in.model_name(body.get("name"))
     require_scope(call.who, name)
-    served = await call.thread(call.desk.create, name)
+    estimator, settings = body.get("estimator", DEFAULT), body.get("settings", {})
+    served = await call.thread(call.desk.create, name, estimator, settings)
     return Json(served.figures(), status_code=201)
 
 
@@ -417,7 +418,7 @@ def _file(pieces: Iterator[str], media_type: str, name: str) -> Response:
 
 
 def _exported_lines(served: Served) -> Iterator[str]:
-    for each in served.rows():
+    for each in served.model.remaining():
         row = jsonable(each.row)
         content = {"text": row} if isinstance(row, str) else {"row": row}
         values = content | {"label": jsonable(each.current), "id": each.id}
@@ -428,7 +429,7 @@ def _exported_lines(served: Served) -> Iterator[str]:
 
 def _exported_csv(served: Served) -> Iterator[str]:
     yield "text,label,id,subject\r\n"
-    for each in served.rows():
+    for each in served.model.remaining():
         row = jsonable(each.row)
         text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)
         line = io.StringIO(newline="")
@@ -471,10 +472,13 @@ LESSON = {
     "rows": "several objects with these fields, in their place",
 }
 MODEL = "/api/models/{model}"
+OTHERS = ", ".join(KINDS[1:])
 ENDPOINTS = (
     Endpoint("models", "GET", "/api/models", "read", "The models.", models, "models: a list"),
     Endpoint("create", "POST", "/api/models", "admin", "Create a model.", create,
-             "the figures of the model", {"name": "letters, digits, _ and -"}),
+             "the figures of the model",
+             {"name": "letters, digits, _ and -", "estimator": f"{DEFAULT} or another of {OTHERS}",
+              "settings": "an object of its parameters, such as half_life; none for the default"}),
     Endpoint("figures", "GET", MODEL, "read", "The sizes and mistakes of a model.", figures,
              "rows, mistakes, classes, waiting"),
     Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete, "deleted"),

@@ -58,9 +58,10 @@ class Client:
         self.model = model
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    def create(self) -> Any:
-        """Create the model on the server."""
-        return self._send("POST", "/api/models", {"name": self.model})
+    def create(self, estimator: str | None = None, **settings: Any) -> Any:
+        """Create the model on the server: with an estimator, and settings such as half_life."""
+        given = _given(estimator=estimator, settings=settings or None)
+        return self._send("POST", "/api/models", {"name": self.model} | given)
 
     def predict(self, row: Any, **wanted: Any) -> Any:
         """Return what the model says of a row: a dictionary with "label" and "confidence".

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
+from kesler.errors import KeslerError
 from kesler.service.items import Items
-from kesler.service.refusals import CONFLICT, NOT_FOUND, Refusal
+from kesler.service.refusals import CONFLICT, NOT_FOUND, NOT_VALID, Refusal
 from kesler.service.rows_in import model_name
 from kesler.service.served import Served
+
+DEFAULT = "OnlineClassifier"
+KINDS = (DEFAULT, "Ensemble", "OnlineMultilabelClassifier", "OnlineOrdinalClassifier")
+"""The estimators of which models can be created by their names."""
 
 
 class Desk:
@@ -56,21 +63,34 @@ class Desk:
             raise Refusal(NOT_FOUND, f"there is no model {name[:64]!r}: create it first")
         return found
 
-    def create(self, name: Any) -> Served:
-        """Create a model, a classifier with the default settings.
+    def create(
+        self,
+        name: Any,
+        estimator: Any = DEFAULT,
+        settings: Any = None,
+    ) -> Served:
+        """Create a model.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        estimator : one of `KINDS`, default "OnlineClassifier"
+        settings : mapping or None, default None
+            Parameters of the estimator whose values JSON can hold, such as
+            ``{"half_life": 5000}``; None for the default settings.
 
         Raises
         ------
         Refusal
-            If it exists, or the name cannot be used.
+            If it exists, or the name, the estimator or a setting cannot be used.
         """
-        from kesler.online.classifier import OnlineClassifier
-
         name = model_name(name)
+        made = estimator_of(estimator, {} if settings is None else settings)
         with self._lock:
             if name in self._models:
                 raise Refusal(CONFLICT, f"there is a model {name} already: take another name")
-            model = self.journal.open(name, OnlineClassifier())
+            model = self.journal.open(name, made)
             self._models[name] = Served(name, model, self._items)
             return self._models[name]
 
@@ -82,3 +102,33 @@ class Desk:
         served.close()
         self._items.remove_model(name)
         self.journal.delete(name)
+
+
+def estimator_of(name: Any, settings: Any) -> Any:
+    """Return a new estimator; its settings are checked as far as they can be before a row.
+
+    Examples
+    --------
+    >>> estimator_of("OnlineClassifier", {"half_life": 5000}).half_life
+    5000
+    >>> estimator_of("OnlineClassifier", {"halflife": 5000})
+    Traceback (most recent call last):
+    ...
+    kesler.service.refusals.Refusal: OnlineClassifier has no setting 'halflife': see its parameters
+    """
+    from kesler.durable.settings import ESTIMATORS
+
+    if name not in KINDS:
+        raise Refusal(NOT_VALID, f"estimator must be one of {', '.join(KINDS)}")
+    if not isinstance(settings, Mapping):
+        raise Refusal(NOT_VALID, "settings must be an object of names and values")
+    made = getattr(import_module(ESTIMATORS[name]), name)()
+    for key in settings.keys() - made.get_params(deep=False).keys():
+        raise Refusal(NOT_VALID, f"{name} has no setting {key!r}: see its parameters")
+    made.set_params(**settings)
+    try:
+        made._new_learner(dense=False)
+    except (TypeError, ValueError) as error:
+        sentence = str(error) if isinstance(error, KeslerError) else f"they do not fit ({error})"
+        raise Refusal(NOT_VALID, f"the settings cannot be used: {sentence}") from error
+    return made

@@ -7,10 +7,12 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from kesler.service.refusals import FULL, UNAVAILABLE, Refusal
+from kesler.durable.failures import sentence_of
+from kesler.service.refusals import refusal_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS service_items (
@@ -45,7 +47,7 @@ class Items:
     """
 
     def __init__(self, path: str) -> None:
-        self._lock = RLock()
+        self._lock, self._path = RLock(), Path(path)
         self._database = sqlite3.connect(
             path, timeout=30, check_same_thread=False, isolation_level=None
         )
@@ -90,7 +92,7 @@ class Items:
 
     def _waits(self, model: str, id: str) -> bool:
         query = "SELECT 1 FROM service_items WHERE model = ? AND id = ?"
-        with self._lock, _told():
+        with self._lock, self._in_words():
             return self._database.execute(query, (model, id)).fetchone() is not None
 
     def remove_subject(self, model: str, subject: str) -> None:
@@ -116,7 +118,7 @@ class Items:
 
     def count(self, model: str, text: str = "") -> int:
         """Return the number of items that contain a text."""
-        with self._lock, _told():
+        with self._lock, self._in_words():
             (found,) = self._database.execute(
                 "SELECT COUNT(*) FROM service_items WHERE model = ? AND instr(folded(data), ?)"
                 if text
@@ -136,19 +138,27 @@ class Items:
 
     def ids(self, model: str) -> list[str]:
         """Return the ids of all items."""
-        with self._lock, _told():
+        with self._lock, self._in_words():
             found = self._database.execute("SELECT id FROM service_items WHERE model = ?", (model,))
             return [each for (each,) in found]
 
     def _found(self, query: str, given: Sequence[Any]) -> list[Item]:
-        with self._lock, _told():
+        with self._lock, self._in_words():
             rows = self._database.execute(query, given).fetchall()
         return [Item(i, json.loads(data), subject, when) for i, data, subject, when in rows]
 
     @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Raise errors of the database as refusals."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise refusal_of(sentence_of(error, self._path)) from error
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction, which is on the disk at the end."""
-        with self._lock, _told():
+        with self._lock, self._in_words():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
@@ -161,16 +171,3 @@ class Items:
 def _written(text: str) -> str:
     """Return a text as it is written in JSON, without case."""
     return json.dumps(text.casefold(), ensure_ascii=False)[1:-1]
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Raise errors of the database as refusals."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "full" in str(error):
-            raise Refusal(FULL, "the disk is full: nothing was changed; free some space") from error
-        raise Refusal(
-            UNAVAILABLE, f"the database cannot be used now ({error}): try again", wait=1
-        ) from error

@@ -14,7 +14,7 @@ from kesler.service import rows_in, views
 from kesler.service.api import Call, done, forgotten
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of
-from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal
+from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal, refusal_of
 from kesler.service.rows_in import Taught
 
 FOLDER = Path(__file__).parent / "template"
@@ -245,7 +245,9 @@ def _number(text: str | None) -> int:
 
 
 def _classes(call: Call, query: Mapping[str, str]) -> Shown:
-    return "classes", views.classes_of(call.served)
+    from kesler.service import figures
+
+    return "classes", figures.classes_of(call.served)
 
 
 def _history(call: Call, query: Mapping[str, str]) -> Shown:
@@ -260,7 +262,9 @@ def _history(call: Call, query: Mapping[str, str]) -> Shown:
 
 
 def _error(call: Call, query: Mapping[str, str]) -> Shown:
-    return "error", views.error_of(call.served)
+    from kesler.service import figures
+
+    return "error", figures.error_of(call.served)
 
 
 def _files(call: Call, query: Mapping[str, str]) -> Shown:
@@ -284,7 +288,7 @@ async def sent(call: Call, page: str) -> tuple[str, int]:
     except (KeslerError, asyncio.CancelledError) as error:
         if not isinstance(error, KeslerError):
             raise
-        status = error.status if isinstance(error, Refusal) else NOT_VALID
+        status = refusal_of(error).status
         return await page_of(call, page, str(error), failed=True), status
 
 

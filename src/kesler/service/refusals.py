@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kesler.durable.failures import JournalError, Reason
 from kesler.errors import KeslerError
 
 BAD_REQUEST = 400
@@ -41,3 +42,31 @@ class Refusal(KeslerError):
     def __init__(self, status: int, sentence: str, wait: int = 0) -> None:
         super().__init__(sentence)
         self.status, self.wait = status, wait
+
+
+_STATUS: dict[Reason, int] = {
+    "not found": NOT_FOUND,
+    "conflict": CONFLICT,
+    "busy": UNAVAILABLE,
+    "full": FULL,
+    "unusable": FAILED,
+}
+
+
+def refusal_of(error: BaseException) -> Refusal:
+    """Return an error as a refusal; one that nobody has foreseen becomes a sentence without it.
+
+    Examples
+    --------
+    >>> refusal_of(JournalError("there is no event 'm1'", "not found")).status
+    404
+    >>> refusal_of(KeyError("secret")).status
+    500
+    """
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, JournalError):
+        return Refusal(_STATUS[error.reason], str(error), wait=int(error.reason == "busy"))
+    if isinstance(error, KeslerError):
+        return Refusal(NOT_VALID, str(error))
+    return Refusal(FAILED, "the server failed, and its log says why: nothing was changed")

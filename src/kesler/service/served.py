@@ -6,27 +6,19 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from queue import Empty, Full, Queue
-from threading import Lock, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from kesler.errors import KeslerError
 from kesler.service.answers import Wanted, answer_of
 from kesler.service.items import Item, Items
-from kesler.service.refusals import (
-    CONFLICT,
-    FAILED,
-    FULL,
-    NOT_FOUND,
-    NOT_VALID,
-    UNAVAILABLE,
-    Refusal,
-)
+from kesler.service.refusals import CONFLICT, NOT_FOUND, UNAVAILABLE, Refusal, refusal_of
 from kesler.service.rows_in import Taught
+from kesler.service.validation import Validation
 
 if TYPE_CHECKING:
     from kesler.durable import Event, Model
-    from kesler.evaluation.reports.report import Report
 
 MOST_WAITING = 10_000
 SHORT = 2000  # characters of a text, or entries of a row
@@ -65,8 +57,7 @@ class Served:
     def __init__(self, name: str, model: Model, items: Items) -> None:
         self.name, self.model, self.items = name, model, items
         self._queue: Queue[_Job | None] = Queue(MOST_WAITING)
-        self._report: tuple[int, Report | None] | None = None
-        self._reporting = Lock()
+        self.validation = Validation(model)
         self._said = set[tuple[Any, ...]]()  # the kinds of answers that have been given
         self._is_closed = False
         self._thread = Thread(target=self._write, name=f"kesler-{name}", daemon=True)
@@ -80,7 +71,7 @@ class Served:
     @property
     def estimator(self) -> Any:
         """The learner as it is now; it is replaced as a whole when history changes."""
-        return self.model._current()
+        return self.model.estimator
 
     # ---- questions ----------------------------------------------------------------------------
 
@@ -124,41 +115,9 @@ class Served:
         """The number of changes that wait."""
         return self._queue.qsize()
 
-    def report(self) -> Report | None:
-        """Return the progressive validation of the remaining history; None without rows.
-
-        It is kept until the history changes.
-        """
-        with self._reporting:
-            version = self.version
-            if self._report is None or self._report[0] != version:
-                self._report = version, self._validated()
-            return self._report[1]
-
     def history(self, limit: int, before: int | None = None) -> list[Event]:
         """Return events, the last first."""
         return self.model.history(limit, before)
-
-    def rows(self) -> Iterator[Event]:
-        """Yield the rows that hold, in the order in which they were learnt."""
-        return self.model.remaining()
-
-    @property
-    def version(self) -> int:
-        """The number of the last event, 0 before the first."""
-        last = self.model.history(limit=1)
-        return last[0].number if last else 0
-
-    def _validated(self) -> Report | None:
-        from kesler.evaluation.validation import progressive_validate
-        from kesler.online.contract import unfitted
-
-        taught = [*self.model.remaining()]
-        if not taught:
-            return None
-        rows, answers = [each.row for each in taught], [each.current for each in taught]
-        report: Report = progressive_validate(unfitted(self.estimator), rows, answers).report()
-        return report
 
     # ---- changes ------------------------------------------------------------------------------
 
@@ -275,7 +234,7 @@ class Served:
         except BaseException as error:
             _log.exception("%s: rows could not be learnt", self.name)
             for job in jobs:
-                job.future.set_exception(_refused(error))
+                job.future.set_exception(refusal_of(error))
             return
         for job in jobs:
             assert isinstance(job.work, Lesson)
@@ -320,7 +279,7 @@ class Served:
                 row.row, row.answer, id=row.id, subject=row.subject, by=by
             )
         except KeslerError as error:
-            return _refused(error)
+            return refusal_of(error)
         return _receipt(receipt)
 
     def _taught_again(self, row: Taught, by: str) -> dict[str, Any]:
@@ -361,31 +320,7 @@ def _call(job: _Job) -> None:
     except BaseException as error:
         if not isinstance(error, KeslerError):
             _log.exception("a change failed")
-        job.future.set_exception(_refused(error))
-
-
-def _refused(error: BaseException) -> Refusal:
-    """Return an error as a refusal with a status."""
-    if isinstance(error, Refusal):
-        return error
-    sentence = str(error)
-    if not isinstance(error, KeslerError):
-        return Refusal(FAILED, "the change failed in the server, whose log says why")
-    for words, status in _STATUS:
-        if words in sentence:
-            return Refusal(status, sentence)
-    return Refusal(NOT_VALID, sentence)
-
-
-_STATUS = (
-    ("disk is full", FULL),
-    ("is that of another event", CONFLICT),
-    ("another process is writing", UNAVAILABLE),
-    ("there is no event", NOT_FOUND),
-    ("there is no class", NOT_FOUND),
-    ("there is no row", NOT_FOUND),
-)
-"""Words of sentences of the journal, and the status that they mean."""
+        job.future.set_exception(refusal_of(error))
 
 
 def _receipt(receipt: Any) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from kesler.errors import KeslerError
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 1000
 SECONDS_TO_END = 10
+
+_log = logging.getLogger("kesler.service")
 
 
 def serve(path: str | os.PathLike[str], settings: Settings) -> None:
@@ -59,6 +63,8 @@ def run(desk: Desk, settings: Settings) -> None:
         timeout_keep_alive=int(settings.patience),
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
+    if not desk.names():  # models that exist have loaded the loops that they need
+        warm_up()
     try:
         uvicorn.Server(config).run()
     except SystemExit as end:
@@ -97,3 +103,26 @@ def _protocol(patience: float) -> Any:
                 self.transport.close()
 
     return Patient
+
+
+def warm_up() -> Thread:
+    """Load the loops of the default learner of texts in a thread, which compiles missing ones.
+
+    The first answer would wait for that.
+    """
+
+    def work() -> None:
+        from kesler.online.classifier import OnlineClassifier
+        from kesler.service.answers import Wanted, answer_of
+
+        try:
+            model = OnlineClassifier()
+            for text, label in (("a b", "c"), ("d e", "f")):
+                model.learn_one(text, label)
+            answer_of(model, "a", Wanted())
+        except Exception:
+            _log.exception("the loops could not be loaded ahead: the first answer will take longer")
+
+    thread = Thread(target=work, name="kesler-warm-up", daemon=True)
+    thread.start()
+    return thread

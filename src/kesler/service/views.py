@@ -253,65 +253,6 @@ def last_answer(served: Served, name: str) -> dict[str, str] | None:
     return None
 
 
-# ---- classes and error --------------------------------------------------------------------------
-
-
-def classes_of(served: Served) -> dict[str, Any]:
-    """Return what is known of each class, and a line about all."""
-    report = served.report()
-    if report is None:
-        return {"classes": [], "summary": ""}
-    rows = [*served.rows()]
-    wrong: dict[str, list[tuple[str, int]]] = {}
-    for each in report.confusions:
-        wrong.setdefault(str(each.target), []).append((str(each.predicted), each.count))
-    classes = [
-        {
-            "label": str(each.label),
-            "rows": f"{each.rows:,}",
-            "error": percent(1 - each.recall),
-            "arrival": _arrival(each.first, rows),
-            "confusions": wrong.get(str(each.label), [])[:3],
-        }
-        for each in report.classes
-        if each.rows
-    ]
-    summary = (
-        f"{counted(len(classes), 'class').replace('classs', 'classes')}, "
-        f"{counted(report.n_rows, 'row')}. The error of a class is the share of its rows for which "
-        "another class was predicted before the answer was learnt."
-    )
-    return {"classes": classes, "summary": summary}
-
-
-def _arrival(first: int | None, rows: list[Event]) -> str:
-    if first is None or not 1 <= first <= len(rows):
-        return "-"
-    return f"{shown_time(rows[first - 1].time)}, row {first:,}"
-
-
-def error_of(served: Served) -> dict[str, Any]:
-    """Return the figures and charts of the running error."""
-    from kesler.evaluation.reports import charts
-
-    report = served.report()
-    if report is None:
-        return {"tiles": [], "charts": [], "confusions": []}
-    found = [charts.error_over_time(report.windows), charts.mistakes_so_far(report.growth)]
-    found.append(charts.classes_so_far(report.growth))
-    confusions = [
-        {"target": str(each.target), "predicted": str(each.predicted), "count": f"{each.count:,}"}
-        for each in report.confusions[:15]
-    ]
-    tiles = [
-        ("error", percent(report.error)),
-        ("mistakes", f"{report.n_mistakes:,}"),
-        ("rows", f"{report.n_rows:,}"),
-        ("classes", f"{report.n_classes:,}"),
-    ]
-    return {"tiles": tiles, "charts": found, "confusions": confusions}
-
-
 # ---- history ------------------------------------------------------------------------------------
 
 

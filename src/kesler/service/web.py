@@ -25,13 +25,12 @@ from kesler.service.gate import COOKIE, SESSION_SECONDS, Gate
 from kesler.service.metrics import Labels, Metrics
 from kesler.service.openapi import document
 from kesler.service.refusals import (
-    FAILED,
     NO_TOKEN,
     NOT_FOUND,
-    NOT_VALID,
     TOO_LARGE,
     TOO_SLOW,
     Refusal,
+    refusal_of,
 )
 from kesler.service.settings import Settings
 
@@ -117,20 +116,18 @@ class Service:
             return Response(status_code=400)
         if not isinstance(error, KeslerError):
             _log.error("%s %r failed", request.method, request.url.path, exc_info=error)
-            error = Refusal(FAILED, "the server failed, and its log says why: nothing was changed")
-        if not isinstance(error, Refusal):
-            error = Refusal(NOT_VALID, str(error))
-        headers = {"retry-after": str(error.wait)} if error.wait else {}
-        if error.status in (TOO_SLOW, TOO_LARGE):
+        refusal = refusal_of(error)
+        headers = {"retry-after": str(refusal.wait)} if refusal.wait else {}
+        if refusal.status in (TOO_SLOW, TOO_LARGE):
             headers["connection"] = "close"  # the rest of the body is not read
-        if error.status == NO_TOKEN:
+        if refusal.status == NO_TOKEN:
             headers["www-authenticate"] = "Bearer"
         if not is_page:
-            return Json(refused(error), status_code=error.status, headers=headers)
-        if error.status == NO_TOKEN and request.method == "GET":
+            return Json(refused(refusal), status_code=refusal.status, headers=headers)
+        if refusal.status == NO_TOKEN and request.method == "GET":
             return RedirectResponse("/login", status_code=303)
-        page = pages.rendered("refusal", heading=str(error), page="refusal")
-        return HTMLResponse(page, status_code=error.status, headers=headers)
+        page = pages.rendered("refusal", heading=str(refusal), page="refusal")
+        return HTMLResponse(page, status_code=refusal.status, headers=headers)
 
     # ---- routes -------------------------------------------------------------------------------
 
@@ -184,7 +181,7 @@ class Service:
             served = await call.thread(call.desk.create, name)
         except KeslerError as error:
             page = await pages.start_page(call, str(error), failed=True)
-            return HTMLResponse(page, status_code=getattr(error, "status", NOT_VALID))
+            return HTMLResponse(page, status_code=refusal_of(error).status)
         return RedirectResponse(f"/models/{served.name}", status_code=303)
 
     async def _login_form(self, call: Call) -> Response:

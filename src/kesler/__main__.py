@@ -1,4 +1,4 @@
-"""Run the command line with ``python -m kesler.cli``."""
+"""Run the command line with ``python -m kesler``."""
 
 import sys
 

@@ -1,0 +1,171 @@
+"""Models of a service: their creation with settings, and the figures of their histories."""
+
+import threading
+
+import pytest
+
+from desks import ROWS, error_of, post, served, state
+from kesler import Ensemble, OnlineClassifier
+from kesler.durable import Journal, JournalError
+from kesler.service import Client, validation
+from kesler.service.refusals import refusal_of
+from serving import Server
+
+
+@pytest.fixture
+def client(tmp_path):
+    with served(tmp_path / "desk.db") as client:
+        yield client
+
+
+# ---- creation -----------------------------------------------------------------------------------
+
+USABLE = [
+    {},
+    {"settings": {"half_life": 5000, "preprocessing": "idf", "update": "pa1"}},
+    {"settings": {"update": "pa1", "hypotheses": "multi", "C": 0.1}},
+    {"settings": {"columns": {"kind": "category"}}},
+    {"estimator": "Ensemble"},
+]
+
+
+@pytest.mark.parametrize("given", USABLE, ids=str)
+def test_models_are_created_with_settings_and_keep_them(tmp_path, given):
+    with served(tmp_path / "desk.db") as client:
+        assert client.post("/api/models", json={"name": "mail"} | given).status_code == 201
+        row = {"kind": "card", "hours": 3} if "columns" in given.get("settings", {}) else "a b"
+        for answer in ("x", "y"):
+            assert post(client, "learn", row=row, answer=answer)["changed"]
+    with served(tmp_path / "desk.db") as client:
+        assert post(client, "predict", row=row)["label"] in ("x", "y")
+    made = {"OnlineClassifier": OnlineClassifier, "Ensemble": Ensemble}
+    expected = made[given.get("estimator", "OnlineClassifier")](**given.get("settings", {}))
+    with Journal(tmp_path / "desk.db") as journal:
+        assert journal.open("mail", expected).n_trials_ == 2
+
+
+UNUSABLE = [
+    ({"estimator": "LinearMax"}, "estimator must be one of"),
+    ({"estimator": ["OnlineClassifier"]}, "estimator must be one of"),
+    ({"estimator": "os.system"}, "estimator must be one of"),
+    ({"settings": []}, "settings must be an object"),
+    ({"settings": {"halflife": 5}}, "no setting 'halflife'"),
+    ({"settings": {"half_life": -1}}, "half_life=-1"),
+    ({"settings": {"half_life": "x"}}, "half_life='x'"),
+    ({"settings": {"update": {"pa1": 1}}}, "update="),
+    ({"settings": {"update": ["pa1"]}}, "ensemble"),
+    ({"settings": {"hypotheses": 3}}, "hypotheses=3"),
+    ({"settings": {"costs": {"a": 1}}}, "costs"),
+    ({"code": "import os"}, "code"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), UNUSABLE, ids=str)
+def test_models_are_not_created_with_what_they_cannot_use(client, given, words):
+    answer = client.post("/api/models", json={"name": "mail"} | given)
+    assert words in error_of(answer, 422)
+    assert client.get("/api/models").json() == {"models": []}
+
+
+def test_the_client_creates_models_with_settings(tmp_path):
+    with Server(tmp_path / "desk.db") as server:
+        Client(server.url, "mail").create(half_life=5000, update="pa1")
+        Client(server.url, "all").create("Ensemble")
+    with Journal(tmp_path / "desk.db") as journal:
+        assert journal.open("mail").estimator.half_life == 5000
+        assert isinstance(journal.open("all").estimator, Ensemble)
+
+
+def test_pages_and_endpoints_take_models_of_label_sets(client):
+    client.post("/api/models", json={"name": "mail", "estimator": "OnlineMultilabelClassifier"})
+    for text, labels in (("win cash", ["a", "b"]), ("team lunch", ["b"]), ("cash", ["a"])):
+        post(client, "learn", row=text, answer=labels)
+    body = '{"text": "cash now"}\n'
+    headers = {"content-type": "application/x-ndjson"}
+    assert client.post("/api/models/mail/import", content=body, headers=headers).is_success
+    said = post(client, "predict", row="win cash", coverage=0.9, probabilities=2, explain=2)
+    assert said["label"] == ["a", "b"] and said["explanation"]["label"] == "a"
+    for path in ("", "/classes", "/history", "/error", "/files"):
+        assert client.get(f"/models/mail{path}").status_code == 200, path
+    assert "micro F1" in shown_when_ready(client, "error", "imperfect predictions")
+    assert 'data-class="b"' in shown_when_ready(client, "classes", "2 classes, 3 rows")
+
+
+# ---- the figures of a history -------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Validation waits for an event, and pages do not wait for it."""
+    going, really = threading.Event(), validation.validated
+    monkeypatch.setattr(validation, "validated", lambda model: going.wait(30) and really(model))
+    monkeypatch.setattr(validation.Validation.last, "__defaults__", (0.05,))
+    yield going
+    going.set()
+
+
+def shown_when_ready(client, page, words):
+    for _ in range(200):
+        text = client.get(f"/models/mail/{page}").text
+        if words in text:
+            return text
+    raise AssertionError(text)
+
+
+@pytest.mark.parametrize("page", ["classes", "error"])
+def test_pages_say_which_rows_their_figures_are_of(slow, client, page):
+    client.post("/api/models", json={"name": "mail"})
+    slow.set()
+    empty = shown_when_ready(client, page, "empty")
+    assert "being computed" not in empty
+    slow.clear()
+    for text, label in ROWS:
+        post(client, "learn", row=text, answer=label)
+    first = client.get(f"/models/mail/{page}").text
+    assert "figures are being computed" in first and "Show again" in first
+    slow.set()
+    assert "of the first" not in shown_when_ready(
+        client, page, "3 rows" if page == "classes" else "mistakes"
+    )
+    slow.clear()
+    post(client, "learn", row="garden", answer="home")
+    later = client.get(f"/models/mail/{page}").text
+    assert "figures are of the first 3 rows" in later
+    slow.set()
+    shown_when_ready(client, page, "4 rows" if page == "classes" else "<dd>4</dd>")
+
+
+def test_a_validation_that_fails_is_logged_and_tried_again(client, monkeypatch, caplog):
+    client.post("/api/models", json={"name": "mail"})
+    post(client, "learn", row="win cash", answer="spam")
+    with monkeypatch.context() as broken:
+        broken.setattr(validation, "validated", lambda model: 1 / 0)
+        assert "being computed" in client.get("/models/mail/error").text
+    assert "could not be validated" in caplog.text
+    assert "being computed" not in client.get("/models/mail/error").text
+
+
+# ---- reasons ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [("not found", 404), ("conflict", 409), ("busy", 503), ("full", 507), ("unusable", 500)],
+)
+def test_reasons_of_the_journal_have_a_status(reason, status):
+    refusal = refusal_of(JournalError("a sentence", reason))
+    assert refusal.status == status and str(refusal) == "a sentence"
+    assert bool(refusal.wait) == (reason == "busy")
+
+
+def test_refusals_of_the_journal_have_their_status(client):
+    client.post("/api/models", json={"name": "mail"})
+    for i, (text, label) in enumerate(ROWS):
+        post(client, "learn", row=text, answer=label, id=f"m{i}")
+    before = state(client)
+    post(client, "undo", 404, id="m9")
+    post(client, "rename", 404, old="nothing", new="more")
+    post(client, "rename", 409, old="spam", new="work")
+    post(client, "merge", 422, source="spam", target="spam")
+    post(client, "learn", 409, row="another", answer="spam", id="m0")
+    assert state(client) == before
