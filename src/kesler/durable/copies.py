@@ -6,6 +6,7 @@ import copyreg
 import ctypes
 import io
 import pickle
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,7 @@ from kesler.state.capacity import aligned_zeros
 
 LEAST_BYTES = 1 << 16  # of arrays that are held apart: smaller ones are pickled with the learner
 STEP = 1 << 12  # rows that are compared at a time
+BLOCK = 64  # rows whose words are combined at a time
 
 Words = npt.NDArray[Any]  # of unsigned integers: equal words are equal bits, also those of NaN
 
@@ -82,14 +84,21 @@ def words_of(array: npt.NDArray[Any]) -> Words:
 def whole(array: npt.NDArray[Any]) -> Whole:
     """Return a copy of the part of an array that is in use."""
     words = words_of(np.ascontiguousarray(array))
-    n_rows = _rows_in_use(words)
-    in_use = words[:n_rows]
-    written = np.flatnonzero(np.bitwise_or.reduce(in_use, axis=(0, 1)))
-    n_words = int(written[-1]) + 1 if n_rows and written.size else 0
-    rows = in_use[:, :, :n_words].reshape(-1, n_words) if n_words else in_use[:, :, :0]
-    n_planes = words.shape[1]
+    n_planes, n_rows = words.shape[1], _rows_in_use(words)
+    n_words = _words_in_use(words[:n_rows])
     layout = Layout(array.dtype, array.shape, n_rows * n_planes, n_words, words[-1].copy())
-    return Whole(layout, rows.reshape(n_rows * n_planes, n_words).copy())
+    rows = words[:n_rows, :, :n_words].copy()
+    return Whole(layout, rows.reshape(n_rows * n_planes, n_words))
+
+
+def _words_in_use(words: Words) -> int:
+    """Return the number of words of a row before the last ones, which are 0 in all rows."""
+    n_blocks = len(words) // BLOCK  # long lines, of which the processor combines many at once
+    lines = words[: n_blocks * BLOCK].reshape(n_blocks, -1)
+    combined = np.bitwise_or.reduce(lines, axis=0).reshape(-1, words.shape[2])
+    left = words[n_blocks * BLOCK :].reshape(-1, words.shape[2])
+    written = np.flatnonzero(np.concatenate([combined, left]).any(axis=0))
+    return int(written[-1]) + 1 if written.size else 0
 
 
 def _rows_in_use(words: Words) -> int:
@@ -171,11 +180,19 @@ def joined(older: Held, between: Held | None) -> Held:
 
 
 class Names(NamedTuple):
-    """The names of a vocabulary: the first `n` of a list, which copies share."""
+    """The names of a vocabulary: the first `n` of those numbered, which copies share."""
 
-    listed: list[str]
+    numbered: dict[str, int]
     n: int
     n_forgettings: int
+
+    @property
+    def own(self) -> dict[str, int]:
+        """The numbers of these names alone, in a new mapping."""
+        found = dict(self.numbered)  # ten times as fast as numbering the names again
+        while len(found) > self.n:
+            found.popitem()
+        return found
 
 
 @dataclass(slots=True)
@@ -264,16 +281,13 @@ def copy_of(at: int, learner: Any) -> Copy:
         pickler.dump(learner)
         arrays, names, tables = (list(each.values()) for each in pickler.parts.values())
         held = [whole(array) for array in arrays]
-    listed = [Names(each.names, len(each), each.n_forgettings) for each in names]
-    return Copy(at, file.getvalue(), held, listed, tables, [])
+        numbered = [Names(dict(each.indices), len(each), each.n_forgettings) for each in names]
+    return Copy(at, file.getvalue(), held, numbered, tables, [])
 
 
 def learner_from(copy: Copy, arrays: Iterable[Whole]) -> Any:
     """Return the learner of a copy, given its arrays."""
-    names = [
-        Vocabulary(dict(zip(islice(listed, n), range(n), strict=True)), n_forgettings)
-        for listed, n, n_forgettings in copy.names
-    ]
+    names = [Vocabulary(each.own, each.n_forgettings) for each in copy.names]
     parts = {"array": [*map(array_from, arrays)], "names": names, "table": copy.tables}
     learner = _Unpickler(io.BytesIO(copy.pickled), parts).load()
     rename_classes(learner, copy.labels)
@@ -287,7 +301,7 @@ class Copies:
     """Copies of the learners of one history, each of which has met more of it than the one before.
 
     The newest copy holds its arrays as far as they are in use; an older one holds the rows in which
-    they differ from those of the next newer one, and its vocabulary is a part of a common list.
+    they differ from those of the next newer one, and its vocabulary is a part of a common one.
 
     Notes
     -----
@@ -318,8 +332,8 @@ class Copies:
     @property
     def nbytes(self) -> int:
         """The bytes of all copies."""
-        lists = {id(own.listed): own.listed for each in self._copies for own in each.names}
-        return sum(each.nbytes for each in self._copies) + 8 * sum(map(len, lists.values()))
+        shared = {id(own.numbered): own.numbered for each in self._copies for own in each.names}
+        return sum(each.nbytes for each in self._copies) + sum(map(sys.getsizeof, shared.values()))
 
     def add(self, at: int, learner: Any) -> None:
         """Copy a learner that has met more events than all copies so far."""
@@ -342,15 +356,16 @@ class Copies:
         self._copies.append(new)
 
     def _share_names(self, old: list[Names], new: list[Names]) -> None:
-        """Let all copies use the newest list of names where it continues theirs."""
+        """Let all copies use the newest mapping of names where it continues theirs."""
         for before, after in zip(old, new, strict=False):
-            if after.listed[: len(before.listed)] == before.listed:
-                self._replace_list(before.listed, after.listed)
+            names = [*before.numbered]
+            if names == [*islice(after.numbered, len(names))]:
+                self._replace_numbered(before.numbered, after.numbered)
 
-    def _replace_list(self, old: list[str], new: list[str]) -> None:
+    def _replace_numbered(self, old: dict[str, int], new: dict[str, int]) -> None:
         for each in self._copies:
             each.names = [
-                own._replace(listed=new) if own.listed is old else own for own in each.names
+                own._replace(numbered=new) if own.numbered is old else own for own in each.names
             ]
 
     def restore(self, at: int) -> Any:
@@ -378,27 +393,30 @@ class Copies:
             if self._copies[i].at in gone:
                 self._join(self._copies[i - 1], self._copies[i])
         self._copies = kept
-        self._cut_lists()
+        self._cut_names()
 
     def _join(self, older: Copy, between: Copy) -> None:
         """Hold a copy as its difference from the one after the next."""
         pairs = zip_longest(older.arrays, between.arrays[: len(older.arrays)])
         older.arrays = [joined(*pair) for pair in pairs]
 
-    def _cut_lists(self) -> None:
+    def _cut_names(self) -> None:
         """Discard names that no copy has: what has been forgotten stays nowhere."""
-        for listed in {
-            id(n.listed): n.listed for each in self._copies for n in each.names
-        }.values():
-            users = [n for each in self._copies for n in each.names if n.listed is listed]
-            longest = max(own.n for own in users)
-            if longest < len(listed):
-                self._replace_list(listed, listed[:longest])
+        longest: dict[int, Names] = {}
+        for own in (own for each in self._copies for own in each.names):
+            longest[id(own.numbered)] = max(own, longest.get(id(own.numbered), own), key=_length)
+        for own in longest.values():
+            if own.n < len(own.numbered):
+                self._replace_numbered(own.numbered, own.own)
 
     def rename(self, labels: Sequence[Any]) -> None:
         """Give the classes of all copies, by number, these names; later ones keep theirs."""
         for each in self._copies:
             each.labels = [*labels, *each.labels[len(labels) :]]
+
+
+def _length(names: Names) -> int:
+    return names.n
 
 
 # ---- memory -------------------------------------------------------------------------------------

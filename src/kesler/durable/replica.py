@@ -31,7 +31,7 @@ LEAST_SPACING = 64  # events between two copies of a learner
 # Bytes of a learner for each event between two copies, so that copies take a small share of the
 # time: of those in memory, and of those in the database.
 COPIED, WRITTEN = 50_000, 20_000
-MOST_MEMORY = 128 << 20  # bytes of all copies in memory
+MOST_MEMORY = 48 << 20  # bytes of all copies in memory, of which there are at least two
 ON_THE_WAY = (1 / 2, 1 / 8)  # where a replay makes copies: what share of its rows is left then
 ROWS_OF_A_SNAPSHOT = 4000  # that are learnt again in the time of reading a snapshot of 30 MB
 FEW_ROWS = 1000  # that are learnt again without copies on the way
@@ -64,6 +64,7 @@ class Replica:
         self._settled: int | None = None  # the last event known to be written; None before any
         self.is_dirty = True  # whether the learner may have met what was not written, or nothing
         self._copies = Copies()  # of settled learners
+        self._size = 0  # of the learner when copies were last considered
         self._made = Copies()  # since the last settled event
         self._to_write: list[int] = []  # the numbers of those that are not in the database yet
         self._last_written: int | None = None  # the number of the last snapshot; None if unknown
@@ -281,8 +282,11 @@ class Replica:
         last = max(self._copies.numbers, default=0)
         if self.applied - last < LEAST_SPACING or not self.learner.n_known_:
             return
-        spacing = max(LEAST_SPACING, size_of(self.learner) // COPIED)
-        if self.applied - last >= spacing:
+        size = size_of(self.learner)
+        if size != self._size:  # arrays have grown: their predecessors are free
+            self._size = size
+            return_memory()
+        if self.applied - last >= max(LEAST_SPACING, size // COPIED):
             self._copies.add(self.applied, self.learner)
             self._thin_out()
 
