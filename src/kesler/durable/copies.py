@@ -94,7 +94,7 @@ def whole(array: npt.NDArray[Any]) -> Whole:
 def _words_in_use(words: Words) -> int:
     """Return the number of words of a row before the last ones, which are 0 in all rows."""
     n_blocks = len(words) // BLOCK  # long lines, of which the processor combines many at once
-    lines = words[: n_blocks * BLOCK].reshape(n_blocks, -1)
+    lines = words[: n_blocks * BLOCK].reshape(n_blocks, BLOCK * words.shape[1] * words.shape[2])
     combined = np.bitwise_or.reduce(lines, axis=0).reshape(-1, words.shape[2])
     left = words[n_blocks * BLOCK :].reshape(-1, words.shape[2])
     written = np.flatnonzero(np.concatenate([combined, left]).any(axis=0))
