@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis.extra import numpy as arrays_of
 from histories import file_of
 from kesler import KeslerError
 from kesler.durable import copies
-from kesler.durable.contents import names_and_value, row_to_text
+from kesler.durable.contents import from_json, names_and_value, row_to_text
 from kesler.durable.copies import Copies, Difference, Whole, difference, joined, restored
 from test_durable import MODELS
 
@@ -127,7 +128,8 @@ def some_arrays(draw):
         own = (*shape[:axis], length, *shape[axis + 1 :])
         if draw(st.integers(0, 5)) == 0:
             own = draw(SHAPES)
-        flat = draw(st.lists(SOME, min_size=np.prod(own), max_size=np.prod(own)))
+        n = math.prod(own)
+        flat = draw(st.lists(SOME, min_size=n, max_size=n))
         array = np.zeros(own, dtype)
         array.reshape(-1)[:] = flat if dtype != "i8,f4" else [(x == 1, x) for x in flat]
         found.append(array)
@@ -177,4 +179,4 @@ def test_names_are_read_as_by_the_parser(row):
 )
 def test_names_that_no_journal_has_written_are_refused(text):
     with pytest.raises(KeslerError, match="holds what Kesler has not written"):
-        json.loads(names_and_value(text)[1] or "[")
+        from_json(names_and_value(text)[1])

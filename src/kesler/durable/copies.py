@@ -288,7 +288,11 @@ def copy_of(at: int, learner: Any) -> Copy:
 def learner_from(copy: Copy, arrays: Iterable[Whole]) -> Any:
     """Return the learner of a copy, given its arrays."""
     names = [Vocabulary(each.own, each.n_forgettings) for each in copy.names]
-    parts = {"array": [*map(array_from, arrays)], "names": names, "table": copy.tables}
+    parts: dict[str, list[Any]] = {
+        "array": [*map(array_from, arrays)],
+        "names": names,
+        "table": copy.tables,
+    }
     learner = _Unpickler(io.BytesIO(copy.pickled), parts).load()
     rename_classes(learner, copy.labels)
     return learner
@@ -350,8 +354,9 @@ class Copies:
         """Add a copy that is whole."""
         if self._copies:
             last = self._copies[-1]
-            pairs = zip_longest(last.arrays, new.arrays[: len(last.arrays)])
-            last.arrays = [difference(*pair) for pair in pairs]
+            old, newer = self._arrays(last.at), [restored(each, None) for each in new.arrays]
+            pairs = zip_longest(old, newer[: len(old)])
+            last.arrays = [difference(*pair) for pair in pairs if pair[0] is not None]
             self._share_names(last.names, new.names)
         self._copies.append(new)
 
