@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from_json, row_from_text
-from kesler.durable.copies import Copies, return_memory
 from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
 from kesler.durable.settings import depends_on_names, estimator_of, labels_in
@@ -25,6 +24,9 @@ from kesler.durable.snapshots import (
 from kesler.durable.storage import Learnt, Snapshot, Storage, Stored
 from kesler.errors import KeslerError
 from kesler.progress import LOGGER
+
+if TYPE_CHECKING:
+    from kesler.durable.copies import Copies
 
 BLOCK = 2048  # rows that are learnt at a time: more would not be faster
 LEAST_SPACING = 64  # events between two copies of a learner
@@ -63,9 +65,9 @@ class Replica:
         self._names_matter = depends_on_names(self.learner)
         self._settled: int | None = None  # the last event known to be written; None before any
         self.is_dirty = True  # whether the learner may have met what was not written, or nothing
-        self._copies = Copies()  # of settled learners
+        self._copies = no_copies()  # of settled learners
         self._size = 0  # of the learner when copies were last considered
-        self._made = Copies()  # since the last settled event
+        self._made = no_copies()  # since the last settled event
         self._to_write: list[int] = []  # the numbers of those that are not in the database yet
         self._last_written: int | None = None  # the number of the last snapshot; None if unknown
         self._wrote_at = 0  # the last event when a snapshot was written, which may be gone since
@@ -140,12 +142,12 @@ class Replica:
             self._to_write += [at for at in self._made.numbers if self.applied - at >= far]
             self._copies.extend(self._made)
             self._thin_out()
-        self._made, self._names = Copies(), None
+        self._made, self._names = no_copies(), None
         self._settled = self.applied
 
     def give_up(self) -> None:
         """Discard what has been followed since the last settled event."""
-        self._made, self._names, self._valid_before = Copies(), None, None
+        self._made, self._names, self._valid_before = no_copies(), None, None
         self._naming = self._translation = None
         self.is_dirty = self.is_dirty or self.applied != self._settled
 
@@ -188,7 +190,7 @@ class Replica:
     def _learn_again(self, first: int | None, naming: Naming) -> None:
         """Learn all rows from one on again; None if only the learner has been lost."""
         learner, at = self._before(first, naming)
-        self._made, self._valid_before = Copies(), first
+        self._made, self._valid_before = no_copies(), first
         self._learn(learner, at, naming, again=True)
         self.learner = learner
 
@@ -285,7 +287,7 @@ class Replica:
         size = size_of(self.learner)
         if size != self._size:  # arrays have grown: their predecessors are free
             self._size = size
-            return_memory()
+            _return_memory()
         if self.applied - last >= max(LEAST_SPACING, size // COPIED):
             self._copies.add(self.applied, self.learner)
             self._thin_out()
@@ -297,7 +299,7 @@ class Replica:
         copies.drop(superfluous(copies.numbers, self.applied, spacing, 3.0))
         while len(copies.numbers) > 2 and copies.nbytes > MOST_MEMORY:
             copies.drop(copies.numbers[:1])
-        return_memory()
+        _return_memory()
 
     def write_snapshots(self, *, closing: bool = False) -> None:
         """Write snapshots to the database if enough events have come since the last.
@@ -314,7 +316,7 @@ class Replica:
             due = self._due(closing=closing)
             if due:
                 self._write(due)
-                return_memory()
+                _return_memory()
         except KeslerError as error:
             LOGGER.warning("no snapshot was written: %s", error)
         self._to_write = []
@@ -367,6 +369,19 @@ class Replica:
         if written(again) == written(self.learner):
             return []
         return [f"the model {self._name!r} differs from one that learns its history anew"]
+
+
+def no_copies() -> Copies:
+    """Return an empty collection of copies; its module is loaded when a model is opened."""
+    from kesler.durable.copies import Copies
+
+    return Copies()
+
+
+def _return_memory() -> None:
+    from kesler.durable.copies import return_memory
+
+    return_memory()
 
 
 def _n_trials(learner: Any) -> int:
