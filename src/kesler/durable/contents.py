@@ -161,6 +161,36 @@ _ROWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def names_and_value(text: str) -> tuple[list[str], str]:
+    """Return the names of a row that is a mapping, and its values or the only one, still as JSON.
+
+    Rows as `row_to_text` writes nearly all are read without a parser; others are left to it.
+
+    Raises
+    ------
+    KeslerError
+        If the row is not one of names and values.
+
+    Examples
+    --------
+    >>> names_and_value('[["cash","win"],1]'), names_and_value('[[],[]]')
+    ((['cash', 'win'], '1'), ([], '[]'))
+    """
+    if text.isprintable() and "\\" not in text and text.startswith('[["'):
+        inner, _, value = text[3:-1].rpartition('"],')
+        names = inner.split('","')
+        if inner.count('"') == 2 * (len(names) - 1) and text.endswith("]"):
+            return names, value
+    x = from_json(text)
+    try:
+        read, values = x
+        if not all(type(name) is str for name in read):
+            raise TypeError("a name is not text")
+        return read, _to_json(values)
+    except (TypeError, ValueError) as error:
+        raise damaged(error) from error
+
+
 def from_json(text: str) -> Any:
     """Return what a text in the database holds; raise if it is not JSON."""
     try:

@@ -7,7 +7,6 @@ when a row is taken back, and are translated, as arrays, to those of the learner
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import as_float32
-from kesler.durable.contents import from_json
+from kesler.durable.contents import from_json, names_and_value
 from kesler.durable.storage import Learnt
 
 MOST_ENTRIES = (
@@ -32,11 +31,19 @@ class Numbered(NamedTuple):
     values: Values
 
 
+class _Codes(dict[str, int]):
+    """Numbers of names; one that is asked for the first time gets the next."""
+
+    def __missing__(self, name: str) -> int:
+        code = self[name] = len(self)
+        return code
+
+
 class Numbering:
     """Numbers of names, and the rows of the last blocks by these numbers."""
 
     def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
+        self.codes = _Codes()
         self.names: list[str] = []
         self._rows: dict[int, Numbered] = {}
         self._n_entries = 0
@@ -52,22 +59,28 @@ class Numbering:
 
     def _read(self, block: Sequence[Learnt]) -> None:
         """Keep rows by numbers."""
-        read = [from_json(each.row) for each in block]
-        lengths = [len(names) for names, _ in read]
-        numbers = self._numbers_of([*chain.from_iterable(names for names, _ in read)])
-        parts = np.split(numbers, np.cumsum(lengths))[:-1]
-        for each, part, (_, values) in zip(block, parts, read, strict=True):
-            self._rows[each.number] = Numbered(part, as_float32(np.array(values))[()])
+        values_of: dict[str, Values] = {}  # since most rows have the same
+        names: list[str] = []
+        found: list[Values] = []
+        ends = [0]
+        for each in block:
+            own, value = names_and_value(each.row)
+            if value not in values_of:
+                values_of[value] = as_float32(np.array(from_json(value)))[()]
+            names += own
+            found.append(values_of[value])
+            ends.append(len(names))
+        numbers = self._numbers_of(names)
+        for each, start, end, values in zip(block, ends, ends[1:], found, strict=False):
+            self._rows[each.number] = Numbered(numbers[start:end], values)
         self._n_entries += len(numbers)
 
     def _numbers_of(self, names: list[str]) -> npt.NDArray[np.int32]:
         codes = self.codes
-        try:
-            return np.fromiter(map(codes.__getitem__, names), np.int32, len(names))
-        except KeyError:
-            found = [codes.setdefault(name, len(codes)) for name in names]
-            self.names = [*codes] if len(codes) > len(self.names) else self.names
-            return np.array(found, dtype=np.int32)
+        found = np.fromiter(map(codes.__getitem__, names), np.int32, len(names))
+        if len(codes) > len(self.names):
+            self.names = [*codes]
+        return found
 
 
 class Translation:
@@ -90,7 +103,7 @@ class Translation:
         lengths = np.array([len(row.numbers) for row in rows])
         numbers = np.concatenate([row.numbers for row in rows])
         new = self._number_new(numbers)
-        values = np.concatenate([np.broadcast_to(row.values, len(row.numbers)) for row in rows])
+        values = _values_of(rows, lengths)
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         n_features = len(self._vocabulary) + len(new)
         indices = self._table[numbers]
@@ -129,6 +142,13 @@ class Translation:
     def added(self, names: list[str]) -> None:
         """Take note that the learner has learnt rows with these new names."""
         self._n_known += len(names)
+
+
+def _values_of(rows: Sequence[Numbered], lengths: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return the values of all entries."""
+    if not any(isinstance(row.values, np.ndarray) for row in rows):
+        return np.repeat(np.array([row.values for row in rows], dtype=np.float32), lengths)
+    return np.concatenate([np.broadcast_to(row.values, len(row.numbers)) for row in rows])
 
 
 def is_by_name(learner: Any) -> bool:

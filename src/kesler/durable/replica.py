@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
 from kesler.durable.settings import depends_on_names, estimator_of, labels_in
 from kesler.durable.snapshots import (
-    cloned,
     contents_of,
     learner_of,
     maker,
@@ -27,22 +26,18 @@ from kesler.durable.storage import Learnt, Snapshot, Storage, Stored
 from kesler.errors import KeslerError
 from kesler.progress import LOGGER
 
+if TYPE_CHECKING:
+    from kesler.durable.copies import Copies
+
 BLOCK = 2048  # rows that are learnt at a time: more would not be faster
 LEAST_SPACING = 64  # events between two copies of a learner
 # Bytes of a learner for each event between two copies, so that copies take a small share of the
 # time: of those in memory, and of those in the database.
 COPIED, WRITTEN = 50_000, 20_000
-MOST_MEMORY = 128 << 20  # bytes of all copies in memory
+MOST_MEMORY = 48 << 20  # bytes of all copies in memory, of which there are at least two
 ON_THE_WAY = (1 / 2, 1 / 8)  # where a replay makes copies: what share of its rows is left then
 ROWS_OF_A_SNAPSHOT = 4000  # that are learnt again in the time of reading a snapshot of 30 MB
 FEW_ROWS = 1000  # that are learnt again without copies on the way
-
-
-class Copy(NamedTuple):
-    """A learner that has met all rows up to the event of a number."""
-
-    at: int
-    learner: Any
 
 
 class Replica:
@@ -71,9 +66,10 @@ class Replica:
         self._names_matter = depends_on_names(self.learner)
         self._settled: int | None = None  # the last event known to be written; None before any
         self.is_dirty = True  # whether the learner may have met what was not written, or nothing
-        self._copies: list[Copy] = []  # of settled learners, in the order of their numbers
-        self._made: list[Copy] = []  # since the last settled event
-        self._to_write: list[Copy] = []  # those of them that are not in the database yet
+        self._copies = no_copies()  # of settled learners
+        self._size = 0  # of the learner when copies were last considered
+        self._made = no_copies()  # since the last settled event
+        self._to_write: list[int] = []  # the numbers of those that are not in the database yet
         self._last_written: int | None = None  # the number of the last snapshot; None if unknown
         self._wrote_at = 0  # the last event when a snapshot was written, which may be gone since
         self._valid_before: int | None = None  # from which number on copies are no longer valid
@@ -137,22 +133,22 @@ class Replica:
         """Take note that all that has been followed is written."""
         first, self._valid_before = self._valid_before, None
         if first is not None:
-            self._copies = [each for each in self._copies if each.at < first]
+            self._copies.drop([at for at in self._copies.numbers if at >= first])
             self._to_write, self._last_written = [], None
-        for each in self._copies:
-            self._rename(each.learner)
-        self._copies += self._made
-        if self._made:
+        if self._names is not None and not self.by_name:
+            self._copies.rename(self._names)
+        if self._made.numbers:
             # Those of a short replay would take longer to write than to make again.
             far = max(FEW_ROWS, size_of(self.learner) // WRITTEN)
-            self._to_write += [each for each in self._made if self.applied - each.at >= far]
+            self._to_write += [at for at in self._made.numbers if self.applied - at >= far]
+            self._copies.extend(self._made)
             self._thin_out()
-        self._made, self._names = [], None
+        self._made, self._names = no_copies(), None
         self._settled = self.applied
 
     def give_up(self) -> None:
         """Discard what has been followed since the last settled event."""
-        self._made, self._names, self._valid_before = [], None, None
+        self._made, self._names, self._valid_before = no_copies(), None, None
         self._naming = self._translation = None
         self.is_dirty = self.is_dirty or self.applied != self._settled
 
@@ -195,7 +191,7 @@ class Replica:
     def _learn_again(self, first: int | None, naming: Naming) -> None:
         """Learn all rows from one on again; None if only the learner has been lost."""
         learner, at = self._before(first, naming)
-        self._made, self._valid_before = [], first
+        self._made, self._valid_before = no_copies(), first
         self._learn(learner, at, naming, again=True)
         self.learner = learner
 
@@ -204,15 +200,15 @@ class Replica:
 
         Snapshots in the database are valid: a change removes those that it makes invalid.
         """
-        usable = [each for each in self._copies if first is None or each.at < first]
-        in_memory = usable[-1].at if usable else 0
+        usable = [at for at in self._copies.numbers if first is None or at < first]
+        in_memory = usable[-1] if usable else 0
         stored = self._storage.snapshots(self._key)
         own = next((each for each in stored if each.maker == maker()), None)
         translation, self._translation = self._translation, None
         if own is not None and own.at > in_memory + (ROWS_OF_A_SNAPSHOT if usable else 0):
             return self._restored(own, naming), own.at
         if usable:
-            learner = cloned(usable[-1].learner)
+            learner = self._copies.restore(in_memory)
             self._rename(learner)
             if translation is not None and is_by_name(learner):
                 translation.cut(learner._vocabulary)
@@ -263,7 +259,7 @@ class Replica:
                 given = [(each.number, answer_from_text(each.answer)) for each in block]
                 self._learn_block(learner, block, [naming.current(*pair) for pair in given])
             if end is not None and end != until:
-                self._made.append(Copy(end, cloned(learner)))
+                self._made.add(end, learner)
                 after = end
 
     def _planned(self, after: int) -> list[int]:
@@ -286,22 +282,25 @@ class Replica:
 
     def keep_copies(self) -> None:
         """Copy the learner if enough events have come since the last copy, and thin copies out."""
-        last = self._copies[-1].at if self._copies else 0
+        last = max(self._copies.numbers, default=0)
         if self.applied - last < LEAST_SPACING or not self.learner.n_known_:
             return
         size = size_of(self.learner)
-        spacing = max(LEAST_SPACING, size // COPIED)
-        if self.applied - last >= spacing:
-            self._copies.append(Copy(self.applied, cloned(self.learner)))
+        if size != self._size:  # arrays have grown: their predecessors are free
+            self._size = size
+            _return_memory()
+        if self.applied - last >= max(LEAST_SPACING, size // COPIED):
+            self._copies.add(self.applied, self.learner)
             self._thin_out()
 
     def _thin_out(self) -> None:
         """Discard copies that others nearly serve for, and the oldest if they take much memory."""
-        size = size_of(self.learner)
-        spacing = max(LEAST_SPACING, size // COPIED)
-        gone = superfluous([each.at for each in self._copies], self.applied, spacing, 3.0)
-        self._copies = [each for each in self._copies if each.at not in gone]
-        self._copies = self._copies[-max(2, MOST_MEMORY // max(1, size)) :]
+        copies = self._copies
+        spacing = max(LEAST_SPACING, size_of(self.learner) // COPIED)
+        copies.drop(superfluous(copies.numbers, self.applied, spacing, 3.0))
+        while len(copies.numbers) > 2 and copies.nbytes > MOST_MEMORY:
+            copies.drop(copies.numbers[:1])
+        _return_memory()
 
     def write_snapshots(self, *, closing: bool = False) -> None:
         """Write snapshots to the database if enough events have come since the last.
@@ -318,27 +317,28 @@ class Replica:
             due = self._due(closing=closing)
             if due:
                 self._write(due)
+                _return_memory()
         except KeslerError as error:
             LOGGER.warning("no snapshot was written: %s", error)
         self._to_write = []
 
-    def _due(self, *, closing: bool) -> list[Copy]:
-        """Return the learners to be written."""
+    def _due(self, *, closing: bool) -> list[int]:
+        """Return the numbers of the learners to be written."""
         if self._last_written is None:
             stored = self._storage.snapshots(self._key)
             self._last_written = max((s.at for s in stored if s.maker == maker()), default=0)
-        earlier = [self._last_written, *(each.at for each in self._to_write)]
+        waiting = [at for at in self._to_write if at in self._copies.numbers]
+        earlier = [self._last_written, *waiting]
         earlier += [] if closing else [self._wrote_at]
         since = self.applied - max(earlier)
         spacing = LEAST_SPACING
         if since >= spacing and not closing:
             spacing = max(spacing, size_of(self.learner) // WRITTEN)
-        now = [Copy(self.applied, self.learner)] if since >= spacing else []
-        return [*self._to_write, *now]
+        return [*waiting, self.applied] if since >= spacing else waiting
 
-    def _write(self, due: list[Copy]) -> None:
+    def _write(self, due: list[int]) -> None:
         """Write snapshots, unless another process has changed the history meanwhile."""
-        made = [(each.at, contents_of(each.learner, by_name=self.by_name)) for each in due]
+        made = [(at, contents_of(self._as_of(at), by_name=self.by_name)) for at in due]
         spacing = max(LEAST_SPACING, size_of(self.learner) // WRITTEN)
         with self._storage.writing():
             if self._storage.last(self._key) != self.applied:
@@ -353,6 +353,10 @@ class Replica:
             self._storage.remove_snapshots(self._key, [*foreign, *gone])
         self._last_written, self._wrote_at = made[-1][0], self.applied
 
+    def _as_of(self, at: int) -> Any:
+        """Return the learner as of an event."""
+        return self.learner if at == self.applied else self._copies.restore(at)
+
     # ---- checks -----------------------------------------------------------------------------
 
     def differences(self) -> list[str]:
@@ -366,6 +370,19 @@ class Replica:
         if written(again) == written(self.learner):
             return []
         return [f"the model {self._name!r} differs from one that learns its history anew"]
+
+
+def no_copies() -> Copies:
+    """Return an empty collection of copies; its module is loaded when a model is opened."""
+    from kesler.durable.copies import Copies
+
+    return Copies()
+
+
+def _return_memory() -> None:
+    from kesler.durable.copies import return_memory
+
+    return_memory()
 
 
 def _n_trials(learner: Any) -> int:

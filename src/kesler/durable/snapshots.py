@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from kesler.data.rows import Vocabulary
 
 
 def contents_of(learner: Any, *, by_name: bool) -> bytes:
@@ -43,19 +40,6 @@ def maker() -> str:
 
     own = sys.modules["kesler"].__version__  # importing kesler would be importing upwards
     return f"kesler {own}, numpy {np.__version__}, {platform_name()}"
-
-
-def cloned(learner: Any) -> Any:
-    """Return a copy of a learner, in the time that copying its arrays takes."""
-    inner, vocabulary = learner._learner, vars(learner).get("_names")
-    memo: dict[int, Any] = {}
-    if vocabulary is not None:
-        memo[id(vocabulary)] = Vocabulary(dict(vocabulary.indices), vocabulary.n_forgettings)
-    with inner.lock:
-        # Learners copy their arrays themselves when they are restored: once is enough.
-        for member in _learners(inner):
-            memo |= {id(array): array for array in member.stored.values()}
-        return copy.deepcopy(learner, memo)
 
 
 def size_of(learner: Any) -> int:
