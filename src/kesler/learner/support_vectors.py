@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.learner.budgets import Limit, require_whole, settings_of
 from kesler.state.fields import (
     Arrays,
     allocated,
@@ -37,6 +38,7 @@ class SupportVectors:
     in_panels : whether all features of a support vector are stored, or a list of its non-zeros.
     share : sigma is this share of the median squared distance of recent rows; 0 if sigma is fixed
         and no recent row is stored.
+    budget : the maximum number of support vectors of a part and its policy, or None.
 
     Notes
     -----
@@ -44,8 +46,17 @@ class SupportVectors:
     bits whenever arrays grow or old support vectors are dropped.
     """
 
-    def __init__(self, n_parts: int, n_features: int, *, in_panels: bool, share: float) -> None:
+    def __init__(
+        self,
+        n_parts: int,
+        n_features: int,
+        *,
+        in_panels: bool,
+        share: float,
+        budget: Limit = None,
+    ) -> None:
         self.in_panels, self.share, self.n_features = in_panels, share, n_features
+        self.size, self.policy, self.eta, self.projects, self.is_measured = settings_of(budget)
         self.lengths = {"part": n_parts} | self._lengths() | self._feature_axes(n_features)
         self.stored = allocated(fields_of(Record), self, self.lengths)
         self.stored["recent.bandwidth"]["share"] = share
@@ -53,6 +64,10 @@ class SupportVectors:
     def bound(self, **settings: Any) -> Any:
         """Return the record that compiled code takes."""
         settings["places"] = np.zeros(self.n_features, dtype=np.int64)
+        settings |= {"budget": self.size, "policy": self.policy, "eta": self.eta}
+        n_work = max(PANEL, self.lengths["support"]) if self.policy else 0
+        every = np.arange(self.n_features if self.policy else 0)
+        settings |= {"work": np.zeros((5, n_work)), "whole": np.zeros(len(every)), "every": every}
         return bind(Record, self.stored | converted(Record, settings))
 
     @property
@@ -64,6 +79,11 @@ class SupportVectors:
         """Return the number of support vectors of each part."""
         return [int(n) for n in self.stored["following"] - self.stored["oldest"]]
 
+    @property
+    def n_entries(self) -> int:
+        """The largest number of entries that a part uses."""
+        return self._ends()[1]
+
     # ---- capacity ---------------------------------------------------------------------------
 
     def _lengths(
@@ -72,6 +92,7 @@ class SupportVectors:
         """Return the lengths of the axes for this many support vectors, entries and values."""
         return {
             "support": n_supports,
+            "basis": min(n_supports, self.size) if self.projects else 0,
             "panel": -(-n_supports // PANEL) if self.in_panels else 1,
             "list": 1 if self.in_panels else 1 + n_supports,
             "entry list": 1 + n_supports,
@@ -144,7 +165,7 @@ class SupportVectors:
                 self._drop(part, n)
 
     def _drop(self, part: int, n: int) -> None:
-        own = {name: self.stored[name][part] for name in self.stored if "recent" not in name}
+        own = {name: self.stored[name][part] for name in self._saved if "recent" not in name}
         _move_to_front(own["squared_norms"], n)
         _drop_lists(own["entry_starts"], n, own["owners"], own["coefficients"])
         if self.in_panels:
@@ -202,6 +223,8 @@ class SupportVectors:
             raise damaged(f"support vectors belong to hypothesis {owners.max()} of {n_hypotheses}")
         if not self.in_panels:
             require_lists("supports.starts", own["starts"][: n + 1])
+        if self.projects:
+            require_whole(n, int(own["oldest"]), self.size, own)
 
     @property
     def _saved(self) -> dict[str, Any]:

@@ -262,13 +262,3 @@ def enter(learner, part, owner, coefficient):
     learner.weights.owners[part, end] = owner
     learner.weights.coefficients[part, end] = coefficient
     learner.weights.entry_starts[part, s] = end + 1
-
-
-@inlined
-def keep_budget(learner):
-    """Drop the oldest support vectors beyond the budget (Cavallanti et al. 2007)."""
-    budget = learner.weights.budget
-    if budget:
-        for part in range(learner.parts.kind.shape[0]):
-            oldest = learner.weights.following[part] - budget
-            learner.weights.oldest[part] = max(learner.weights.oldest[part], oldest)
