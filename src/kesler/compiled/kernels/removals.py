@@ -23,13 +23,16 @@ SHARE = 15 / 32
 
 @inlined
 def remove_beyond(learner, part, n_before, indices, scratch):
-    """Remove support vectors beyond the budget, given their number before the trial."""
+    """Remove support vectors beyond the budget, given the index of the first one of the trial."""
+    budget = learner.weights.budget
     if learner.weights.policy == FORGETRON:
-        count_update(learner, part, n_before, indices, scratch)
-    while learner.weights.following[part] - learner.weights.oldest[part] > learner.weights.budget:
-        if learner.weights.policy == FORGETRON:
-            forget_oldest(learner, part, indices, scratch)
-        else:
+        # One after the other, since the limit of the deviation rises with each.
+        for s in range(n_before, learner.weights.following[part]):
+            count_update(learner, part, s, indices, scratch)
+            if s + 1 - learner.weights.oldest[part] > budget:
+                forget_oldest(learner, part, s + 1, indices, scratch)
+    else:
+        while learner.weights.following[part] - learner.weights.oldest[part] > budget:
             remove(learner, part, smallest(learner, part))
 
 
@@ -104,15 +107,14 @@ def move_columns(learner, part, s, last):
 
 
 @inlined
-def count_update(learner, part, n_before, indices, scratch):
-    """Add the support vectors of an update to the sums."""
-    sums, following = learner.weights.sums, learner.weights.following[part]
-    for s in range(n_before, following):
-        compare_stored(learner, part, s, indices, s, s + 1, scratch)
-        square = inner_of_sums(learner, part, s, s, s + 1)
-        sums[part, SQUARES] += square
-        sums[part, RADIUS] = max(sums[part, RADIUS], square)
-        sums[part, N_UPDATES] += 1
+def count_update(learner, part, s, indices, scratch):
+    """Add a new support vector to the sums."""
+    sums = learner.weights.sums[part]
+    compare_stored(learner, part, s, indices, s, s + 1, scratch)
+    square = inner_of_sums(learner, part, s, s, s + 1)
+    sums[SQUARES] += square
+    sums[RADIUS] = max(sums[RADIUS], square)
+    sums[N_UPDATES] += 1
 
 
 @inlined
@@ -154,9 +156,12 @@ def shrinkage(a, b, c):
 
 
 @inlined
-def forget_oldest(learner, part, indices, scratch):
-    """Shrink all coefficients and remove the oldest support vector (Dekel et al. 2008, Sec. 6)."""
-    oldest, following = learner.weights.oldest[part], learner.weights.following[part]
+def forget_oldest(learner, part, following, indices, scratch):
+    """Remove the oldest support vector after shrinking those before `following`.
+
+    See Dekel et al. (2008), Section 6.
+    """
+    oldest = learner.weights.oldest[part]
     sums = learner.weights.sums[part]
     compare_stored(learner, part, oldest, indices, oldest, following, scratch)
     square = inner_of_sums(learner, part, oldest, oldest, oldest + 1)
