@@ -31,6 +31,10 @@ class Kept:
     n_updates: int = 0
     radius: float = 0.0
     margin: float = np.inf
+    S: float = 0.0  # of the bounds: squared norms, errors, lost coefficients, shrinking
+    errors: float = 0.0
+    lost: float = 0.0
+    shrunk: float = 0.0
 
     # ---- removal --------------------------------------------------------------------------------
 
@@ -44,7 +48,8 @@ class Kept:
         """Perceptron update of the Forgetron, and of the others that remove."""
         self.held.append((u, dict(factors)))
         self.n_updates += 1
-        self.radius = max(self.radius, self.inner(self.held[-1], self.held[-1:]))
+        square = self.inner(self.held[-1], self.held[-1:])
+        self.radius, self.S = max(self.radius, square), self.S + square
 
     def shed(self) -> None:
         """Remove what is beyond the budget."""
@@ -81,6 +86,8 @@ class Kept:
             phi = low
         self.held = [(u, {t: phi * c for t, c in f.items()}) for u, f in self.held]
         self.Q += psi(phi)
+        self.S += phi**2 * (square - 2 * mu) * self.radius
+        self.lost, self.shrunk = self.lost + phi * sigma, self.shrunk + (1 - phi) / (1 + phi)
 
     # ---- projection -----------------------------------------------------------------------------
 
@@ -99,14 +106,25 @@ class Kept:
         in_span = distance <= IN_SPAN * own
         far = largest * np.sqrt(distance) > self.eta and not in_span
         if n < self.size:
-            gaps = largest * np.sqrt(distance) - self.eta, np.sqrt(distance) - np.sqrt(IN_SPAN * own)
+            gaps = (
+                largest * np.sqrt(distance) - self.eta,
+                np.sqrt(distance) - np.sqrt(IN_SPAN * own),
+            )
             self.margin = min(self.margin, *map(abs, gaps))
         if self.policy == "projectron++" and lead > 0:
-            step = self.step(sum(c * c for c in factors.values()) * (own - distance), distance, loss)
+            step = self.step(
+                sum(c * c for c in factors.values()) * (own - distance), distance, loss
+            )
             far = False
+        total = sum(c * c for c in factors.values())
         if far and n < self.size:
             self.held.append((u, dict(factors)))
+            self.S += total * own
             return
+        self.S += step**2 * total * (own - distance)
+        self.errors += step * np.sqrt(total * distance)
+        if step < 1:
+            self.S, self.lost = self.S + 2 * step * lead, self.lost - step
         for (_, f), weight in zip(self.held, d, strict=True):
             for t, c in factors.items():
                 f[t] = f.get(t, 0.0) + step * c * float(weight)
@@ -190,4 +208,5 @@ def reference_budget_run(
                     doubtful = min(doubtful, i)
         running[r].append((x, 1.0))
     found = {"predictions": predictions, "scores": history, "doubtful": doubtful}
+    found["sums"] = [(each.S, each.errors, each.lost, each.shrunk) for each in kept]
     return {**found, "n_supports": [len(each.held) for each in kept]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 from dataclasses import dataclass
@@ -16,11 +17,19 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 import homemade
-from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier, load
+from kesler import (
+    KeslerError,
+    OnlineClassifier,
+    OnlineMultilabelClassifier,
+    load,
+    mistake_bound,
+    progressive_validate,
+)
 from kesler.budgets import POLICIES, Budget, resolve_budget
 from kesler.data import model_file
+from kesler.evaluation.kernel_bounds import KernelCompetition, KernelRun, KernelTheorem
 from kesler.kernels import KERNELS
-from kesler.updates import MarginPerceptron
+from kesler.updates import MarginPerceptron, PassiveAggressive
 from reference_budgets import reference_budget_run
 from reference_kernels import KERNELS as ORACLE_KERNELS
 from reference_kernels import SETTINGS
@@ -90,7 +99,11 @@ CASES = [
     *(
         Case(policy, "rbf", family, view)
         for policy in ("smallest", "forgetron", "projectron")
-        for family, view in (("hybrid", "difference"), ("grouped", None), ("own-view", "difference"))
+        for family, view in (
+            ("hybrid", "difference"),
+            ("grouped", None),
+            ("own-view", "difference"),
+        )
     ),
 ]
 LAWFUL = [
@@ -126,6 +139,9 @@ def assert_follows(case: Case, stream: Stream) -> int:
     assert predictions == run["predictions"][:stop]
     if stop == len(stream):
         assert model.n_support_vectors_ == run["n_supports"]
+        if POLICIES[case.policy].is_measured:
+            sums = model._learner.supports.stored["sums"][:, 1:5]
+            assert_allclose(sums, run["sums"], rtol=1e-3, atol=1e-3 * len(stream))
     return stop
 
 
@@ -189,6 +205,98 @@ def test_a_projectron_makes_fewer_mistakes_than_removal():
         for policy in ("least-recent", "projectron")
     }
     assert n_mistakes["projectron"] < 0.95 * n_mistakes["least-recent"]
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    stream=streams(max_rows=80),
+    policy=st.sampled_from(["forgetron", "projectron", "projectron++"]),
+    size=st.sampled_from([1, 5, 20, 100]),
+)
+def test_8_no_run_makes_more_mistakes_than_its_theorem_allows(stream, policy, size):
+    for budget in (Budget(size, policy), None if policy != "projectron++" else Budget(9, policy)):
+        model = Case(policy).learner(kernel="rbf", sigma=2.5, budget=budget)
+        bound = mistake_bound(model, stream.X, stream.y)
+        assert bound.n_mistakes <= bound.bound * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("policy", ["forgetron", "projectron"])
+def test_a_bound_on_a_separable_stream_is_of_use(policy):
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [4, 4], [0, 4], [4, 0]], dtype=float)
+    y = np.r_[0:4, rng.integers(4, size=1500)]
+    X = centres[y] + 0.3 * rng.normal(size=(len(y), 2))
+    model = Case(policy).learner(kernel="rbf", sigma=2.0, budget=Budget(100, policy))
+    result = progressive_validate(model, X, y)
+    bound = mistake_bound(result)
+    assert bound.n_mistakes == result.n_mistakes <= bound.bound < 0.1 * bound.n_compared
+
+
+def test_the_theorem_of_the_forgetron_is_used_where_it_holds():
+    of = KernelCompetition(loss=np.array([3.0, 3.0]), squared_norm=np.array([0.1, 100.0]))
+    theorem = KernelTheorem("", np.zeros(7), math.sqrt(2), 500, is_prior=True)
+    most = math.sqrt(501 / math.log(501)) / 4
+    assert math.sqrt(0.2) <= most < math.sqrt(200)
+    assert theorem.bound(of).tolist() == [2 * 2 * 0.1 + 12, math.inf]
+
+
+@settings(max_examples=20, deadline=None)
+@given(stream=streams(max_rows=60), name=st.sampled_from(["rbf", "polynomial", "cauchy"]))
+def test_norms_of_competitors_are_those_of_their_support_vectors(stream, name):
+    model = Case("projectron", name).learner(budget=None)
+    made = model._prepared(dense=True)
+    run = KernelRun(made, list(model._blocks(stream.X, stream.y)))
+    searcher = run.learner(PassiveAggressive(0.3))
+    scores, _ = run.learn(searcher)
+    square = run._grown(run.leads(scores, run.n_known), 0.3, run.n_known)
+    stored = searcher.supports.stored
+    n, panels, starts = stored["following"][0], stored["panels"][0], stored["entry_starts"][0]
+    U = panels.transpose(0, 2, 1).reshape(-1, panels.shape[1])[:n, : stream.X.shape[1]]
+    beta = np.zeros((n, run.n_classes))
+    for s in range(n):
+        for e in range(starts[s], starts[s + 1]):
+            beta[s, stored["owners"][0, e]] += stored["coefficients"][0, e]
+    K = np.array([ORACLE_KERNELS[name](U.astype(float), u.astype(float)) for u in U])
+    expected = np.einsum("ir,ij,jr", beta, K.reshape(n, n), beta)
+    assert_allclose(square, expected, rtol=1e-3, atol=1e-4)
+    assert_allclose(run.squares, [ORACLE_KERNELS[name](x[None], x)[0] for x in stream.X], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"budget": 5}, "no theorem that bounds the mistakes within budget=5"),
+        ({"budget": Budget(5, "smallest")}, "within budget=Budget(size=5, policy='smallest'"),
+        ({"update": "pa1"}, "over a kernel"),
+        ({"hypotheses": "hybrid"}, "one hypothesis per class"),
+        ({"sigma": "auto"}, "changes during the run"),
+        ({"preprocessing": "z-scores"}, "changes during the run"),
+        (
+            {
+                "update": MarginPerceptron(),
+                "budget": Budget(5, "projectron++"),
+                "costs": {(0, 1): 2.0},
+            },
+            "no theorem covers costs",
+        ),
+        ({"on_new_class": "learn"}, "no theorem covers"),
+    ],
+)
+def test_what_has_no_bound_is_refused_with_a_sentence(parameters, words):
+    chosen = {"sigma": 1.0, "preprocessing": None, "on_new_class": "register", **parameters}
+    chosen = {"hypotheses": "multi", "update": "perceptron", "kernel": "rbf", **chosen}
+    stream = make_stream(3)
+    with pytest.raises(KeslerError, match=re.escape(words)):
+        mistake_bound(OnlineClassifier(**chosen), stream.X, stream.y)
+
+
+def test_a_bound_over_a_kernel_takes_no_weights_as_competitor():
+    stream = make_stream(3)
+    with pytest.raises(KeslerError, match="hindsight"):
+        mistake_bound(Case("projectron").learner(), stream.X, stream.y, competitor=[stream.X])
 
 
 # ---- the laws -----------------------------------------------------------------------------------

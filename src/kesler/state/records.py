@@ -199,12 +199,12 @@ class SupportVectors(NamedTuple):
     coefficient in each; oldest, following : indices of the oldest support vector in use and of the
     next one; places : scratch buffer, 0 between rows, else 1 + the position of a feature in the
     row; single, double : addresses of the kernel function in float32, for scores, and in float64,
-    for norms; budget : maximum number of support vectors of a part, 0 for unlimited; policy, eta : of
-    :class:`kesler.parts.budgets.Budget`; parameters : parameters of the kernel, of which the first
-    is set by the bandwidth; sums : for mistake bounds, with the columns named in
+    for norms; budget : maximum number of support vectors of a part, 0 for unlimited; policy, eta :
+    of :class:`kesler.parts.budgets.Budget`; parameters : parameters of the kernel, of which the
+    first is set by the bandwidth; sums : for mistake bounds, with the columns named in
     `kesler.compiled.kernels.removals`; inverse, widths : the inverse of the Gram matrix of the
-    support vectors, and the first parameter of the kernel in it; lists_all : whether every row lists
-    all features; work, whole, every : scratch buffers, and the numbers of all features.
+    support vectors, and the first parameter of the kernel in it; lists_all : whether every row
+    lists all features; work, whole, every : scratch buffers, and the numbers of all features.
     """
 
     panels: Annotated[Any, Field(f4, ("part", "panel", "panel feature", 64))]

@@ -31,7 +31,6 @@ from kesler.compiled.kernels.removals import (
 )
 from kesler.compiled.kernels.supports import call_double, store
 from kesler.compiled.trial.choices import lead_of
-from kesler.compiled.weights.scores import clear
 
 # A squared distance from the span below this share of K(x, x) counts as 0: kernels are exact to a
 # ten-millionth, and the entries of the inverse are at most the inverse of this distance.
