@@ -23,8 +23,9 @@ The sums are those of the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -195,9 +196,18 @@ def _at_scales(margins: Array, square: float) -> KernelCompetition:
 
 
 def least_bound(
-    made: KernelLearner, blocks: list[Block], n_mistakes: int | None
+    made: KernelLearner,
+    blocks: list[Block],
+    n_mistakes: int | None,
+    competitions: Sequence[KernelCompetition] = (),
 ) -> tuple[str, float, int, int, float, float, float]:
     """Return the smallest bound on the mistakes of a learner over a kernel.
+
+    Parameters
+    ----------
+    made, blocks : as in `KernelRun`.
+    n_mistakes : the number of mistakes; None to count them.
+    competitions : the competitors, found earlier for the same rows; all are tried if there are none.
 
     Returns
     -------
@@ -209,7 +219,7 @@ def least_bound(
     _, counted = run.learn(learner)
     theorems = list(_theorems(run, learner.supports.stored["sums"]))
     n_compared, best = int(run.compared.sum()), None
-    for of in run.competitors():
+    for of in competitions or run.competitors():
         for theorem in theorems:
             bounds = theorem.bound(of)
             i = int(np.argmin(bounds))
@@ -277,7 +287,7 @@ def _own_similarities(made: KernelLearner, rows: Rows) -> Array:
     kernel = made.kernel
     values = np.asarray(prepared.values)
     bounds = prepared.indptr.tolist()
-    parts = [values[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [values[a:b] for a, b in pairwise(bounds)]
     return np.array([_own(kernel, each) for each in parts], dtype=np.float64)
 
 

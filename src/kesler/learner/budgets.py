@@ -3,68 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kesler.errors import KeslerError
+from kesler.parts.budgets import POLICIES, Budget
 from kesler.parts.hypotheses import Part
 from kesler.parts.preprocessing import Preprocessing, Ranges
 from kesler.parts.updates.rule import UpdateRule
 from kesler.state.fields import Arrays, damaged
 
-if TYPE_CHECKING:
-    from kesler.parts.budgets import Budget
-
-    Limit = int | Budget | None
-else:
-    Limit = Any  # kesler.parts.budgets is imported by those who use it
-
-
-class BudgetSettings(NamedTuple):
-    """The settings of a budget in compiled code, size 0 if there is no limit."""
-
-    size: int
-    policy: int
-    eta: float
-    projects: bool
-    is_measured: bool
-
-
-def settings_of(budget: Limit) -> BudgetSettings:
-    """Return the settings of a budget in compiled code."""
-    if budget is None or isinstance(budget, int):
-        return BudgetSettings(budget or 0, 0, 0.0, projects=False, is_measured=False)
-    return BudgetSettings(
-        budget.size,
-        budget.code,
-        budget.threshold,
-        projects=budget.projects,
-        is_measured=budget.is_measured,
-    )
-
-
-def limit_of(budget: Any) -> Limit:
-    """Return a budget; raise KeslerError unless it is None, an integer above 0 or a `Budget`."""
-    if budget is None:
-        return None
-    from kesler.parts.budgets import resolve_budget
-
-    return resolve_budget(budget)
-
 
 def require_fit(
-    budget: Limit,
+    budget: Budget,
     rule: UpdateRule,
     parts: Sequence[Part],
     preprocessing: Preprocessing | None,
     half_life: float | None,
 ) -> None:
     """Raise if the policy of a budget does not fit the other parameters of a learner."""
-    if budget is None or isinstance(budget, int):
-        return
-    from kesler.parts.budgets import POLICIES
-
     wanted = POLICIES[budget.policy].rule
     if wanted and type(rule).__name__ != wanted:
         name = {"Perceptron": '"perceptron"', "MarginPerceptron": "MarginPerceptron()"}[wanted]

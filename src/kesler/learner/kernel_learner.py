@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed
-from kesler.learner.budgets import Limit, limit_of, projected_capacity, require_fit
 from kesler.learner.events import task_of_rows
 from kesler.learner.learner import Learner
 from kesler.learner.state import LINEAR
-from kesler.learner.support_vectors import SupportVectors
+from kesler.learner.support_vectors import Limit, SupportVectors, limit_of
 from kesler.parts.hypotheses import Part, Shared, takes_ratings
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.preprocessing import Ranges
@@ -60,7 +59,10 @@ class KernelLearner(Learner):
     def __post_init__(self) -> None:
         self._require_no_weights()
         self.budget = limit_of(self.budget)
-        require_fit(self.budget, self.rule, self.parts, self.preprocessing, self.half_life)
+        if not (self.budget is None or isinstance(self.budget, int)):
+            from kesler.learner.budgets import require_fit
+
+            require_fit(self.budget, self.rule, self.parts, self.preprocessing, self.half_life)
         super().__post_init__()
 
     def _require_no_weights(self) -> None:
@@ -143,6 +145,8 @@ class KernelLearner(Learner):
         n_values = per_trial * int(lengths.sum())
         entries = n_moved * n_groups * len(lengths)
         if self.supports.projects:
+            from kesler.learner.budgets import projected_capacity
+
             in_use, widths = self.supports.in_use(), list(map(self._width, range(len(self.parts))))
             n_supports, n_all = projected_capacity(self.supports.size, in_use, widths, n_supports)
             entries = n_all - self.supports.n_entries

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.learner.budgets import Limit, require_whole, settings_of
 from kesler.state.fields import (
     Arrays,
     allocated,
@@ -22,6 +21,13 @@ from kesler.state.fields import (
     shape_of,
 )
 from kesler.state.records import SupportVectors as Record
+
+if TYPE_CHECKING:
+    from kesler.parts.budgets import Budget
+
+    Limit = int | Budget | None
+else:
+    Limit = Any  # budgets that are no numbers are imported where they are used
 
 PANEL = 64  # as in `kesler.compiled.kernels.supports`, which is not imported before the first trial
 
@@ -56,7 +62,12 @@ class SupportVectors:
         budget: Limit = None,
     ) -> None:
         self.in_panels, self.share, self.n_features = in_panels, share, n_features
-        self.size, self.policy, self.eta, self.projects, self.is_measured = settings_of(budget)
+        given = (
+            (budget or 0, 0, 0.0, False, False)
+            if budget is None or isinstance(budget, int)
+            else budget.settings
+        )
+        self.size, self.policy, self.eta, self.projects, self.is_measured = given
         self.lengths = {"part": n_parts} | self._lengths() | self._feature_axes(n_features)
         self.stored = allocated(fields_of(Record), self, self.lengths)
         self.stored["recent.bandwidth"]["share"] = share
@@ -224,6 +235,8 @@ class SupportVectors:
         if not self.in_panels:
             require_lists("supports.starts", own["starts"][: n + 1])
         if self.projects:
+            from kesler.learner.budgets import require_whole
+
             require_whole(n, int(own["oldest"]), self.size, own)
 
     @property
@@ -234,6 +247,15 @@ class SupportVectors:
     def own(self) -> None:
         """Copy arrays that may be a read-only memory map."""
         self.stored = {name: array.copy() for name, array in self.stored.items()}
+
+
+def limit_of(budget: Any) -> Limit:
+    """Return a budget; raise KeslerError unless it is None, an integer above 0 or a `Budget`."""
+    if budget is None:
+        return None
+    from kesler.parts.budgets import resolve_budget
+
+    return resolve_budget(budget)
 
 
 def _drop_lists(starts: npt.NDArray[np.int64], n: int, *items: npt.NDArray[Any]) -> None:

@@ -15,13 +15,13 @@ from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed, pieces_of
-from kesler.learner.budgets import limit_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.combinations import require_epochs, require_half_life
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance
 from kesler.learner.learner import Learner
+from kesler.learner.support_vectors import limit_of
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.columns import OF_ESTIMATOR

@@ -29,7 +29,7 @@ class Policy(NamedTuple):
     rule: str = ""
 
 
-# In the order of the codes in `kesler.compiled.kernels.removals`.
+# In the order of the codes in `kesler.compiled.kernels.supports`.
 POLICIES: dict[PolicyName, Policy] = {
     "least-recent": Policy(),
     "smallest": Policy(),
@@ -171,6 +171,11 @@ default "least-recent"
     def is_measured(self) -> bool:
         """Whether the learner sums up what the policy changed, for mistake bounds."""
         return POLICIES[self.policy].is_measured
+
+    @property
+    def settings(self) -> tuple[int, int, float, bool, bool]:
+        """The size, the code, eta, `projects` and `is_measured`."""
+        return self.size, self.code, self.threshold, self.projects, self.is_measured
 
     @property
     def threshold(self) -> float:

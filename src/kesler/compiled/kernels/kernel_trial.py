@@ -12,11 +12,11 @@ from numba import types
 from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel
 from kesler.compiled.jit.pointers import dereference, hold, pointer_reader, put
 from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
-from kesler.compiled.kernels.projection import project
-from kesler.compiled.kernels.removals import LEAST_RECENT, PROJECTRON, remove_beyond
 from kesler.compiled.kernels.scores import set_plain_view
 from kesler.compiled.kernels.supports import (
+    LEAST_RECENT,
     PANEL,
+    PROJECTRON,
     call_double,
     enter,
     hypothesis,
@@ -38,6 +38,7 @@ from kesler.compiled.trial.records import (
 )
 from kesler.compiled.trial.tasks import task_at
 from kesler.compiled.trial.trial import dense_has_fault, learn_all, score_all
+from kesler.compiled.trial.variants import project, remove_beyond
 from kesler.compiled.weights.scores import clear, compute_phi
 
 

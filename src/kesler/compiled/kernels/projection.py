@@ -25,11 +25,10 @@ from kesler.compiled.kernels.removals import (
     ERRORS,
     LOST,
     N_UPDATES,
-    PROJECTRON_PLUS,
     RADIUS,
     SQUARES,
 )
-from kesler.compiled.kernels.supports import call_double, store
+from kesler.compiled.kernels.supports import PROJECTRON_PLUS, call_double, store
 from kesler.compiled.trial.choices import lead_of
 
 # A squared distance from the span below this share of K(x, x) counts as 0: kernels are exact to a

@@ -9,10 +9,8 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import inlined
 from kesler.compiled.kernels.exact import SIMILARITIES, compare_stored
-from kesler.compiled.kernels.supports import PANEL
+from kesler.compiled.kernels.supports import FORGETRON, PANEL
 
-# The policies, in the order of `kesler.parts.budgets.POLICIES`.
-LEAST_RECENT, SMALLEST, FORGETRON, PROJECTRON, PROJECTRON_PLUS = range(5)
 # Columns of `weights.sums`: the number of updates, the sums of their squared norms, of the norms of
 # projection errors and of lost coefficients, that of (1 - phi) / (1 + phi), the deviation Q, and
 # the largest squared norm of an update.
