@@ -207,7 +207,7 @@ def least_bound(
     ----------
     made, blocks : as in `KernelRun`.
     n_mistakes : the number of mistakes; None to count them.
-    competitions : the competitors, found earlier for the same rows; all are tried if there are none.
+    competitions : the competitors, if they were found earlier for the same rows.
 
     Returns
     -------
