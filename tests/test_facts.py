@@ -5,7 +5,7 @@ import pytest
 
 from kesler import OnlineClassifier
 from kesler.state.fields import flattened
-from kesler.state.records import LearnerRecord
+from kesler.state.records import LearnerRecord, SupportVectors
 from streams import make_stream
 from test_startup import is_compiled
 
@@ -19,7 +19,11 @@ from kesler.compiled.trial import weight_trial  # noqa: E402
 from kesler.compiled.trial.records import is_vs_rest, takes_one  # noqa: E402
 from kesler.compiled.trial.variants import is_averaged  # noqa: E402
 
-EVERY = {**facts.VARIANTS, "sparse": facts.SPARSE, "kernel": facts.KERNEL, "m": facts.MEASURED}
+EVERY = {
+    **facts.VARIANTS,
+    **{"sparse": facts.SPARSE, "kernel": facts.KERNEL, "budget": facts.BUDGET},
+    "m": facts.MEASURED,
+}
 
 
 # ---- conditions ---------------------------------------------------------------------------------
@@ -143,7 +147,7 @@ def test_results_of_helpers_follow_from_facts():
 
 @pytest.mark.parametrize("name", EVERY)
 def test_facts_are_about_fields_that_exist(name):
-    fields = flattened(LearnerRecord)
+    fields = {**flattened(LearnerRecord), **flattened(SupportVectors, "weights.")}
     for key, values in EVERY[name]:
         field = key.removesuffix(".each").partition(".shape.")[0]
         assert (field in fields or field == "decay.growth") and values, key

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesler import LinearMax, OnlineClassifier, OnlineOrdinalClassifier, load
+from kesler.budgets import Budget
 from kesler.data import model_file
 from kesler.errors import KeslerError
 from kesler.learner import state as memory_module
@@ -56,6 +57,12 @@ LEARNERS = {
     "kernel": lambda: OnlineClassifier(kernel="rbf"),
     "kernel of lists": lambda: OnlineClassifier(
         "multi", update="perceptron", kernel="rbf", sigma=1.0
+    ),
+    "projectron": lambda: OnlineClassifier(
+        "multi", update="perceptron", kernel="rbf", budget=Budget(9, "projectron")
+    ),
+    "forgetron": lambda: OnlineClassifier(
+        "multi", update="perceptron", kernel="rbf", budget=Budget(9, "forgetron")
     ),
     "replay": lambda: OnlineClassifier("multi", update="pa1", replay=Replay(1, size=20)),
     "ensemble": lambda: OnlineClassifier(update="ensemble"),

@@ -109,6 +109,7 @@ _DEFINED_IN = {
 _MODULES = frozenset(
     {
         "algorithms",
+        "budgets",
         "costs",
         "datasets",
         "decompositions",

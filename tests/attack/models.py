@@ -20,6 +20,7 @@ from kesler import (
     Ratings,
 )
 from kesler.algorithms import ALGORITHMS
+from kesler.budgets import Budget
 from kesler.data import model_file
 from kesler.hypotheses import Grouped
 from kesler.learner import state
@@ -110,6 +111,14 @@ MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "kernel with budget": (
         with_classes(update="perceptron", kernel="polynomial", budget=6),
         (DENSE, LABELS),
+    ),
+    "projectron": (
+        with_classes(update="perceptron", kernel="rbf", budget=Budget(6, "projectron")),
+        (DENSE, LABELS),
+    ),
+    "forgetron of names": (
+        with_classes(update="perceptron", kernel="rbf", budget=Budget(6, "forgetron")),
+        (NAMED, LABELS),
     ),
     "ensemble": (with_classes(update="ensemble"), (DENSE, LABELS)),
     "majority": (lambda: Ensemble(two(), combine="majority"), (DENSE, LABELS)),

@@ -35,9 +35,9 @@ for line in sys.stdin.read().split():
 
 
 MODULES = (
-    *("algorithms", "costs", "datasets", "decompositions", "dictionaries", "distributed"),
-    *("durable", "errors", "hypotheses", "kernels", "links", "maps", "metrics", "plots"),
-    *("preconditioners", "preprocessing", "readers", "service", "updates"),
+    *("algorithms", "budgets", "costs", "datasets", "decompositions", "dictionaries"),
+    *("distributed", "durable", "errors", "hypotheses", "kernels", "links", "maps", "metrics"),
+    *("plots", "preconditioners", "preprocessing", "readers", "service", "updates"),
 )
 """Modules that users import from."""
 

@@ -11,7 +11,6 @@ from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner
-from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.state import LINEAR
 from kesler.learner.targets import Targets
@@ -44,7 +43,7 @@ class Replay:
     """
 
     def __init__(self, learner: OnlineLearner, blocks: Iterable[Block]) -> None:
-        self._pieces = [_counted(*block) for block in blocks]
+        self._pieces = [rows_of_weight_one(*block) for block in blocks]
         self.n_rows = sum(len(rows) for rows, _ in self._pieces)
         if not self.n_rows:
             raise KeslerError("there is no row: a mistake bound needs at least one")
@@ -54,39 +53,7 @@ class Replay:
                 "no theorem covers ensembles, except weighted majority against its best learner: "
                 "use mistake_bound_ of Ensemble(combine='majority')"
             )
-        if isinstance(made, KernelLearner):
-            raise KeslerError(
-                f"competitors are weight vectors, which do not exist with {made.kernel!r}: use a "
-                "learner without a kernel"
-            )
-        if any(isinstance(part, Ordered) for part in made.parts):
-            raise KeslerError(
-                "no theorem covers thresholds that are initialized when a rank is first seen: "
-                "evaluate the bound with hypotheses='multi'"
-            )
-        if made.costs is not None:
-            raise KeslerError(
-                "no theorem covers costs of confusions: evaluate the bound without costs"
-            )
-        if made.half_life is not None:
-            raise KeslerError(
-                "no theorem covers learners that forget: evaluate the bound without half_life"
-            )
-        if made.replay is not None:
-            raise KeslerError(
-                "no theorem covers rows that are learnt again: evaluate the bound with replay=0"
-            )
-        if not made.preconditioner.is_euclidean or made.on_new_class != "register":
-            raise KeslerError(
-                f"no theorem covers the preconditioner {made.preconditioner!r} with on_new_class="
-                f'{made.on_new_class!r}: evaluate the bound with preconditioner="euclidean" and '
-                'on_new_class="register"'
-            )
-        if any(getattr(part, "begins_at", 0.0) for part in made.parts):
-            raise KeslerError(
-                "no theorem covers initial weights other than 0: evaluate the bound without "
-                "begins_at"
-            )
+        require_theorem(made)
         self.parts, self.rule, self.link = made.parts, made.rule, made.link
         self._constant, self._answer = made.constant, made.answer
         self._preprocessing = made.preprocessing
@@ -146,7 +113,36 @@ class Replay:
         return np.concatenate(pieces)
 
 
-def _counted(
+def require_theorem(made: Learner) -> None:
+    """Raise if no theorem covers a learner, whatever its rule."""
+    if any(isinstance(part, Ordered) for part in made.parts):
+        raise KeslerError(
+            "no theorem covers thresholds that are initialized when a rank is first seen: "
+            "evaluate the bound with hypotheses='multi'"
+        )
+    if made.costs is not None:
+        raise KeslerError("no theorem covers costs of confusions: evaluate the bound without costs")
+    if made.half_life is not None:
+        raise KeslerError(
+            "no theorem covers learners that forget: evaluate the bound without half_life"
+        )
+    if made.replay is not None:
+        raise KeslerError(
+            "no theorem covers rows that are learnt again: evaluate the bound with replay=0"
+        )
+    if not made.preconditioner.is_euclidean or made.on_new_class != "register":
+        raise KeslerError(
+            f"no theorem covers the preconditioner {made.preconditioner!r} with on_new_class="
+            f'{made.on_new_class!r}: evaluate the bound with preconditioner="euclidean" and '
+            'on_new_class="register"'
+        )
+    if any(getattr(part, "begins_at", 0.0) for part in made.parts):
+        raise KeslerError(
+            "no theorem covers initial weights other than 0: evaluate the bound without begins_at"
+        )
+
+
+def rows_of_weight_one(
     rows: Rows, targets: Targets, weights: npt.NDArray[np.float64] | None
 ) -> tuple[Rows, Targets]:
     """Return the rows of a block of weight 1."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from kesler.interrupts import Postponed
 from kesler.learner.events import task_of_rows
 from kesler.learner.learner import Learner
 from kesler.learner.state import LINEAR
-from kesler.learner.support_vectors import SupportVectors
+from kesler.learner.support_vectors import Limit, SupportVectors, limit_of
 from kesler.parts.hypotheses import Part, Shared, takes_ratings
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.preprocessing import Ranges
@@ -40,7 +39,8 @@ class KernelLearner(Learner):
         "inherit", since there are no weights.
     kernel : the inner product of views.
     dense : whether rows list every feature.
-    budget : the maximum number of support vectors of a part, None for no limit.
+    budget : the maximum number of support vectors of a part, or a
+        :class:`~kesler.parts.budgets.Budget`; None for no limit.
 
     Notes
     -----
@@ -54,11 +54,15 @@ class KernelLearner(Learner):
     supports: SupportVectors = field(init=False)
     kernel: MercerKernel
     dense: bool
-    budget: int | None = None
+    budget: Limit = None
 
     def __post_init__(self) -> None:
         self._require_no_weights()
-        self.budget = require_budget(self.budget)
+        self.budget = limit_of(self.budget)
+        if not (self.budget is None or isinstance(self.budget, int)):
+            from kesler.learner.budgets import require_fit
+
+            require_fit(self.budget, self.rule, self.parts, self.preprocessing, self.half_life)
         super().__post_init__()
 
     def _require_no_weights(self) -> None:
@@ -140,6 +144,12 @@ class KernelLearner(Learner):
         n_supports = per_trial * len(lengths)
         n_values = per_trial * int(lengths.sum())
         entries = n_moved * n_groups * len(lengths)
+        if self.supports.projects:
+            from kesler.learner.budgets import projected_capacity
+
+            in_use, widths = self.supports.in_use(), list(map(self._width, range(len(self.parts))))
+            n_supports, n_all = projected_capacity(self.supports.size, in_use, widths, n_supports)
+            entries = n_all - self.supports.n_entries
         with Postponed():
             if self.supports.reserve(n_supports, entries, n_values, int(lengths.max())):
                 self._bind()
@@ -173,7 +183,7 @@ class KernelLearner(Learner):
         else:
             share, dense = self.kernel.share, self.dense
             self.supports = SupportVectors(
-                len(self.parts), feature_capacity, in_panels=dense, share=share
+                len(self.parts), feature_capacity, in_panels=dense, share=share, budget=self.budget
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -202,8 +212,8 @@ class KernelLearner(Learner):
         bound = self.supports.bound(
             single=single,
             double=double,
-            budget=self.budget or 0,
             in_panels=self.dense,
+            lists_all=self.kernel.of == "vectors" or isinstance(self.preprocessing, Ranges),
             parameters=self._kernel_parameters,
         )
         return {"weights": bound}
@@ -223,22 +233,13 @@ class KernelLearner(Learner):
         return [*super()._function_parameters, self._kernel_parameters]
 
 
-def goes_by_distance(kernel: MercerKernel | None, parts: Sequence[Part]) -> bool:
+def goes_by_distance(
+    kernel: MercerKernel | None, parts: Sequence[Part], budget: Limit = None
+) -> bool:
     """Return whether rows are only compared with rows, so that units of features may change.
 
     The meaning of preprocessing="auto" for dense rows depends on it.
     """
     mapped = any(part.feature_map is not None for part in parts)
-    return kernel is not None and kernel.of == "products" and not mapped
-
-
-def require_budget(budget: Any) -> int | None:
-    """Return a budget; raise KeslerError unless it is None or an integer above 0."""
-    if budget is None:
-        return None
-    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
-        raise KeslerError(
-            f"budget={budget!r} must be an integer of 1 or more, or None: it is the maximum number "
-            "of support vectors of a part"
-        )
-    return int(budget)
+    projects = getattr(budget, "projects", False)
+    return kernel is not None and kernel.of == "products" and not mapped and not projects

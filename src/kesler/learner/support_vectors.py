@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,13 @@ from kesler.state.fields import (
 )
 from kesler.state.records import SupportVectors as Record
 
+if TYPE_CHECKING:
+    from kesler.parts.budgets import Budget
+
+    Limit = int | Budget | None
+else:
+    Limit = Any  # budgets that are no numbers are imported where they are used
+
 PANEL = 64  # as in `kesler.compiled.kernels.supports`, which is not imported before the first trial
 
 
@@ -37,6 +44,7 @@ class SupportVectors:
     in_panels : whether all features of a support vector are stored, or a list of its non-zeros.
     share : sigma is this share of the median squared distance of recent rows; 0 if sigma is fixed
         and no recent row is stored.
+    budget : the maximum number of support vectors of a part and its policy, or None.
 
     Notes
     -----
@@ -44,8 +52,22 @@ class SupportVectors:
     bits whenever arrays grow or old support vectors are dropped.
     """
 
-    def __init__(self, n_parts: int, n_features: int, *, in_panels: bool, share: float) -> None:
+    def __init__(
+        self,
+        n_parts: int,
+        n_features: int,
+        *,
+        in_panels: bool,
+        share: float,
+        budget: Limit = None,
+    ) -> None:
         self.in_panels, self.share, self.n_features = in_panels, share, n_features
+        given = (
+            (budget or 0, 0, 0.0, False, False)
+            if budget is None or isinstance(budget, int)
+            else budget.settings
+        )
+        self.size, self.policy, self.eta, self.projects, self.is_measured = given
         self.lengths = {"part": n_parts} | self._lengths() | self._feature_axes(n_features)
         self.stored = allocated(fields_of(Record), self, self.lengths)
         self.stored["recent.bandwidth"]["share"] = share
@@ -53,6 +75,10 @@ class SupportVectors:
     def bound(self, **settings: Any) -> Any:
         """Return the record that compiled code takes."""
         settings["places"] = np.zeros(self.n_features, dtype=np.int64)
+        settings |= {"budget": self.size, "policy": self.policy, "eta": self.eta}
+        n_work = max(PANEL, self.lengths["support"]) if self.policy else 0
+        every = np.arange(self.n_features if self.policy else 0)
+        settings |= {"work": np.zeros((5, n_work)), "whole": np.zeros(len(every)), "every": every}
         return bind(Record, self.stored | converted(Record, settings))
 
     @property
@@ -64,6 +90,11 @@ class SupportVectors:
         """Return the number of support vectors of each part."""
         return [int(n) for n in self.stored["following"] - self.stored["oldest"]]
 
+    @property
+    def n_entries(self) -> int:
+        """The largest number of entries that a part uses."""
+        return self._ends()[1]
+
     # ---- capacity ---------------------------------------------------------------------------
 
     def _lengths(
@@ -72,6 +103,7 @@ class SupportVectors:
         """Return the lengths of the axes for this many support vectors, entries and values."""
         return {
             "support": n_supports,
+            "basis": min(n_supports, self.size) if self.projects else 0,
             "panel": -(-n_supports // PANEL) if self.in_panels else 1,
             "list": 1 if self.in_panels else 1 + n_supports,
             "entry list": 1 + n_supports,
@@ -144,7 +176,7 @@ class SupportVectors:
                 self._drop(part, n)
 
     def _drop(self, part: int, n: int) -> None:
-        own = {name: self.stored[name][part] for name in self.stored if "recent" not in name}
+        own = {name: self.stored[name][part] for name in self._saved if "recent" not in name}
         _move_to_front(own["squared_norms"], n)
         _drop_lists(own["entry_starts"], n, own["owners"], own["coefficients"])
         if self.in_panels:
@@ -202,6 +234,10 @@ class SupportVectors:
             raise damaged(f"support vectors belong to hypothesis {owners.max()} of {n_hypotheses}")
         if not self.in_panels:
             require_lists("supports.starts", own["starts"][: n + 1])
+        if self.projects:
+            from kesler.learner.budgets import require_whole
+
+            require_whole(n, int(own["oldest"]), self.size, own)
 
     @property
     def _saved(self) -> dict[str, Any]:
@@ -211,6 +247,15 @@ class SupportVectors:
     def own(self) -> None:
         """Copy arrays that may be a read-only memory map."""
         self.stored = {name: array.copy() for name, array in self.stored.items()}
+
+
+def limit_of(budget: Any) -> Limit:
+    """Return a budget; raise KeslerError unless it is None, an integer above 0 or a `Budget`."""
+    if budget is None:
+        return None
+    from kesler.parts.budgets import resolve_budget
+
+    return resolve_budget(budget)
 
 
 def _drop_lists(starts: npt.NDArray[np.int64], n: int, *items: npt.NDArray[Any]) -> None:

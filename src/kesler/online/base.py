@@ -19,8 +19,9 @@ from kesler.learner.classes import ClassTable
 from kesler.learner.combinations import require_epochs, require_half_life
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
-from kesler.learner.kernel_learner import KernelLearner, goes_by_distance, require_budget
+from kesler.learner.kernel_learner import KernelLearner, goes_by_distance
 from kesler.learner.learner import Learner
+from kesler.learner.support_vectors import limit_of
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.columns import OF_ESTIMATOR
@@ -487,20 +488,21 @@ or texts
     def _new_learner(self, *, dense: bool) -> AnyLearner:
         chosen = self._chosen(dense=dense)
         kernel, parts = self._kernel(), self._parts(dense=dense)
+        budget = limit_of(getattr(self, "budget", None))
+        by_distance = goes_by_distance(kernel, parts, budget)
         made_of: dict[str, Any] = {
             "parts": parts,
             "classes": self._known_classes(),
             "constant": inputs.intercept_value(chosen.get("intercept", 0.0)),
             "answer": self.answer,
             "preprocessing": resolve_preprocessing(
-                chosen["preprocessing"], dense=dense, by_distance=goes_by_distance(kernel, parts)
+                chosen["preprocessing"], dense=dense, by_distance=by_distance
             ),
             "half_life": require_half_life(chosen.get("half_life")),
             "replay": resolve_replay(chosen.get("replay")),
             "decision": chosen.get("decision", "score"),
             **self._moves(chosen),
         }
-        budget = getattr(self, "budget", None)
         if kernel is None:
             return Learner(**made_of)
         return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
@@ -547,7 +549,7 @@ or texts
     def _kernel(self) -> MercerKernel | None:
         """Return the kernel, or None if hypotheses are weight vectors."""
         given = vars(self)
-        kernel, budget = given.get("kernel"), require_budget(given.get("budget"))
+        kernel, budget = given.get("kernel"), limit_of(given.get("budget"))
         if kernel is not None:
             return resolve_kernel(kernel, given["sigma"])
         if budget is not None:

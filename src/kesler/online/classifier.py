@@ -16,6 +16,7 @@ from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.learner import Learner
+from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
@@ -153,10 +154,11 @@ default "default"
         The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; other
         kernels ignore it. Larger values give smoother boundaries. "auto" is 0.04 times the median
         squared distance between rows seen so far.
-    budget : int or None, default None
-        The maximum number of support vectors of each part of the hypotheses; beyond it the oldest
-        one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent). Larger values
-        mean fewer mistakes and slower predictions; None means no limit.
+    budget : int, :class:`~kesler.budgets.Budget` or None, default None
+        The maximum number of support vectors of each part of the hypotheses; beyond a number the
+        oldest one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent), and a
+        `Budget` names another policy, such as "projectron", which makes far fewer mistakes. Larger
+        values mean fewer mistakes and slower predictions; None means no limit.
     preconditioner : "auto", "euclidean", "adagrad", "distance-adagrad", "scale-free", \
 "scale-free-adagrad", "confidence", "coin-betting", "second-order" or preconditioner, \
 default "auto"
@@ -317,7 +319,7 @@ default "auto"
         intercept: float | str = "default",
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
-        budget: int | None = None,
+        budget: Limit = None,
         preconditioner: str | Preconditioner = "auto",
         on_new_class: OnNewClass | str = "default",
         preprocessing: str | Preprocessing | None = "default",

@@ -188,7 +188,12 @@ def _over_kernel(
 ) -> KernelLearner:
     """Return a learner with the kernel that a file names."""
     kernel = restore(stored["part"], "kernel", MercerKernel, KERNELS.values(), custom)
-    return KernelLearner(**made_of, kernel=kernel, dense=stored["dense"], budget=stored["budget"])
+    budget = stored["budget"]
+    if isinstance(budget, Mapping):
+        from kesler.parts.budgets import restore_budget
+
+        budget = restore_budget(budget)
+    return KernelLearner(**made_of, kernel=kernel, dense=stored["dense"], budget=budget)
 
 
 def _hand_over(model: Any, metadata: dict[str, Any]) -> None:

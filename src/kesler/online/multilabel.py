@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.learner.classes import OnNewClass
+from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
@@ -161,7 +162,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
-        budget: int | None = None,
+        budget: Limit = None,
         preconditioner: str | Preconditioner = "auto",
         on_new_class: OnNewClass | str = "default",
         preprocessing: str | Preprocessing | None = "default",

@@ -148,9 +148,10 @@ def _described(learner: Learner) -> dict[str, Any] | None:
     """Return the metadata of a kernel, None if there is none."""
     if not isinstance(learner, KernelLearner):
         return None
+    budget = learner.budget
     return {
         "part": learner.kernel.describe(),
-        "budget": learner.budget,
+        "budget": budget if budget is None or isinstance(budget, int) else budget.describe(),
         "dense": learner.dense,
     }
 

@@ -199,8 +199,12 @@ class SupportVectors(NamedTuple):
     coefficient in each; oldest, following : indices of the oldest support vector in use and of the
     next one; places : scratch buffer, 0 between rows, else 1 + the position of a feature in the
     row; single, double : addresses of the kernel function in float32, for scores, and in float64,
-    for norms; budget : maximum number of support vectors of a part, 0 for unlimited; parameters :
-    parameters of the kernel, of which the first is set by the bandwidth.
+    for norms; budget : maximum number of support vectors of a part, 0 for unlimited; policy, eta :
+    of :class:`kesler.parts.budgets.Budget`; parameters : parameters of the kernel, of which the
+    first is set by the bandwidth; sums : for mistake bounds, with the columns named in
+    `kesler.compiled.kernels.removals`; inverse, widths : the inverse of the Gram matrix of the
+    support vectors, and the first parameter of the kernel in it; lists_all : whether every row
+    lists all features; work, whole, every : scratch buffers, and the numbers of all features.
     """
 
     panels: Annotated[Any, Field(f4, ("part", "panel", "panel feature", 64))]
@@ -217,8 +221,17 @@ class SupportVectors(NamedTuple):
     single: int
     double: int
     budget: int
+    policy: int
+    eta: float
     in_panels: int
     parameters: Annotated[Any, Given(f8)]
+    sums: Annotated[Any, Field(f8, ("part", 7), when="is_measured")]
+    inverse: Annotated[Any, Field(f8, ("part", "basis", "basis"), when="projects")]
+    widths: Annotated[Any, Field(f8, ("part",), when="projects", at_least=0.0)]
+    lists_all: int
+    work: Annotated[Any, Given(f8, 2)]
+    whole: Annotated[Any, Given(f4)]
+    every: Annotated[Any, Given(i4)]
     recent: RecentRows
 
 

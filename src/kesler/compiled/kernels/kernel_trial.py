@@ -14,16 +14,17 @@ from kesler.compiled.jit.pointers import dereference, hold, pointer_reader, put
 from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
 from kesler.compiled.kernels.scores import set_plain_view
 from kesler.compiled.kernels.supports import (
+    LEAST_RECENT,
     PANEL,
+    PROJECTRON,
     call_double,
     enter,
     hypothesis,
-    keep_budget,
     make_kernel_scratch,
     squared_norm,
     store,
 )
-from kesler.compiled.trial.facts import KERNEL
+from kesler.compiled.trial.facts import BUDGET, KERNEL
 from kesler.compiled.trial.facts import hold as hold_facts
 from kesler.compiled.trial.forgetting import MOST
 from kesler.compiled.trial.records import (
@@ -37,6 +38,7 @@ from kesler.compiled.trial.records import (
 )
 from kesler.compiled.trial.tasks import task_at
 from kesler.compiled.trial.trial import dense_has_fault, learn_all, score_all
+from kesler.compiled.trial.variants import project, remove_beyond
 from kesler.compiled.weights.scores import clear, compute_phi
 
 
@@ -139,11 +141,49 @@ def kernel_is_movable(learner, indices, values, n_moved, scratch, solver):
 def kernel_move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient Phi(x, r) to the hypotheses of each class r to be updated."""
     for part in range(learner.parts.kind.shape[0]):
-        if learner.parts.map[part] == 0:
+        n_before = learner.weights.following[part]
+        if learner.weights.policy >= PROJECTRON:
+            project_moved(learner, part, indices, values, n_moved, scratch, solver)
+        elif learner.parts.map[part] == 0:
             add_plain(learner, part, indices, values, n_moved, scratch, solver)
         else:
             add_views(learner, part, indices, values, n_moved, scratch, solver)
-    keep_budget(learner)
+        keep_budget(learner, part, n_before, indices, scratch)
+
+
+@inlined
+def keep_budget(learner, part, n_before, indices, scratch):
+    """Remove support vectors beyond the budget; the least recent ones as Cavallanti et al. (2007).
+
+    n_before : the index that the next support vector had before the trial.
+    """
+    budget = learner.weights.budget
+    if learner.weights.policy == LEAST_RECENT:
+        if budget:
+            oldest = learner.weights.following[part] - budget
+            learner.weights.oldest[part] = max(learner.weights.oldest[part], oldest)
+    else:
+        remove_beyond(learner, part, n_before, indices, scratch)
+
+
+@inlined
+def project_moved(learner, part, indices, values, n_moved, scratch, solver):
+    """Add coefficient Phi(x, r) to the hypotheses of each class r, or its projection."""
+    column = scratch.column
+    if learner.parts.map[part] == 0:
+        clear(column, column.shape[0])
+        sum_column(learner, part, n_moved, solver, column)
+        set_plain_view(learner, indices, values, scratch)
+        view = scratch.stored[: indices.shape[0]]
+        project(learner, part, indices, view, scratch.sizes[0], scratch, solver)
+        return
+    for i in range(n_moved):
+        r = solver.moved[i]
+        clear(column, column.shape[0])
+        for j in range(n_hypotheses(learner, part, r)):
+            column[hypothesis(learner, part, r, j)] += np.float32(solver.coefficients[r])
+        view = view_of(learner, part, indices, values, r, scratch, scratch.phi[: indices.shape[0]])
+        project(learner, part, indices, view, squared_norm(view), scratch, solver)
 
 
 @inlined
@@ -159,10 +199,7 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
         r = solver.moved[i]
         for j in range(n_hypotheses(learner, part, r)):
             column[hypothesis(learner, part, r, j)] = 0
-    for i in range(n_moved):
-        r = solver.moved[i]
-        for j in range(n_hypotheses(learner, part, r)):
-            column[hypothesis(learner, part, r, j)] += np.float32(solver.coefficients[r])
+    sum_column(learner, part, n_moved, solver, column)
     is_stored = False
     for i in range(n_moved):
         r = solver.moved[i]
@@ -174,6 +211,15 @@ def add_plain(learner, part, indices, values, n_moved, scratch, solver):
                     is_stored = True
                 enter(learner, part, owner, column[owner])
                 column[owner] = 0
+
+
+@inlined
+def sum_column(learner, part, n_moved, solver, column):
+    """Add the coefficient of each class to be updated to its hypotheses."""
+    for i in range(n_moved):
+        r = solver.moved[i]
+        for j in range(n_hypotheses(learner, part, r)):
+            column[hypothesis(learner, part, r, j)] += np.float32(solver.coefficients[r])
 
 
 @inlined
@@ -220,7 +266,12 @@ learner_at = pointer_reader(KERNEL_LEARNER_RECORD, KERNEL)
 
 
 def kernels_for(learner: Any) -> Any:
-    """Return the module, which contains the kernels, after checking its facts for a learner."""
+    """Return the module that contains the kernels of a learner, after checking its facts."""
+    if learner.weights.policy != LEAST_RECENT:
+        from kesler.compiled.kernels import budget_trial
+
+        assert hold_facts(BUDGET, learner)
+        return budget_trial
     assert hold_facts(KERNEL, learner)
     return sys.modules[__name__]
 

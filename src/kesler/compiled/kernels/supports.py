@@ -92,6 +92,8 @@ def kernel_addresses(function: Callable[..., Any], of: str, *, custom: bool) -> 
     return callback_address(loop, SINGLE_SIGNATURE), callback_address(loop, DOUBLE_SIGNATURE)
 
 
+# The policies of budgets, in the order of `kesler.parts.budgets.POLICIES`.
+LEAST_RECENT, SMALLEST, FORGETRON, PROJECTRON, PROJECTRON_PLUS = range(5)
 # The number of support vectors in a panel, which is feature-major: the inner loops run over them.
 PANEL = 64
 
@@ -262,13 +264,3 @@ def enter(learner, part, owner, coefficient):
     learner.weights.owners[part, end] = owner
     learner.weights.coefficients[part, end] = coefficient
     learner.weights.entry_starts[part, s] = end + 1
-
-
-@inlined
-def keep_budget(learner):
-    """Drop the oldest support vectors beyond the budget (Cavallanti et al. 2007)."""
-    budget = learner.weights.budget
-    if budget:
-        for part in range(learner.parts.kind.shape[0]):
-            oldest = learner.weights.following[part] - budget
-            learner.weights.oldest[part] = max(learner.weights.oldest[part], oldest)

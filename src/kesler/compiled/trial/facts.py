@@ -184,16 +184,22 @@ SPARSE = facts(
 )
 """What :attr:`kesler.learner.state.LearnerState.may_be_sparse` requires."""
 
-KERNEL = facts(
-    link__address={0},
-    link__scale_source={NO_SCALE},
-    algorithm__address={0},
-    settings__predictor={0},
-    settings__on_new_class={WAIT, LEARN},
-    parts__map__each={ITSELF, ADDRESS},
+OVER_KERNEL = {
+    "link__address": {0},
+    "link__scale_source": {NO_SCALE},
+    "algorithm__address": {0},
+    "settings__predictor": {0},
+    "settings__on_new_class": {WAIT, LEARN},
+    "parts__map__each": {ITSELF, ADDRESS},
     **WITHOUT_STEP_SIZES,
-)
+}
 """What :class:`kesler.learner.kernel_learner.KernelLearner` requires."""
+
+KERNEL = facts(**OVER_KERNEL, weights__policy={0})
+"""Learners over a kernel whose budget, if any, removes the oldest support vectors."""
+
+BUDGET = facts(**OVER_KERNEL, weights__policy={1, 2, 3, 4})
+"""Learners over a kernel with another policy of :class:`kesler.parts.budgets.Budget`."""
 
 MEASURED = facts(
     settings__predictor={0},

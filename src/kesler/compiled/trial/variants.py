@@ -167,6 +167,8 @@ move = by_weights(
     sparse="weights.sparse_trial.sparse_move",
     kernel="kernels.kernel_trial.kernel_move",
 )
+project = by_weights(dense=nothing, kernel="kernels.projection.project")
+remove_beyond = by_weights(dense=nothing, kernel="kernels.removals.remove_beyond")
 shrink_weights = by_weights(
     dense="trial.forgetting.dense_shrink_weights",
     sparse="weights.sparse_trial.sparse_shrink_weights",
