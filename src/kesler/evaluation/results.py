@@ -393,6 +393,33 @@ class OrdinalResult(ProgressiveResult):
     mean_absolute_error: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostResult(ProgressiveResult):
+    """The result of a run of :class:`~kesler.CostSensitiveClassifier`.
+
+    Targets are the first of the cheapest classes of each row. A prediction is a mistake if it is
+    none of the cheapest, and one of them and another class that the row names had been seen.
+
+    Attributes
+    ----------
+    costs : float64 array of shape (n_trials,)
+        The cost of each prediction, NaN where there was none; a class that the row does not name
+        costs as much as the costliest that it names.
+    """
+
+    costs: npt.NDArray[np.float64]
+
+    @property
+    def total_cost(self) -> float:
+        """The sum of the costs of the predictions."""
+        return float(np.nansum(self.costs))
+
+    @property
+    def mean_cost(self) -> float:
+        """The total cost divided by the rows with a prediction; 0 without any."""
+        return self.total_cost / max(1, int((~np.isnan(self.costs)).sum()))
+
+
 def no_label(labels: Sequence[Label]) -> Label | None:
     """Return a value of the type of some labels that is none of them, None for other types.
 

@@ -14,6 +14,7 @@ from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import first_seen, mistakes
 from kesler.evaluation.metrics import mean_absolute_error
 from kesler.evaluation.results import (
+    CostResult,
     MultilabelResult,
     OrdinalResult,
     ProgressiveResult,
@@ -25,6 +26,8 @@ from kesler.evaluation.tables import Piece, Table
 from kesler.evaluation.uncertainty import trace_of
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
+from kesler.online.cost_sensitive import CostSensitiveClassifier
+from kesler.online.cost_vectors import costly, costs_of
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
@@ -64,6 +67,14 @@ def progressive_validate(
     sample_weight: Any = ...,
     classes: Any = ...,
 ) -> OrdinalResult: ...
+@overload
+def progressive_validate(
+    method: CostSensitiveClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = ...,
+    classes: Any = ...,
+) -> CostResult: ...
 @overload
 def progressive_validate(
     method: OnlineMultilabelClassifier,
@@ -134,8 +145,8 @@ def progressive_validate(
 
     Returns
     -------
-    ProgressiveResult; OrdinalResult, MultilabelResult or RankingResult for the online learners of
-    such targets.
+    ProgressiveResult; OrdinalResult, CostResult, MultilabelResult or RankingResult for the online
+    learners of such targets.
 
     Raises
     ------
@@ -191,7 +202,17 @@ def validate_online(
     trials = estimator._run_trials(X, y, sample_weight, classes, **keeping)
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
-    wrong = mistakes(predicted, answers, n_known)
+    priced: dict[str, Any] = {}
+    if isinstance(estimator, CostSensitiveClassifier):
+        targets = estimator._kept(estimator._tell(y, classes), row_weights(sample_weight, len(y)))
+        wrong, unseen = costly(predicted, targets, answers, n_known)
+        priced = {
+            "costs": costs_of(predicted, targets, answers),
+            "n_first_seen": int(unseen.sum()),
+        }
+        answers = answers[targets.indptr[:-1]]
+    else:
+        wrong = mistakes(predicted, answers, n_known)
     seen = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
     record: dict[str, Any] = {
         "n_trials": len(answers),
@@ -203,7 +224,10 @@ def validate_online(
         "run": run,
         "uncertainty": trace_of(trials),
         **labelled(predicted, answers, seen),
+        **priced,
     }
+    if priced:
+        return CostResult(**record)
     if not isinstance(estimator, OnlineOrdinalClassifier):
         return ProgressiveResult(**record)
     known = ~first_seen(answers, n_known)

@@ -533,8 +533,12 @@ default "auto"
             return self.run_trials(rows, labels, weights)
         with self._names_forgotten_on_error():
             rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
-            trials = self._learn(rated, Targets.of_classes(labels), weights)
+            trials = self._learn(rated, self._targets_of(labels), weights)
         return trials.predictions, trials.codes
+
+    def _targets_of(self, labels: list[Label]) -> Targets:
+        """Return the encoded targets that a reader yields."""
+        return Targets.of_classes(labels)
 
     def score_rows(self, rows: Any) -> npt.NDArray[np.float32]:
         """Return the score of each class for each row, classes in the order of `classes_by_code_`.

@@ -19,6 +19,7 @@ from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
+from kesler.online.cost_sensitive import CostSensitiveClassifier
 from kesler.online.ensemble import Ensemble
 from kesler.online.linear_max import LinearMax
 from kesler.online.metadata import validated
@@ -249,6 +250,7 @@ def _estimators() -> dict[str, Any]:
     """Return the estimators by the names stored in files."""
     estimators = (
         OnlineClassifier,
+        CostSensitiveClassifier,
         LinearMax,
         Ensemble,
         OnlineMultilabelClassifier,
