@@ -127,6 +127,7 @@ _MODULES = frozenset(
         "preprocessing",
         "readers",
         "service",
+        "trees",
         "updates",
     }
 )

@@ -44,7 +44,9 @@ def run(options: Namespace) -> None:
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
     table.print_columns([model])
     if isinstance(model, CostSensitiveClassifier):
-        print(f"\ncost of predictions: {model.total_cost_ / model.n_trials_:,.4g} a row, in all rows")
+        print(
+            f"\ncost of predictions: {model.total_cost_ / model.n_trials_:,.4g} a row, in all rows"
+        )
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
         account = files.account(stream, comparison, lines, {})

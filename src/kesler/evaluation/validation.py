@@ -223,6 +223,7 @@ def validate_online(
         "seconds": seconds,
         "run": run,
         "uncertainty": trace_of(trials),
+        "tree": estimator.tree_ if seen else None,
         **labelled(predicted, answers, seen),
         **priced,
     }

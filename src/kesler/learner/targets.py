@@ -94,7 +94,6 @@ class Answers:
             return max(1, min(self._most_named * n_classes, n_classes * n_classes // 4 + 1))
         return max(1, n_classes * (n_classes - 1) // 2)
 
-
     @property
     def _most_named(self) -> int:
         """The largest number of classes that a target names, of costs only the cheapest."""

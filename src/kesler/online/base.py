@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Sized
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
@@ -27,12 +27,13 @@ from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
+from kesler.online.grouped import GroupedLearner
 from kesler.online.named_rule import NamedRule
 from kesler.online.saving import save
 from kesler.online.trials import Trials
 from kesler.online.uncertain import UncertainLearner
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
+from kesler.parts.hypotheses import Part, Shared, over_tree, resolve_hypotheses, takes_ratings
 from kesler.parts.kernels import resolve_kernel
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links import resolve_link
@@ -58,7 +59,7 @@ _LEARNT = (
 )
 
 
-class OnlineLearner(EventLearner, UncertainLearner, NamedRule):
+class OnlineLearner(EventLearner, UncertainLearner, GroupedLearner, NamedRule):
     """A learner that adds classes as they appear and learns from one row after the other.
 
     A subclass defines how its targets are encoded (`_tell`) and what it predicts.
@@ -211,18 +212,6 @@ or texts
         """The feature map in use, or None."""
         maps = [part.feature_map for part in self._fitted().parts]
         return next((each for each in maps if isinstance(each, FeatureMap)), None)
-
-    @exclusive
-    def join_group(self: Self, label: Label, group: Hashable) -> Self:
-        """Add a class to a group of the `Grouped` hypotheses.
-
-        Raises
-        ------
-        KeslerError
-            If the label has not been seen, or no hypotheses are grouped.
-        """
-        self._fitted().join_group(label, group)
-        return self
 
     @property
     def preprocessing_(self) -> Preprocessing | None:
@@ -512,6 +501,8 @@ or texts
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
         costs, rule = chosen.get("costs"), self._rule_of(chosen["update"])
+        if costs is None and rule.heeds_margin:
+            costs = self._tree()
         return {
             "rule": rule,
             "preconditioner": resolve_preconditioner(chosen["preconditioner"], rule.preconditioner),
@@ -559,7 +550,9 @@ or texts
 
     def _parts(self, *, dense: bool) -> list[Part]:
         hypotheses = self._chosen(dense=dense)["hypotheses"]
-        return resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
+        parts = resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
+        tree = self._tree()
+        return parts if tree is None else over_tree(parts, tree)
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that "single" and "hybrid" use for all classes."""

@@ -30,6 +30,7 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import Preconditioner
 from kesler.parts.preprocessing import Preprocessing
 from kesler.parts.replay import Replay
+from kesler.parts.trees import Given
 from kesler.parts.updates.rule import UpdateRule
 
 
@@ -217,6 +218,11 @@ default "auto"
         distances are the best evidence of a new class among measurements, and costs O(1,000
         n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
         once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
+    tree : mapping {child: parent}, text, callable, Tree or None, default None
+        A tree of classes, whose inner nodes have hypotheses too: the score of a class is the sum
+        over the nodes from it to the root. If the rule has a margin and `costs` is None, costs are
+        the roots of distances in the tree. A text separates names that are paths, such as ".".
+        Classes without a place hang from the root; `hang` places them before their first row.
 
     Attributes
     ----------
@@ -331,6 +337,7 @@ default "auto"
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
+        tree: Given | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -355,6 +362,7 @@ default "auto"
         self.columns = columns
         self.on_mismatch = on_mismatch
         self.uncertainty = uncertainty
+        self.tree = tree
 
     # ---- predictions ------------------------------------------------------------------------
 

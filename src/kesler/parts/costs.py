@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.parts.description import find_function, function_name
+from kesler.parts.trees import Tree, restore_tree
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,12 @@ class Costs:
 
     Parameters
     ----------
-    given : mapping {(right, wrong): cost} or callable (right, wrong) -> cost
+    given : mapping {(right, wrong): cost}, callable (right, wrong) -> cost, or Tree
         Costs are finite numbers, 0 or more. Larger costs require a larger margin; with a cost of 0
         the right class only has to score no less than the wrong one. Pairs missing from a mapping
         cost 1. A callable is called for each pair of classes when the later of them appears, and
-        should always return the same value for the same pair.
+        should always return the same value for the same pair. The costs of a tree are the square
+        roots of the distances of classes.
 
     Raises
     ------
@@ -46,12 +48,12 @@ class Costs:
     10.0
     """
 
-    given: Mapping[Any, float] | Callable[[Any, Any], float]
+    given: Mapping[Any, float] | Callable[[Any, Any], float] | Tree
 
     def __post_init__(self) -> None:
         if isinstance(self.given, Mapping):
             object.__setattr__(self, "given", dict(map(_checked, self.given.items())))
-        elif not callable(self.given):
+        elif not (callable(self.given) or isinstance(self.given, Tree)):
             raise KeslerError(
                 f"costs={self.given!r}: give a mapping {{(right, wrong): cost}} of labels, or a "
                 "function of the two labels"
@@ -61,6 +63,8 @@ class Costs:
         """Return the cost of predicting `wrong` where `right` is the right class."""
         if isinstance(self.given, Mapping):
             return self.given.get((right, wrong), 1.0)
+        if isinstance(self.given, Tree):
+            return self.given.margin(right, wrong)
         return _cost((right, wrong), self.given(right, wrong))
 
     def fill(
@@ -75,12 +79,17 @@ class Costs:
     @property
     def labels(self) -> list[Label]:
         """The labels for which costs were given."""
+        if isinstance(self.given, Tree):
+            return self.given.nodes
         pairs = self.given if isinstance(self.given, Mapping) else {}
         return [label for pair in pairs for label in pair]
 
     def require_known(self, labels: list[Label], n_known: int) -> None:
         """Raise the errors of a cost function on the pairs with a label from index `n_known` on."""
-        if not isinstance(self.given, Mapping):
+        if isinstance(self.given, Tree):
+            for label in labels[n_known:]:
+                self.given.path(label)
+        elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
 
@@ -88,6 +97,8 @@ class Costs:
         """Return the costs as stored in a model file: a list, or the name of the function."""
         if isinstance(self.given, Mapping):
             return [[right, wrong, cost] for (right, wrong), cost in self.given.items()]
+        if isinstance(self.given, Tree):
+            return self.given.describe()
         return function_name(self.given)
 
 
@@ -97,6 +108,8 @@ def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
         return None
     if isinstance(described, list):
         return Costs({(right, wrong): cost for right, wrong, cost in described})
+    if isinstance(described, dict):
+        return Costs(restore_tree(described, custom))
     return Costs(find_function(described, custom, "costs"))
 
 

@@ -37,7 +37,6 @@ def kind_of(label: Any) -> str:
     return TEXT if isinstance(label, str) else NUMBER
 
 
-
 @dataclass(slots=True)
 class Admission:
     """The check of all rows, whether parsed or scanned.
@@ -53,8 +52,8 @@ class Admission:
     skip_bad : bool
         If True, bad rows are counted; if False, the first one raises an error.
     kind : str
-        The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if labels
-        are not required.
+        The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if
+        labels are not required.
     n_good, n_bad : int
         Numbers of good and bad rows so far.
     """
