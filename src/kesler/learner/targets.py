@@ -161,8 +161,13 @@ class Targets:
         start, stop, _ = rows.indices(len(self))
         indptr = self.indptr[start : max(start, stop) + 1]
         named = slice(int(indptr[0]), int(indptr[-1]))
-        some = {"levels": self.levels[named], "costs": self.costs[named]}
-        return replace(self, indptr=indptr - indptr[0], labels=self.labels[named], **some)
+        return replace(
+            self,
+            indptr=indptr - indptr[0],
+            labels=self.labels[named],
+            levels=self.levels[named],
+            costs=self.costs[named],
+        )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Targets:
         """Return the rows of these numbers, in this order."""
