@@ -23,11 +23,11 @@ from kesler.parts.updates.passive_aggressive import PassiveAggressive
 
 Array = npt.NDArray[np.float64]
 
-STRENGTHS = (0.001, 0.01, 0.1, 1.0)
+STRENGTHS = (0.01, 0.1, 1.0)
 """The C of the learners of which competitors are the last weights."""
 SCALES = np.geomspace(0.05, 20, 25)
 """The factors of these weights that are tried."""
-PASSES = 5
+PASSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def tree_bound(
     - "pa1": :math:`\max(R^2, \sqrt{\gamma_{\max}} / C) (\|u\|^2 + 2 C \sum_i \ell^*_i)`;
     - "pa2": :math:`(R^2 + 1 / 2C) (\|u\|^2 + 2 C \sum_i \ell_i^{*2})`.
 
-    Competitors are u = 0 and the last weights of five passes of PA-I for four C, each with 25
+    Competitors are u = 0 and the last weights of three passes of PA-I for three C, each with 25
     factors. Memory O(n_rows n_classes).
 
     References
