@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import chain
+from typing import Any
 
 from kesler.cli import files, table
 from kesler.cli.methods import Progress, begun, resumed
@@ -14,7 +15,6 @@ from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.cost_sensitive import CostSensitiveClassifier
 
 
 def run(options: Namespace) -> None:
@@ -43,14 +43,18 @@ def run(options: Namespace) -> None:
 
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
     table.print_columns([model])
-    if isinstance(model, CostSensitiveClassifier):
-        print(
-            f"\ncost of predictions: {model.total_cost_ / model.n_trials_:,.4g} a row, in all rows"
-        )
+    if model.answer == "costs":
+        print(f"\ncost of predictions: {total_cost(model) / model.n_trials_:,.4g} a row")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
         account = files.account(stream, comparison, lines, {})
         files.write_json(options.json, {"model": options.model, **account})
+
+
+def total_cost(model: Any) -> float:
+    """Return the cost of the predictions of a model whose targets are costs."""
+    found: float = model.total_cost_
+    return found
 
 
 def fitting(model: OnlineClassifier, first: Block) -> OnlineClassifier:
@@ -62,7 +66,7 @@ def fitting(model: OnlineClassifier, first: Block) -> OnlineClassifier:
         If the model has learnt labels of the other kind.
     """
     has_costs = isinstance(first.labels[0], dict)
-    if has_costs == isinstance(model, CostSensitiveClassifier):
+    if has_costs == (model.answer == "costs"):
         return model
     if model.n_known_:
         which = "costs of classes" if has_costs else "one class each"
@@ -70,6 +74,8 @@ def fitting(model: OnlineClassifier, first: Block) -> OnlineClassifier:
             f"the labels of these rows are {which}, but the model learnt from other ones: continue "
             "with rows such as those that it learnt from"
         )
+    from kesler.online.cost_sensitive import CostSensitiveClassifier
+
     given = model.get_params(deep=False)
     names = CostSensitiveClassifier().get_params(deep=False)
     made = CostSensitiveClassifier(**{name: given[name] for name in names})

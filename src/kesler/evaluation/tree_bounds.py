@@ -275,7 +275,7 @@ def _competitors(trials: _Trials, of: Any) -> Iterator[tuple[Array, float]]:
         norm = sum(
             float((np.asarray(w, dtype=np.float64) ** 2).sum()) for w in map(_dense, weights)
         )
-        yield model._scores(of.X).astype(np.float64), norm
+        yield model._scores(of.X).astype(np.float64), float(norm)
 
 
 def _dense(weights: Any) -> Any:
@@ -295,7 +295,7 @@ def _bound(trials: _Trials, scores: Array, squared_norm: float, distance: float)
     demanded = trials.of_rivals(trials.margins, at, -np.inf)
     farthest = float(trials.margins.max(initial=0.0))
     found = []
-    for scale in SCALES if squared_norm else (1.0,):
+    for scale in _scales(gaps, demanded) if squared_norm else (1.0,):
         losses = np.maximum((demanded - scale * gaps).max(axis=1, initial=0.0), 0.0)
         square = scale**2 * squared_norm
         value = bound(losses, least, square, largest, rule.C, farthest)
@@ -306,6 +306,15 @@ def _bound(trials: _Trials, scores: Array, squared_norm: float, distance: float)
             )
         )
     return min(found, key=lambda each: each.bound)
+
+
+def _scales(gaps: Array, demanded: Array) -> list[float]:
+    """Return the scales to try: among them the least one without loss, if there is one."""
+    asked = np.isfinite(demanded)
+    scales: list[float] = SCALES.tolist()
+    if not asked.any() or (gaps[asked] <= 0).any():
+        return scales
+    return [*scales, float((demanded[asked] / gaps[asked]).max()) * (1 + 1e-9)]
 
 
 def _hard(losses: Array, least: Array, norm: float, largest: float, C: float, far: float) -> float:

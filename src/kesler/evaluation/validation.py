@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -26,11 +26,13 @@ from kesler.evaluation.tables import Piece, Table
 from kesler.evaluation.uncertainty import trace_of
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.cost_sensitive import CostSensitiveClassifier
-from kesler.online.cost_vectors import costly, costs_of
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
+from kesler.online.trials import Trials
+
+if TYPE_CHECKING:
+    from kesler.online.cost_sensitive import CostSensitiveClassifier
 
 
 def validate_labels(
@@ -203,14 +205,8 @@ def validate_online(
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
     priced: dict[str, Any] = {}
-    if isinstance(estimator, CostSensitiveClassifier):
-        targets = estimator._kept(estimator._tell(y, classes), row_weights(sample_weight, len(y)))
-        wrong, unseen = costly(predicted, targets, answers, n_known)
-        priced = {
-            "costs": costs_of(predicted, targets, answers),
-            "n_first_seen": int(unseen.sum()),
-        }
-        answers = answers[targets.indptr[:-1]]
+    if estimator.answer == "costs":
+        wrong, answers, priced = _priced(estimator, y, sample_weight, classes, trials, n_known)
     else:
         wrong = mistakes(predicted, answers, n_known)
     seen = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
@@ -236,3 +232,17 @@ def validate_online(
         record["predictions"][known], record["targets"][known], estimator.all_ranks
     )
     return OrdinalResult(**record, mean_absolute_error=error)
+
+
+def _priced(
+    estimator: Any, y: Any, sample_weight: Any, classes: Any, trials: Trials, n_known: int
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the mistakes, the cheapest class of each row and the costs of predictions."""
+    from kesler.online.cost_vectors import costly, costs_of
+
+    weights = row_weights(sample_weight, len(y))
+    targets = estimator._kept(estimator._tell(y, classes), weights)
+    asked = trials.predictions, targets, trials.codes
+    wrong, unseen = costly(*asked, n_known)
+    priced = {"costs": costs_of(*asked), "n_first_seen": int(unseen.sum())}
+    return wrong, trials.codes[targets.indptr[:-1]], priced

@@ -394,6 +394,11 @@ class EnsembleLearner(Observing):
         for member in self.members:
             member.uncount(n_named_features)
 
+    @property
+    def tree(self) -> None:
+        """None, since each member has its own."""
+        return None
+
     def hang(self, label: Label, under: Hashable) -> None:
         """Place a class in the tree of each member."""
         in_tree = [m for m in self.members if m.tree is not None]

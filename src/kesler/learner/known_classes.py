@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from kesler.learner.observing import Observing
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import Grouped, Part, require_hashable, tree_of
 from kesler.parts.links.link import Link
-from kesler.parts.trees import Tree
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 
 class KnownClasses(Observing):
@@ -65,8 +67,7 @@ class KnownClasses(Observing):
     @property
     def tree(self) -> Tree | None:
         """The tree of the hypotheses, or else of the costs; None without one."""
-        of_costs = None if self.costs is None else self.costs.given
-        return tree_of(self.parts) or (of_costs if isinstance(of_costs, Tree) else None)
+        return tree_of(self.parts) or (None if self.costs is None else self.costs.tree)
 
     def hang(self, label: Label, under: Hashable) -> None:
         """Place a class that has not been seen in the tree."""
@@ -88,11 +89,11 @@ class KnownClasses(Observing):
         with self.lock:
             self.parts = [
                 Grouped(grown, part.feature_map)
-                if isinstance(part, Grouped) and part.groups == tree
+                if isinstance(part, Grouped) and part.tree == tree
                 else part
                 for part in self.parts
             ]
-            if self.costs is not None and self.costs.given == tree:
+            if self.costs is not None and self.costs.tree == tree:
                 self.costs = Costs(grown)
 
     def require_admissible(self, labels: Sequence[Label]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,10 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import Preconditioner
 from kesler.parts.preprocessing import Preprocessing
 from kesler.parts.replay import Replay
-from kesler.parts.trees import Given
 from kesler.parts.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Given
 
 
 def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
@@ -219,10 +221,8 @@ default "auto"
         n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
         once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
     tree : mapping {child: parent}, text, callable, Tree or None, default None
-        A tree of classes, whose inner nodes have hypotheses too: the score of a class is the sum
-        over the nodes from it to the root. If the rule has a margin and `costs` is None, costs are
-        the roots of distances in the tree. A text separates names that are paths, such as ".".
-        Classes without a place hang from the root; `hang` places them before their first row.
+        A tree of classes (:class:`~kesler.trees.Tree`): hypotheses of its nodes, and its distances
+        as costs if the rule has a margin and `costs` is None. `hang` places later classes.
 
     Attributes
     ----------
@@ -545,7 +545,6 @@ default "auto"
         return trials.predictions, trials.codes
 
     def _targets_of(self, labels: list[Label]) -> Targets:
-        """Return the encoded targets that a reader yields."""
         return Targets.of_classes(labels)
 
     def score_rows(self, rows: Any) -> npt.NDArray[np.float32]:

@@ -19,7 +19,6 @@ from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
-from kesler.online.cost_sensitive import CostSensitiveClassifier
 from kesler.online.ensemble import Ensemble
 from kesler.online.linear_max import LinearMax
 from kesler.online.metadata import validated
@@ -107,7 +106,7 @@ def read(path: str | os.PathLike[str]) -> tuple[model_file.Arrays, dict[str, Any
 def validated_metadata(metadata: Any) -> dict[str, Any]:
     """Return the metadata of a model file, after its validation."""
     n_virtual = {name: each.n_virtual for name, each in _estimators().items()}
-    return validated(metadata, n_virtual)
+    return validated(metadata, {**n_virtual, OF_COSTS: 0})
 
 
 def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Model:
@@ -141,7 +140,7 @@ def _ensemble_of(stored: dict[str, Any], arrays: model_file.Arrays, custom: list
 
 def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
     """Return the estimator of a single learner that a file describes."""
-    estimator = _estimators()[metadata["estimator"]]
+    estimator = _estimator(metadata["estimator"])
     parts = restore_parts(metadata["parts"], custom)
     rules = *RULES.values(), *ALGORITHMS.values(), RivalStep
     rule = restore(metadata["rule"], "update rule", UpdateRule, rules, custom)
@@ -246,11 +245,23 @@ def _restore_columns(model: Any, stored: dict[str, Any]) -> None:
         model._table_state = restored(stored["table"], model.answer, model.n_virtual)
 
 
+OF_COSTS = "CostSensitiveClassifier"
+"""The estimator that only its own files import."""
+
+
+def _estimator(name: str) -> Any:
+    """Return the estimator that a file names."""
+    if name == OF_COSTS:
+        from kesler.online.cost_sensitive import CostSensitiveClassifier
+
+        return CostSensitiveClassifier
+    return _estimators()[name]
+
+
 def _estimators() -> dict[str, Any]:
     """Return the estimators by the names stored in files."""
     estimators = (
         OnlineClassifier,
-        CostSensitiveClassifier,
         LinearMax,
         Ensemble,
         OnlineMultilabelClassifier,

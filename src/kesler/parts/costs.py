@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,9 @@ import numpy.typing as npt
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.parts.description import find_function, function_name
-from kesler.parts.trees import Tree, restore_tree
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 
 @dataclass(frozen=True)
@@ -53,19 +55,28 @@ class Costs:
     def __post_init__(self) -> None:
         if isinstance(self.given, Mapping):
             object.__setattr__(self, "given", dict(map(_checked, self.given.items())))
-        elif not (callable(self.given) or isinstance(self.given, Tree)):
+        elif not callable(self.given) and self.tree is None:
             raise KeslerError(
                 f"costs={self.given!r}: give a mapping {{(right, wrong): cost}} of labels, or a "
                 "function of the two labels"
             )
 
+    @property
+    def tree(self) -> Tree | None:
+        """The tree whose distances are the costs, or None."""
+        if isinstance(self.given, Mapping) or callable(self.given):
+            return None
+        from kesler.parts.trees import Tree
+
+        return self.given if isinstance(self.given, Tree) else None
+
     def of(self, right: Label, wrong: Label) -> float:
         """Return the cost of predicting `wrong` where `right` is the right class."""
         if isinstance(self.given, Mapping):
             return self.given.get((right, wrong), 1.0)
-        if isinstance(self.given, Tree):
-            return self.given.margin(right, wrong)
-        return _cost((right, wrong), self.given(right, wrong))
+        if callable(self.given):
+            return _cost((right, wrong), self.given(right, wrong))
+        return self.given.margin(right, wrong)
 
     def fill(
         self, table: npt.NDArray[np.float64], labels: list[Label], n_known: int, margin: float
@@ -79,16 +90,16 @@ class Costs:
     @property
     def labels(self) -> list[Label]:
         """The labels for which costs were given."""
-        if isinstance(self.given, Tree):
-            return self.given.nodes
+        if self.tree is not None:
+            return self.tree.nodes
         pairs = self.given if isinstance(self.given, Mapping) else {}
         return [label for pair in pairs for label in pair]
 
     def require_known(self, labels: list[Label], n_known: int) -> None:
         """Raise the errors of a cost function on the pairs with a label from index `n_known` on."""
-        if isinstance(self.given, Tree):
+        if self.tree is not None:
             for label in labels[n_known:]:
-                self.given.path(label)
+                self.tree.path(label)
         elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
@@ -97,9 +108,7 @@ class Costs:
         """Return the costs as stored in a model file: a list, or the name of the function."""
         if isinstance(self.given, Mapping):
             return [[right, wrong, cost] for (right, wrong), cost in self.given.items()]
-        if isinstance(self.given, Tree):
-            return self.given.describe()
-        return function_name(self.given)
+        return function_name(self.given) if callable(self.given) else self.given.describe()
 
 
 def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
@@ -109,6 +118,8 @@ def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
     if isinstance(described, list):
         return Costs({(right, wrong): cost for right, wrong, cost in described})
     if isinstance(described, dict):
+        from kesler.parts.trees import restore_tree
+
         return Costs(restore_tree(described, custom))
     return Costs(find_function(described, custom, "costs"))
 

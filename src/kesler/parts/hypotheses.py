@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kesler.data.labels import plain
 from kesler.errors import KeslerError
 from kesler.parts.description import find_function, function_name, restore
 from kesler.parts.maps import MAPS
 from kesler.parts.maps.view import SubExperts, View
-from kesler.parts.trees import Tree, restore_tree
 
 MOST = 1e6  # maximum absolute value of initial weights
 
-Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]] | Tree
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
+
+    Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]] | Tree
 
 
 @dataclass(frozen=True)
@@ -180,17 +182,26 @@ class Grouped:
                 for label in groups[group]:
                     lookup.setdefault(label, []).append(group)
             object.__setattr__(self, "groups", groups)
-        elif not (callable(self.groups) or isinstance(self.groups, Tree)):
+        elif not callable(self.groups) and self.tree is None:
             raise KeslerError(
                 "Grouped takes a mapping {group: labels} or a function from a label to its "
                 f"groups, not {type(self.groups).__name__}"
             )
         object.__setattr__(self, "_lookup", lookup)
 
+    @property
+    def tree(self) -> Tree | None:
+        """The tree whose nodes are the groups, or None."""
+        if isinstance(self.groups, Mapping) or callable(self.groups):
+            return None
+        from kesler.parts.trees import Tree
+
+        return self.groups if isinstance(self.groups, Tree) else None
+
     def groups_of(self, label: Any) -> list[Hashable]:
         """Return the distinct groups of a label, from the mapping or by calling the callable."""
-        if isinstance(self.groups, Tree):
-            return self.groups.path(label)
+        if self.tree is not None:
+            return self.tree.path(label)
         groups: Any = self.groups(label) if callable(self.groups) else self._lookup.get(label, ())
         if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
             raise KeslerError(
@@ -312,6 +323,7 @@ def over_tree(parts: Iterable[Part], tree: Tree) -> list[Part]:
 
     Examples
     --------
+    >>> from kesler.trees import Tree
     >>> over_tree([PerClass()], Tree("."))[0].groups_of("rec.autos")
     ['rec.autos', 'rec', '']
     """
@@ -326,8 +338,8 @@ def over_tree(parts: Iterable[Part], tree: Tree) -> list[Part]:
 
 def tree_of(parts: Iterable[Part]) -> Tree | None:
     """Return the tree whose nodes have hypotheses, None if there is none."""
-    found = [p.groups for p in parts if isinstance(p, Grouped) and isinstance(p.groups, Tree)]
-    return found[0] if found else None
+    trees = (part.tree for part in parts if isinstance(part, Grouped))
+    return next((tree for tree in trees if tree is not None), None)
 
 
 def takes_ratings(parts: Iterable[Part]) -> bool:
@@ -339,7 +351,7 @@ def names_in(part: Part) -> list[Any]:
     """Return the groups and labels that are named in a part."""
     if not isinstance(part, Grouped) or callable(part.groups):
         return []
-    if isinstance(part.groups, Tree):
+    if not isinstance(part.groups, Mapping):
         return part.groups.nodes
     return [name for group, labels in part.groups.items() for name in [group, *labels]]
 
@@ -366,10 +378,10 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
 
 def _describe_groups(groups: Groups) -> Any:
     """Return groups as stored in a model file: a list, a tree, or the name of a function."""
-    if isinstance(groups, Tree):
-        return groups.describe()
     if callable(groups):
         return function_name(groups)
+    if not isinstance(groups, Mapping):
+        return groups.describe()
     return [[group, list(labels)] for group, labels in groups.items()]
 
 
@@ -393,6 +405,8 @@ def _restore_groups(groups: Any, custom: list[Any]) -> Groups:
     if isinstance(groups, list):
         return dict(groups)
     if isinstance(groups, dict):
+        from kesler.parts.trees import restore_tree
+
         return restore_tree(groups, custom)
     found: Groups = find_function(groups, custom, "groups")
     return found
