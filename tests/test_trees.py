@@ -138,7 +138,8 @@ def test_the_bound_of_separable_rows_is_that_of_the_source():
     found = tree_bound(OnlineClassifier("multi", update="pa", tree=PARENTS), X, y)
     assert found.loss == 0.0
     assert found.bound == pytest.approx(found.radius**2 * found.squared_norm)
-    assert found.radius**2 == max(apart(PARENTS, a, b) for a in LEAVES for b in LEAVES)
+    farthest = max(apart(PARENTS, a, b) for a in LEAVES for b in LEAVES)
+    assert found.radius**2 == pytest.approx(farthest)
     assert 0 < found.distance <= found.bound
 
 
