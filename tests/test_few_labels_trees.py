@@ -8,7 +8,7 @@ import few_labels_trees as study
 
 @pytest.fixture(scope="module")
 def rows():
-    return study.compare(study.letters(600))
+    return study.compare(study.letters(2000))
 
 
 def test_trees_learnt_from_confusions_lower_the_distance_of_mistakes(rows):

@@ -1,5 +1,6 @@
 """Trees of classes: against a reference, the flat learner, their bound, and bad input."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesler import KeslerError, OnlineClassifier, load, progressive_validate
+from kesler.durable import settings as journal_settings
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Frequency
 from kesler.trees import (
@@ -447,3 +449,14 @@ def test_names_that_a_file_cannot_hold_are_refused(tmp_path):
     model = OnlineClassifier("multi", update="pa", tree={"a": ("x", 1)}).learn_one([1.0], "a")
     with pytest.raises(KeslerError, match="numbers or text"):
         model.save(tmp_path / "model")
+
+
+def test_a_journal_keeps_trees_and_knows_that_they_name_classes():
+    for tree in (".", PARENTS, Tree(PARENTS, {"a3": "a"})):
+        model = OnlineClassifier("multi", update="pa", tree=tree)
+        written = json.loads(json.dumps(journal_settings.settings_of(model)))
+        assert journal_settings.estimator_of(written).tree == tree
+        assert journal_settings.depends_on_names(model)
+    grouped = OnlineClassifier([Grouped(Tree(PARENTS))], update="pa")
+    assert set(PARENTS) <= set(journal_settings.labels_in(grouped))
+    assert not journal_settings.depends_on_names(OnlineClassifier("multi", update="pa"))
