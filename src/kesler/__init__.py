@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kesler.learner.explanations import Contribution as Contribution
     from kesler.learner.explanations import Explanation as Explanation
     from kesler.online.classifier import OnlineClassifier as OnlineClassifier
+    from kesler.online.cost_sensitive import CostSensitiveClassifier as CostSensitiveClassifier
     from kesler.online.ensemble import Ensemble as Ensemble
     from kesler.online.linear_max import LinearMax as LinearMax
     from kesler.online.loading import load as load
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 # `import kesler` stays cheap.
 _DEFINED_IN = {
     # online estimators
+    "CostSensitiveClassifier": "kesler.online.cost_sensitive",
     "Ensemble": "kesler.online.ensemble",
     "LinearMax": "kesler.online.linear_max",
     "OnlineClassifier": "kesler.online.classifier",
@@ -126,6 +128,7 @@ _MODULES = frozenset(
         "preprocessing",
         "readers",
         "service",
+        "trees",
         "updates",
     }
 )

@@ -37,7 +37,7 @@ for line in sys.stdin.read().split():
 MODULES = (
     *("algorithms", "budgets", "costs", "datasets", "decompositions", "dictionaries"),
     *("distributed", "durable", "errors", "hypotheses", "kernels", "links", "maps", "metrics"),
-    *("plots", "preconditioners", "preprocessing", "readers", "service", "updates"),
+    *("plots", "preconditioners", "preprocessing", "readers", "service", "trees", "updates"),
 )
 """Modules that users import from."""
 

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import chain
+from typing import Any
 
 from kesler.cli import files, table
 from kesler.cli.methods import Progress, begun, resumed
@@ -24,9 +25,11 @@ def run(options: Namespace) -> None:
     model, progress = resumed(options) if options.resume else begun(options)
     stream, blocks = _opened(options, model, progress)
     session = Session(model, progress, options.model, options.checkpoint)
-    comparison = Comparison({progress.method.get("hypotheses", "model"): model})
     try:
         first = next(blocks, None)
+        if first is not None:
+            session.model = model = fitting(model, first)
+        comparison = Comparison({progress.method.get("hypotheses", "model"): model})
         if first is None and progress.n_rows:
             _end(options, session, progress)
             return
@@ -40,10 +43,44 @@ def run(options: Namespace) -> None:
 
     print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
     table.print_columns([model])
+    if model.answer == "costs":
+        print(f"\ncost of predictions: {total_cost(model) / model.n_trials_:,.4g} a row")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
         account = files.account(stream, comparison, lines, {})
         files.write_json(options.json, {"model": options.model, **account})
+
+
+def total_cost(model: Any) -> float:
+    """Return the cost of the predictions of a model whose targets are costs."""
+    found: float = model.total_cost_
+    return found
+
+
+def fitting(model: OnlineClassifier, first: Block) -> OnlineClassifier:
+    """Return the model, or one for costs with its parameters if the labels of rows are costs.
+
+    Raises
+    ------
+    KeslerError
+        If the model has learnt labels of the other kind.
+    """
+    has_costs = isinstance(first.labels[0], dict)
+    if has_costs == (model.answer == "costs"):
+        return model
+    if model.n_known_:
+        which = "costs of classes" if has_costs else "one class each"
+        raise KeslerError(
+            f"the labels of these rows are {which}, but the model learnt from other ones: continue "
+            "with rows such as those that it learnt from"
+        )
+    from kesler.online.cost_sensitive import CostSensitiveClassifier
+
+    given = model.get_params(deep=False)
+    names = CostSensitiveClassifier().get_params(deep=False)
+    made = CostSensitiveClassifier(**{name: given[name] for name in names})
+    made.name_features(model.vocabulary_)
+    return made
 
 
 def _end(options: Namespace, session: Session, progress: Progress) -> None:
@@ -97,7 +134,7 @@ class Session:
     def __init__(
         self, model: OnlineClassifier, progress: Progress, path: str, every: int | None
     ) -> None:
-        self._model = model
+        self.model = model
         self._progress = progress
         self._path = path
         self._every = every or sys.maxsize
@@ -117,8 +154,8 @@ class Session:
     def save(self, *, finished: bool) -> None:
         """Write the model and its progress."""
         self._progress = replace(self._progress, finished=finished)
-        notes = {**getattr(self._model, "notes_", {}), "learning": asdict(self._progress)}
-        self._model.save(self._path, **notes)
+        notes = {**getattr(self.model, "notes_", {}), "learning": asdict(self._progress)}
+        self.model.save(self._path, **notes)
         self._n_saved = self._progress.n_rows
 
     def interrupted(self) -> str:
@@ -129,5 +166,5 @@ class Session:
 
     def _advance(self, n_rows: int) -> None:
         self._progress = replace(self._progress, n_rows=self._progress.n_rows + n_rows)
-        if self._progress.n_rows % self._every == 0 and self._model.n_known_:
+        if self._progress.n_rows % self._every == 0 and self.model.n_known_:
             self.save(finished=False)

@@ -151,19 +151,20 @@ def labels_in(estimator: Any) -> list[Any]:
     found = [label for pair in costs for label in pair] if isinstance(costs, Mapping) else []
     found += [] if order is None else list(order)
     found += [label for groups in _groups_of(estimator) for named in groups for label in named]
+    found += [node for tree in _trees_of(estimator) for node in tree.nodes]
     return found + [label for member in _members_of(estimator) for label in labels_in(member)]
 
 
 def depends_on_names(estimator: Any) -> bool:
     """Return whether what an estimator learns depends on the names of classes.
 
-    Classes have costs and groups by their names, and ranks the order of theirs.
+    Classes have costs, groups and places in a tree by their names, and ranks the order of theirs.
     """
     own = vars(estimator)
     is_by_name = own.get("costs") is not None or "order" in own
     return (
         is_by_name
-        or bool(_groups_of(estimator))
+        or bool(_groups_of(estimator) or _trees_of(estimator))
         or any(map(depends_on_names, _members_of(estimator)))
     )
 
@@ -172,6 +173,18 @@ def _members_of(estimator: Any) -> list[Any]:
     """Return the members of an ensemble that the parameters list."""
     given = vars(estimator).get("learners") or vars(estimator).get("update")
     return list(given) if isinstance(given, (list, tuple)) else []
+
+
+def _trees_of(estimator: Any) -> list[Any]:
+    """Return the tree that is given, and those of the hypotheses."""
+    given, parts = vars(estimator).get("tree"), vars(estimator).get("hypotheses")
+    each = parts if isinstance(parts, (list, tuple)) else [parts]
+    found = [part.tree for part in each if getattr(part, "tree", None) is not None]
+    if given is None:
+        return found
+    from kesler.parts.trees import Tree
+
+    return [Tree(given), *found]
 
 
 def _groups_of(estimator: Any) -> list[list[list[Any]]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kesler.evaluation.confidence import RiskCoverage, Threshold
     from kesler.evaluation.reports.label_sets import LabelReport
     from kesler.evaluation.reports.report import Report
+    from kesler.parts.trees import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,8 @@ class ProgressiveResult:
         class), -1 for numbers (or a lower one, if there are labels below 0), else None.
     uncertainty : UncertaintyTrace or None
         What was said of the uncertainty of each row, if the estimator estimates it.
+    tree : Tree or None
+        The tree of classes of the estimator, if it has one.
 
     Examples
     --------
@@ -217,6 +220,7 @@ class ProgressiveResult:
     run: Run | None = field(default=None, repr=False, compare=False)
     no_prediction: Label | None = None
     uncertainty: UncertaintyTrace | None = field(default=None, repr=False, compare=False)
+    tree: Tree | None = field(default=None, repr=False, compare=False)
 
     @property
     def trials(self) -> npt.NDArray[np.int64]:
@@ -243,6 +247,32 @@ class ProgressiveResult:
         """A mask of the trials with a mistake."""
         mask: npt.NDArray[np.bool_] = np.diff(self.curve, prepend=0) > 0
         return mask
+
+    @property
+    def tree_loss(self) -> float:
+        """Distances in the tree of mistakes and their targets, divided by the trials.
+
+        Raises
+        ------
+        KeslerError
+            If there is no tree; `kesler.trees.tree_loss` takes any.
+        """
+        from kesler.evaluation.tree_measures import tree_distances
+
+        tree = required(self.tree)
+        found = tree_distances(self.targets, self.predictions, tree, self.wrong)
+        return float(found.sum()) / max(1, self.n_trials)
+
+    @property
+    def level_errors(self) -> npt.NDArray[np.float64]:
+        """For each level of the tree from below the root, mistakes divided by the trials.
+
+        At a level, a mistake is a prediction below another node than the target. Raises KeslerError
+        as `tree_loss` does.
+        """
+        from kesler.evaluation.tree_measures import level_errors
+
+        return level_errors(self.targets, self.predictions, required(self.tree), self.wrong)
 
     @property
     def rows_per_second(self) -> float | None:
@@ -391,6 +421,43 @@ class OrdinalResult(ProgressiveResult):
     """
 
     mean_absolute_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostResult(ProgressiveResult):
+    """The result of a run of :class:`~kesler.CostSensitiveClassifier`.
+
+    Targets are the first of the cheapest classes of each row. A prediction is a mistake if it is
+    none of the cheapest, and one of them and another class that the row names had been seen.
+
+    Attributes
+    ----------
+    costs : float64 array of shape (n_trials,)
+        The cost of each prediction, NaN where there was none; a class that the row does not name
+        costs as much as the costliest that it names.
+    """
+
+    costs: npt.NDArray[np.float64]
+
+    @property
+    def total_cost(self) -> float:
+        """The sum of the costs of the predictions."""
+        return float(np.nansum(self.costs))
+
+    @property
+    def mean_cost(self) -> float:
+        """The total cost divided by the rows with a prediction; 0 without any."""
+        return self.total_cost / max(1, int((~np.isnan(self.costs)).sum()))
+
+
+def required(tree: Tree | None) -> Tree:
+    """Return a tree; raise if there is none."""
+    if tree is None:
+        raise KeslerError(
+            "this result has no tree of classes: validate a learner with tree=, or use the "
+            "functions of kesler.trees on its targets and predictions"
+        )
+    return tree
 
 
 def no_label(labels: Sequence[Label]) -> Label | None:

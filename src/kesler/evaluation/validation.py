@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import first_seen, mistakes
 from kesler.evaluation.metrics import mean_absolute_error
 from kesler.evaluation.results import (
+    CostResult,
     MultilabelResult,
     OrdinalResult,
     ProgressiveResult,
@@ -28,6 +29,10 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
+from kesler.online.trials import Trials
+
+if TYPE_CHECKING:
+    from kesler.online.cost_sensitive import CostSensitiveClassifier
 
 
 def validate_labels(
@@ -64,6 +69,14 @@ def progressive_validate(
     sample_weight: Any = ...,
     classes: Any = ...,
 ) -> OrdinalResult: ...
+@overload
+def progressive_validate(
+    method: CostSensitiveClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = ...,
+    classes: Any = ...,
+) -> CostResult: ...
 @overload
 def progressive_validate(
     method: OnlineMultilabelClassifier,
@@ -134,8 +147,8 @@ def progressive_validate(
 
     Returns
     -------
-    ProgressiveResult; OrdinalResult, MultilabelResult or RankingResult for the online learners of
-    such targets.
+    ProgressiveResult; OrdinalResult, CostResult, MultilabelResult or RankingResult for the online
+    learners of such targets.
 
     Raises
     ------
@@ -191,7 +204,11 @@ def validate_online(
     trials = estimator._run_trials(X, y, sample_weight, classes, **keeping)
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
-    wrong = mistakes(predicted, answers, n_known)
+    priced: dict[str, Any] = {}
+    if estimator.answer == "costs":
+        wrong, answers, priced = _priced(estimator, y, sample_weight, classes, trials, n_known)
+    else:
+        wrong = mistakes(predicted, answers, n_known)
     seen = estimator.classes_by_code_.tolist() if estimator.n_known_ else []
     record: dict[str, Any] = {
         "n_trials": len(answers),
@@ -202,8 +219,12 @@ def validate_online(
         "seconds": seconds,
         "run": run,
         "uncertainty": trace_of(trials),
+        "tree": estimator.tree_ if seen else None,
         **labelled(predicted, answers, seen),
+        **priced,
     }
+    if priced:
+        return CostResult(**record)
     if not isinstance(estimator, OnlineOrdinalClassifier):
         return ProgressiveResult(**record)
     known = ~first_seen(answers, n_known)
@@ -211,3 +232,17 @@ def validate_online(
         record["predictions"][known], record["targets"][known], estimator.all_ranks
     )
     return OrdinalResult(**record, mean_absolute_error=error)
+
+
+def _priced(
+    estimator: Any, y: Any, sample_weight: Any, classes: Any, trials: Trials, n_known: int
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the mistakes, the cheapest class of each row and the costs of predictions."""
+    from kesler.online.cost_vectors import costly, costs_of
+
+    weights = row_weights(sample_weight, len(y))
+    targets = estimator._kept(estimator._tell(y, classes), weights)
+    asked = trials.predictions, targets, trials.codes
+    wrong, unseen = costly(*asked, n_known)
+    priced = {"costs": costs_of(*asked), "n_first_seen": int(unseen.sum())}
+    return wrong, trials.codes[targets.indptr[:-1]], priced

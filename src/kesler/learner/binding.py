@@ -73,6 +73,7 @@ class BoundLearner(LearnerWithFunctions):
             "settings.is_calibrated": self.is_calibrated,
             "settings.decision": get_args(Decision).index(self.decision),
             "settings.has_sets": self.has_sets,
+            "settings.has_costs": self.has_costs,
             "settings.ends_at_faults": self.ends_at_faults and self._has_functions,
             "settings.predictor": 0,
             "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
@@ -118,6 +119,7 @@ class BoundLearner(LearnerWithFunctions):
             "rule.requires": requirement_code(rule.requires),
             "rule.gradient": gradient_address(rule.gradient),
             "rule.parameters": followed_by_word(rule.parameters),
+            "rule.margin": self.rule.margin,
             "algorithm.address": 0 if update is None else algorithm_address(update, custom=custom),
         }
 

@@ -163,7 +163,7 @@ def require_conceivable(
         "it has no place in an order of ranks": answer == "rank",
         f"{link!r} sums the weights of all classes": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
-        "costs do not include it": costs is not None,
+        "costs do not include it": costs is not None or answer == "costs",
     }
     for reason, holds in reasons.items():
         if holds:
@@ -199,9 +199,10 @@ def require_decidable(decision: Any, answer: Kind) -> None:
         )
 
 
-def require_priceable(costs: Costs | None, rule: UpdateRule) -> None:
-    """Raise if a rule ignores the costs of confusions."""
-    if costs is not None and not (rule.heeds_margin and rule.margin > 0):
+def require_priceable(costs: Costs | None, rule: UpdateRule, answer: Kind) -> None:
+    """Raise if a rule ignores the costs of confusions, or those of targets."""
+    has_costs = costs is not None or answer == "costs"
+    if has_costs and not (rule.heeds_margin and rule.margin > 0):
         raise KeslerError(
             f"{rule!r} ignores margins, so that costs would have no effect: choose a rule with a "
             "margin, such as pa1, margin-perceptron, hinge or simproj"

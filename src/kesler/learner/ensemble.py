@@ -394,6 +394,17 @@ class EnsembleLearner(Observing):
         for member in self.members:
             member.uncount(n_named_features)
 
+    @property
+    def tree(self) -> None:
+        """None, since each member has its own."""
+        return None
+
+    def hang(self, label: Label, under: Hashable) -> None:
+        """Place a class in the tree of each member."""
+        in_tree = [m for m in self.members if m.tree is not None]
+        for member in in_tree or self.members:
+            member.hang(label, under)
+
     def join_group(self, label: Label, group: Hashable) -> None:
         """Add a class to one more group of every member that has groups."""
         grouped = [m for m in self.members if any(isinstance(p, Grouped) for p in m.parts)]

@@ -329,7 +329,8 @@ def encoded_targets_of(
     shape = targets.rest, targets.most_pairs(class_capacity), targets.n_levels
     shape = np.array([shape], dtype=TARGET_SHAPE)[0]
     weights = np.empty(0) if weights is None else weights
-    return EncodedTargets(targets.indptr, targets.codes, targets.levels, shape, weights, again)
+    encoded = targets.indptr, targets.codes, targets.levels
+    return EncodedTargets(*encoded, shape, weights, again, targets.costs)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.observing import Observing
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Grouped, Part, require_hashable
+from kesler.parts.hypotheses import Grouped, Part, require_hashable, tree_of
 from kesler.parts.links.link import Link
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 
 class KnownClasses(Observing):
@@ -60,6 +63,38 @@ class KnownClasses(Observing):
                 self.stored["link.scale"]["is_stale"] = 1  # the next trial recomputes it
             self.reserve(len(self.classes), self.n_features)
             self._bind()
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of the hypotheses, or else of the costs; None without one."""
+        return tree_of(self.parts) or (None if self.costs is None else self.costs.tree)
+
+    def hang(self, label: Label, under: Hashable) -> None:
+        """Place a class that has not been seen in the tree."""
+        tree = self.tree
+        if tree is None:
+            raise KeslerError(
+                "this learner has no tree of classes: give one with tree=, as a mapping "
+                "{child: parent} or the separator of names"
+            )
+        if label in self.classes:
+            raise KeslerError(f"{label!r} has been seen, and its place in the tree stays")
+        nodes = {*tree.nodes, *(group for groups in self.groups for group in groups)}
+        if under is not None and plain(under) not in nodes:
+            raise KeslerError(
+                f"{label!r} cannot hang from {under!r}, which is no node of the tree so far: hang "
+                "that one first, or name another node"
+            )
+        grown = tree.hang(label, under)
+        with self.lock:
+            self.parts = [
+                Grouped(grown, part.feature_map)
+                if isinstance(part, Grouped) and part.tree == tree
+                else part
+                for part in self.parts
+            ]
+            if self.costs is not None and self.costs.tree == tree:
+                self.costs = Costs(grown)
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise the errors that learning these labels would raise, those of groups included."""

@@ -77,7 +77,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     def __post_init__(self) -> None:
         require_compatible(self.link, self.rule)
         require_measurable(self.preconditioner, self.rule, self.link, self.parts)
-        require_priceable(self.costs, self.rule)
+        require_priceable(self.costs, self.rule, self.answer)
         require_rest(self.rule, self.link, self.answer)
         require_conceivable(
             self.on_new_class, self.parts, self.rule, self.link, self.costs, self.answer

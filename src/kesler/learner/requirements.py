@@ -48,12 +48,17 @@ class Requirements:
     @property
     def is_calibrated(self) -> bool:
         """Whether probabilities of classes are learnt."""
-        return self.answer in ("class", "rank")
+        return self.answer in ("class", "rank", "costs")
 
     @property
     def has_sets(self) -> bool:
         """Whether targets are label sets, and probabilities of labels are learnt."""
         return self.answer == "sets"
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether targets are costs of classes."""
+        return self.answer == "costs"
 
     @property
     def is_normalised(self) -> bool:

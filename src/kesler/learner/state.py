@@ -352,7 +352,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """Return the length of each axis for this many classes, features and columns."""
         return {
             **{"class": n_classes, "feature": n_features, "row": n_features, "hypothesis": width},
-            "margin": n_classes if self.costs else 1,
+            "better": n_classes if self.costs else 1,
+            "worse": n_classes if self.costs or self.has_costs else 1,
             "state": self.n_states,
             "statistic": len(self.statistics),
             "pooled": self.n_pooled,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from kesler.data.labels import Label
 NOTHING_SAID = -1
 """The level of classes that a target does not compare with any other."""
 
-Kind = Literal["class", "levels", "sets", "rank"]
+Kind = Literal["class", "levels", "sets", "rank", "costs"]
 """The kind of a target, and the pairs of classes that it compares.
 
 class : one right class, compared with every other.
@@ -21,7 +21,11 @@ levels : any levels; each class is compared with those of other levels.
 sets : three levels, those of relevant labels, of the threshold and of irrelevant labels.
 rank : one right rank. Each known rank is compared with its neighbours in the order only: the one
     nearer to the right rank must outscore the other (Amit et al. 2006, Section 3).
+costs : a cost of each class. The cheapest classes must outscore each of the others that are named,
+    by a margin in proportion to the difference of their costs.
 """
+
+NO_COSTS = np.empty(0)
 
 
 Decision = Literal["score", "median", "f1"]
@@ -50,6 +54,9 @@ class Answers:
         Their levels, 0 or more; NOTHING_SAID for classes that only become known.
     rest : int
         The level of known classes that a target does not name; it may be NOTHING_SAID.
+    costs : float64 array of shape (n_named,) or (0,)
+        The cost of each named class, if targets are costs; the cheapest are at level 0, the others
+        at 1.
 
     Examples
     --------
@@ -61,6 +68,7 @@ class Answers:
     codes: npt.NDArray[np.int32]
     levels: npt.NDArray[np.int32]
     rest: int
+    costs: npt.NDArray[np.float64] = field(default_factory=lambda: NO_COSTS)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -82,10 +90,16 @@ class Answers:
 
     def most_pairs(self, n_classes: int) -> int:
         """Return an upper bound on the pairs that one target compares among n classes."""
-        if self.n_levels == 2 and self.rest == 1:
-            named = int(np.diff(self.indptr).max(initial=1))
-            return max(1, min(named * n_classes, n_classes * n_classes // 4 + 1))
+        if (self.n_levels == 2 and self.rest == 1) or len(self.costs):
+            return max(1, min(self._most_named * n_classes, n_classes * n_classes // 4 + 1))
         return max(1, n_classes * (n_classes - 1) // 2)
+
+    @property
+    def _most_named(self) -> int:
+        """The largest number of classes that a target names, of costs only the cheapest."""
+        if len(self.costs):
+            return int(np.add.reduceat(self.levels == 0, self.indptr[:-1], dtype=np.int64).max())
+        return int(np.diff(self.indptr).max(initial=1))
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,8 @@ class Targets:
         Labels that are known whether or not rows name them: the columns of a table.
     threshold : int or None
         The level of the virtual class number 0 in every row; None if there is none.
+    costs : float64 array of shape (n_named,) or (0,)
+        As in `Answers`.
 
     Examples
     --------
@@ -119,6 +135,7 @@ class Targets:
     rest: int
     columns: tuple[Label, ...] = ()
     threshold: int | None = None
+    costs: npt.NDArray[np.float64] = field(default_factory=lambda: NO_COSTS)
 
     @staticmethod
     def of_classes(labels: list[Label]) -> Targets:
@@ -144,8 +161,13 @@ class Targets:
         start, stop, _ = rows.indices(len(self))
         indptr = self.indptr[start : max(start, stop) + 1]
         named = slice(int(indptr[0]), int(indptr[-1]))
-        levels = self.levels[named]
-        return replace(self, indptr=indptr - indptr[0], labels=self.labels[named], levels=levels)
+        return replace(
+            self,
+            indptr=indptr - indptr[0],
+            labels=self.labels[named],
+            levels=self.levels[named],
+            costs=self.costs[named],
+        )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Targets:
         """Return the rows of these numbers, in this order."""
@@ -153,7 +175,8 @@ class Targets:
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         taken = np.repeat(self.indptr[numbers] - indptr[:-1], lengths) + np.arange(indptr[-1])
         labels = [self.labels[i] for i in taken.tolist()]
-        return replace(self, indptr=indptr, labels=labels, levels=self.levels[taken])
+        costs = self.costs[taken] if len(self.costs) else self.costs
+        return replace(self, indptr=indptr, labels=labels, levels=self.levels[taken], costs=costs)
 
     # Not `functools.cached_property`, which holds a lock of the process in Python 3.11: a process
     # forked in that moment would wait for it without end.
@@ -207,4 +230,4 @@ class Targets:
             named = np.insert(named, indptr[:-1], 0)
             levels = np.insert(levels, indptr[:-1], self.threshold)
             indptr = indptr + np.arange(len(indptr))
-        return Answers(indptr, named, levels, self.rest)
+        return Answers(indptr, named, levels, self.rest, self.costs)

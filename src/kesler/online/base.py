@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager, nullcontext
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from kesler.online.saving import save
 from kesler.online.trials import Trials
 from kesler.online.uncertain import UncertainLearner
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Part, Shared, resolve_hypotheses, takes_ratings
+from kesler.parts.hypotheses import Part, Shared, over_tree, resolve_hypotheses, takes_ratings
 from kesler.parts.kernels import resolve_kernel
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links import resolve_link
@@ -42,6 +42,9 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import resolve_preconditioner
 from kesler.parts.preprocessing import Preprocessing, resolve_preprocessing
 from kesler.parts.replay import resolve_replay
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
@@ -224,6 +227,29 @@ or texts
         """
         self._fitted().join_group(label, group)
         return self
+
+    @exclusive
+    def hang(self: Self, label: Label, under: Hashable = None) -> Self:
+        """Place a class that has not been seen in the tree of classes.
+
+        Parameters
+        ----------
+        label : the class.
+        under : label or None, default None
+            The node that it hangs from, in the tree or above a class seen; None for the root.
+
+        Raises
+        ------
+        KeslerError
+            If there is no tree, the label has been seen or has a place, or the node is unknown.
+        """
+        self._fitted().hang(label, under)
+        return self
+
+    @property
+    def tree_(self) -> Tree | None:
+        """The tree of hypotheses, or else of costs, with what `hang` has placed."""
+        return self._fitted().tree
 
     @property
     def preprocessing_(self) -> Preprocessing | None:
@@ -514,6 +540,8 @@ or texts
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
         costs, rule = chosen.get("costs"), self._rule_of(chosen["update"])
+        if costs is None and rule.heeds_margin:
+            costs = self._tree()
         return {
             "rule": rule,
             "preconditioner": resolve_preconditioner(chosen["preconditioner"], rule.preconditioner),
@@ -561,7 +589,17 @@ or texts
 
     def _parts(self, *, dense: bool) -> list[Part]:
         hypotheses = self._chosen(dense=dense)["hypotheses"]
-        return resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
+        parts = resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
+        tree = self._tree()
+        return parts if tree is None else over_tree(parts, tree)
+
+    def _tree(self) -> Tree | None:
+        """Return the tree of classes that is asked for, or None."""
+        if vars(self).get("tree") is None:
+            return None
+        from kesler.parts.trees import Tree
+
+        return Tree(vars(self)["tree"])
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that "single" and "hybrid" use for all classes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ from kesler.parts.preconditioners import Preconditioner
 from kesler.parts.preprocessing import Preprocessing
 from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Given
 
 
 def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
@@ -219,6 +222,9 @@ default "auto"
         distances are the best evidence of a new class among measurements, and costs O(1,000
         n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
         once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
+    tree : mapping {child: parent}, text, callable, Tree or None, default None
+        A tree of classes (:class:`~kesler.trees.Tree`): hypotheses of its nodes, and its distances
+        as costs if the rule has a margin and `costs` is None. `hang` places later classes.
 
     Attributes
     ----------
@@ -333,6 +339,7 @@ default "auto"
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
+        tree: Given | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -357,6 +364,7 @@ default "auto"
         self.columns = columns
         self.on_mismatch = on_mismatch
         self.uncertainty = uncertainty
+        self.tree = tree
 
     # ---- predictions ------------------------------------------------------------------------
 
@@ -535,8 +543,11 @@ default "auto"
             return self.run_trials(rows, labels, weights)
         with self._names_forgotten_on_error():
             rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
-            trials = self._learn(rated, Targets.of_classes(labels), weights)
+            trials = self._learn(rated, self._targets_of(labels), weights)
         return trials.predictions, trials.codes
+
+    def _targets_of(self, labels: list[Label]) -> Targets:
+        return Targets.of_classes(labels)
 
     def score_rows(self, rows: Any) -> npt.NDArray[np.float32]:
         """Return the score of each class for each row, classes in the order of `classes_by_code_`.

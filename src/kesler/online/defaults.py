@@ -209,8 +209,8 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class
     >>> resolve_open({"update": "default", "decision": "default"}, dense=True, answer="rank")
     {'update': LogisticGradient(eta=1.5, invariant=True), 'decision': 'median'}
     """
-    if answer == "class":
-        chosen = _settings(given, dense=dense)
+    if answer in ("class", "costs"):
+        chosen = _settings(given, dense=dense, has_costs=answer == "costs")
     else:
         chosen = _settings_of(answer, given, dense=dense)
     settings = {name: chosen[name] if _is(value, OPEN) else value for name, value in given.items()}
@@ -219,13 +219,14 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class
     return settings
 
 
-def _settings(given: Mapping[str, Any], *, dense: bool) -> Settings:
+def _settings(given: Mapping[str, Any], *, dense: bool, has_costs: bool) -> Settings:
     """Return the default settings that fit the given parameters."""
     if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
         return SOURCES
     if given.get("kernel") is not None:
         return over_kernel(dense=dense)
-    if given.get("costs") is not None or not _is(given.get("link", "linear"), "linear"):
+    has_costs = has_costs or given.get("costs") is not None
+    if has_costs or not _is(given.get("link", "linear"), "linear"):
         return MARGIN
     named = given.get("feature_map", "auto")
     view = None if _is(named, "auto") else resolve_map(named, dense=dense)

@@ -106,7 +106,7 @@ def read(path: str | os.PathLike[str]) -> tuple[model_file.Arrays, dict[str, Any
 def validated_metadata(metadata: Any) -> dict[str, Any]:
     """Return the metadata of a model file, after its validation."""
     n_virtual = {name: each.n_virtual for name, each in _estimators().items()}
-    return validated(metadata, n_virtual)
+    return validated(metadata, {**n_virtual, OF_COSTS: 0})
 
 
 def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Model:
@@ -140,7 +140,7 @@ def _ensemble_of(stored: dict[str, Any], arrays: model_file.Arrays, custom: list
 
 def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[Any]) -> Any:
     """Return the estimator of a single learner that a file describes."""
-    estimator = _estimators()[metadata["estimator"]]
+    estimator = _estimator(metadata["estimator"])
     parts = restore_parts(metadata["parts"], custom)
     rules = *RULES.values(), *ALGORITHMS.values(), RivalStep
     rule = restore(metadata["rule"], "update rule", UpdateRule, rules, custom)
@@ -248,6 +248,19 @@ def _restore_columns(model: Any, stored: dict[str, Any]) -> None:
         model._given_columns()
         model._on_mismatch()
         model._table_state = restored(stored["table"], model.answer, model.n_virtual)
+
+
+OF_COSTS = "CostSensitiveClassifier"
+"""The estimator that only its own files import."""
+
+
+def _estimator(name: str) -> Any:
+    """Return the estimator that a file names."""
+    if name == OF_COSTS:
+        from kesler.online.cost_sensitive import CostSensitiveClassifier
+
+        return CostSensitiveClassifier
+    return _estimators()[name]
 
 
 def _estimators() -> dict[str, Any]:

@@ -87,6 +87,8 @@ def _is_part(value: Any) -> bool:
         return False
     if not is_number(value.get("begins_at", 0.0)):
         return False
+    if isinstance(value.get("groups"), dict) and not _is_tree(value["groups"]):
+        return False
     return "map" in value and (value["map"] is None or is_described(value["map"]))
 
 
@@ -103,8 +105,29 @@ def _is_replay(value: Any) -> bool:
     return is_described(value) and set(value.get("fields", ())) == {"n_rows", "size", "seed"}
 
 
+def _is_tree(value: Any) -> bool:
+    """Return whether a value describes a tree of classes."""
+    if not isinstance(value, dict) or len(value) != 2 or not _are_pairs(value.get("hung")):
+        return False
+    are_texts = [isinstance(value.get(name), str) for name in ("separator", "function")]
+    return any(are_texts) or _are_pairs(value.get("parents"))
+
+
+def _are_pairs(value: Any) -> bool:
+    """Return whether a value is a list of pairs of a node and its parent."""
+    return _are(
+        lambda pair: (
+            isinstance(pair, list) and len(pair) == 2 and all(map(_or_none(is_label), pair))
+        )
+    )(value)
+
+
 def _are_costs(value: Any) -> bool:
-    return isinstance(value, str) or _are(lambda c: isinstance(c, list) and len(c) == 3)(value)
+    return (
+        isinstance(value, str)
+        or _is_tree(value)
+        or _are(lambda c: isinstance(c, list) and len(c) == 3)(value)
+    )
 
 
 def _are_lengths(value: Any) -> bool:
@@ -163,7 +186,9 @@ OF_LEARNER = {
         lambda value: value in get_args(OnNewClass),
         "register",
     ),
-    "costs": Entry("a list of costs, a function's name, or null", _or_none(_are_costs), None),
+    "costs": Entry(
+        "a list of costs, a tree, a function's name, or null", _or_none(_are_costs), None
+    ),
     "preprocessing": Entry(f"{_PART}, or null", _or_none(is_described), None),
     "half_life": Entry(
         "a number above 0, or null", _or_none(lambda v: is_number(v) and v > 0), None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.parts.description import find_function, function_name
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,12 @@ class Costs:
 
     Parameters
     ----------
-    given : mapping {(right, wrong): cost} or callable (right, wrong) -> cost
+    given : mapping {(right, wrong): cost}, callable (right, wrong) -> cost, or Tree
         Costs are finite numbers, 0 or more. Larger costs require a larger margin; with a cost of 0
         the right class only has to score no less than the wrong one. Pairs missing from a mapping
         cost 1. A callable is called for each pair of classes when the later of them appears, and
-        should always return the same value for the same pair.
+        should always return the same value for the same pair. The costs of a tree are the square
+        roots of the distances of classes.
 
     Raises
     ------
@@ -46,22 +50,33 @@ class Costs:
     10.0
     """
 
-    given: Mapping[Any, float] | Callable[[Any, Any], float]
+    given: Mapping[Any, float] | Callable[[Any, Any], float] | Tree
 
     def __post_init__(self) -> None:
         if isinstance(self.given, Mapping):
             object.__setattr__(self, "given", dict(map(_checked, self.given.items())))
-        elif not callable(self.given):
+        elif not callable(self.given) and self.tree is None:
             raise KeslerError(
                 f"costs={self.given!r}: give a mapping {{(right, wrong): cost}} of labels, or a "
                 "function of the two labels"
             )
 
+    @property
+    def tree(self) -> Tree | None:
+        """The tree whose distances are the costs, or None."""
+        if isinstance(self.given, Mapping) or callable(self.given):
+            return None
+        from kesler.parts.trees import Tree
+
+        return self.given if isinstance(self.given, Tree) else None
+
     def of(self, right: Label, wrong: Label) -> float:
         """Return the cost of predicting `wrong` where `right` is the right class."""
         if isinstance(self.given, Mapping):
             return self.given.get((right, wrong), 1.0)
-        return _cost((right, wrong), self.given(right, wrong))
+        if callable(self.given):
+            return _cost((right, wrong), self.given(right, wrong))
+        return self.given.margin(right, wrong)
 
     def fill(
         self, table: npt.NDArray[np.float64], labels: list[Label], n_known: int, margin: float
@@ -75,12 +90,17 @@ class Costs:
     @property
     def labels(self) -> list[Label]:
         """The labels for which costs were given."""
+        if self.tree is not None:
+            return self.tree.nodes
         pairs = self.given if isinstance(self.given, Mapping) else {}
         return [label for pair in pairs for label in pair]
 
     def require_known(self, labels: list[Label], n_known: int) -> None:
         """Raise the errors of a cost function on the pairs with a label from index `n_known` on."""
-        if not isinstance(self.given, Mapping):
+        if self.tree is not None:
+            for label in labels[n_known:]:
+                self.tree.path(label)
+        elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
 
@@ -88,7 +108,7 @@ class Costs:
         """Return the costs as stored in a model file: a list, or the name of the function."""
         if isinstance(self.given, Mapping):
             return [[right, wrong, cost] for (right, wrong), cost in self.given.items()]
-        return function_name(self.given)
+        return function_name(self.given) if callable(self.given) else self.given.describe()
 
 
 def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
@@ -97,6 +117,10 @@ def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
         return None
     if isinstance(described, list):
         return Costs({(right, wrong): cost for right, wrong, cost in described})
+    if isinstance(described, dict):
+        from kesler.parts.trees import restore_tree
+
+        return Costs(restore_tree(described, custom))
     return Costs(find_function(described, custom, "costs"))
 
 

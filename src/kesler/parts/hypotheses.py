@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kesler.data.labels import plain
 from kesler.errors import KeslerError
@@ -21,7 +21,10 @@ from kesler.parts.maps.view import SubExperts, View
 
 MOST = 1e6  # maximum absolute value of initial weights
 
-Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]]
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
+
+    Groups = Mapping[Any, Iterable[Hashable]] | Callable[[Any], Iterable[Hashable]] | Tree
 
 
 @dataclass(frozen=True)
@@ -123,13 +126,14 @@ class Grouped:
     .. math:: h(x, r) = \sum_{t \,:\, r \in S^t} \langle w^t, \phi(x, r) \rangle
 
     Sets may overlap, and a class may be in none. If the sets are the nodes of a tree, each with the
-    classes below it, this is Dekel's hierarchical classifier.
+    classes below it, this is the hierarchical classifier of Dekel, Keshet and Singer.
 
     Parameters
     ----------
-    groups : mapping {group: labels} or callable label -> groups
+    groups : mapping {group: labels}, callable label -> groups, or Tree
         The sets that each class belongs to. Labels need not have been seen yet, and a callable is
-        called when a class appears, so that it can define new groups. Classes can join further
+        called when a class appears, so that it can define new groups. Of a tree, a class belongs
+        to the nodes from it to the root. Classes can join further
         groups at any time through `OnlineClassifier.join_group`.
     feature_map : FeatureMap, SubExperts or None, default None
         The features of x for each class; None stands for x itself.
@@ -178,16 +182,27 @@ class Grouped:
                 for label in groups[group]:
                     lookup.setdefault(label, []).append(group)
             object.__setattr__(self, "groups", groups)
-        elif not callable(self.groups):
+        elif not callable(self.groups) and self.tree is None:
             raise KeslerError(
                 "Grouped takes a mapping {group: labels} or a function from a label to its "
                 f"groups, not {type(self.groups).__name__}"
             )
         object.__setattr__(self, "_lookup", lookup)
 
+    @property
+    def tree(self) -> Tree | None:
+        """The tree whose nodes are the groups, or None."""
+        if isinstance(self.groups, Mapping) or callable(self.groups):
+            return None
+        from kesler.parts.trees import Tree
+
+        return self.groups if isinstance(self.groups, Tree) else None
+
     def groups_of(self, label: Any) -> list[Hashable]:
         """Return the distinct groups of a label, from the mapping or by calling the callable."""
-        groups = self.groups(label) if callable(self.groups) else self._lookup.get(label, ())
+        if self.tree is not None:
+            return self.tree.path(label)
+        groups: Any = self.groups(label) if callable(self.groups) else self._lookup.get(label, ())
         if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
             raise KeslerError(
                 f"the groups of label {label!r} must be a list of groups, not {groups!r}"
@@ -298,6 +313,35 @@ def resolve_hypotheses(hypotheses: Any, shared: Callable[[], Part]) -> list[Part
     )
 
 
+def over_tree(parts: Iterable[Part], tree: Tree) -> list[Part]:
+    """Return parts in which one vector for each node of a tree replaces those of the classes.
+
+    Raises
+    ------
+    KeslerError
+        If no part has one vector for each class, over the features of x.
+
+    Examples
+    --------
+    >>> from kesler.trees import Tree
+    >>> over_tree([PerClass()], Tree("."))[0].groups_of("rec.autos")
+    ['rec.autos', 'rec', '']
+    """
+    given = list(parts)
+    if PerClass() not in given:
+        raise KeslerError(
+            "tree= gives each node a vector in place of those of the classes, but the hypotheses "
+            'have none: choose hypotheses="multi" or "hybrid"'
+        )
+    return [Grouped(tree) if part == PerClass() else part for part in given]
+
+
+def tree_of(parts: Iterable[Part]) -> Tree | None:
+    """Return the tree whose nodes have hypotheses, None if there is none."""
+    trees = (part.tree for part in parts if isinstance(part, Grouped))
+    return next((tree for tree in trees if tree is not None), None)
+
+
 def takes_ratings(parts: Iterable[Part]) -> bool:
     """Return whether one of the parts uses ratings by sub-experts."""
     return any(isinstance(part.feature_map, SubExperts) for part in parts)
@@ -307,6 +351,8 @@ def names_in(part: Part) -> list[Any]:
     """Return the groups and labels that are named in a part."""
     if not isinstance(part, Grouped) or callable(part.groups):
         return []
+    if not isinstance(part.groups, Mapping):
+        return part.groups.nodes
     return [name for group, labels in part.groups.items() for name in [group, *labels]]
 
 
@@ -325,13 +371,18 @@ def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
         if isinstance(part, Shared) and part.begins_at:
             entry["begins_at"] = float(part.begins_at)
         if isinstance(part, Grouped):
-            entry["groups"] = (
-                function_name(part.groups)
-                if callable(part.groups)
-                else [[group, list(labels)] for group, labels in part.groups.items()]
-            )
+            entry["groups"] = _describe_groups(part.groups)
         described.append(entry)
     return described
+
+
+def _describe_groups(groups: Groups) -> Any:
+    """Return groups as stored in a model file: a list, a tree, or the name of a function."""
+    if callable(groups):
+        return function_name(groups)
+    if not isinstance(groups, Mapping):
+        return groups.describe()
+    return [[group, list(labels)] for group, labels in groups.items()]
 
 
 def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) -> list[Part]:
@@ -353,5 +404,9 @@ def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) 
 def _restore_groups(groups: Any, custom: list[Any]) -> Groups:
     if isinstance(groups, list):
         return dict(groups)
+    if isinstance(groups, dict):
+        from kesler.parts.trees import restore_tree
+
+        return restore_tree(groups, custom)
     found: Groups = find_function(groups, custom, "groups")
     return found

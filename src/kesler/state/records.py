@@ -10,7 +10,8 @@ sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the 
 hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
 preprocessing; "input", the features of rows before their expansion; "edge", "pair_edge", the inner
 edges of bins; "projected", the random features; "slot", the rows kept for replay; "state", the
-additional values stored for each weight; "margin", the classes if costs are given, else 1.
+additional values stored for each weight; "better", the classes if confusions have costs, else 1;
+"worse", the classes if confusions or the targets have costs, else 1.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ f4, f8, i4, i8, flag = np.float32, np.float64, np.int32, np.int64, np.bool_
 # The numbers of trials, mistakes and classes so far; n_not_finite counts the steps skipped since
 # the last report because they were not finite.
 COUNTS = record(n_trials="i8", n_mistakes="i8", n_classes="i8", n_not_finite="i8")
+# The costs of what was predicted so far, where targets are costs.
+CHARGED = record(total="f8")
 # The number of features listed, whose weights a new class inherits.
 LISTS = record(n_listed="i8")
 # The inverse temperature, its Fisher information (0 before the first informative row), the number
@@ -242,6 +245,7 @@ class Settings(NamedTuple):
     """How the first instance of a class is treated, and whether probabilities are calibrated.
 
     decision : how a prediction follows from the scores; has_sets : whether targets are label sets;
+    has_costs : whether targets are costs of classes;
     ends_at_faults : whether trials end when a user-defined function has failed; predictor : the
     address of the learner with the means of the weights after each trial, which then predicts; 0 if
     the weights themselves do.
@@ -251,6 +255,7 @@ class Settings(NamedTuple):
     is_calibrated: int
     decision: int
     has_sets: int
+    has_costs: int
     ends_at_faults: int
     predictor: int
 
@@ -318,8 +323,9 @@ class Rule(NamedTuple):
 
     address : address of the function that computes the steps; selection : which constraints it
     receives; requires : which arguments it reads; gradient : address of the gradient function, 0 if
-    the gradient is 1 along each constraint; margins : one margin for all pairs of classes, or one
-    for each pair.
+    the gradient is 1 along each constraint; margin : that of a cost of 1; margins : one margin for
+    all pairs of classes, one for each pair, or, if targets are costs, one for each worse class,
+    which a trial writes.
     """
 
     address: int
@@ -327,7 +333,8 @@ class Rule(NamedTuple):
     requires: int
     gradient: int
     parameters: Annotated[Any, Given(f8)]
-    margins: Annotated[Any, Field(f8, ("margin", "margin"), saved=False, fill="fill_margins")]
+    margin: float
+    margins: Annotated[Any, Field(f8, ("better", "worse"), saved=False, fill="fill_margins")]
 
 
 class Link(NamedTuple):
@@ -544,6 +551,7 @@ class LearnerRecord(NamedTuple):
         Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated", mixed="mean")
     ]
     sets: LabelSets
+    charged: Annotated[Any, Field(CHARGED, when="has_costs", at_least=0.0)]
     decay: Decay
 
 

@@ -39,7 +39,7 @@ FULL, ENDED, REFUSED, CROWDED, NAMELESS = range(5)
 POSITION, LINE, ROW, ENTRY, CLOCK = range(5)
 
 # The required kind of labels.
-ANYTHING, A_NUMBER, TEXT = 0, 1, 2
+ANYTHING, A_NUMBER, TEXT, COSTS = 0, 1, 2, 3
 
 # Rows that are read: where the entries of each row begin, the entries, the start and end of each
 # label in the text (equal if there is none), and the importance of each row.

@@ -13,6 +13,7 @@ from kesler.compiled.readers.lexing import (
     BYTES,
     CARET,
     COLON,
+    COSTS,
     CROWDED,
     DRAFT,
     ENDED,
@@ -28,10 +29,12 @@ from kesler.compiled.readers.lexing import (
     POSITION,
     REFUSED,
     ROW,
+    ZERO,
     byte,
     code_of,
     home_of,
     is_blank,
+    is_digit,
     is_kind,
     is_odd,
     is_settled,
@@ -45,8 +48,9 @@ from kesler.compiled.readers.lexing import (
     stops_from,
 )
 
-APOSTROPHE = 0x27
+APOSTROPHE, SMALL_A, SMALL_Z = 0x27, 0x61, 0x7A
 MOST_TOKENS = 3  # before the features: label, importance and tag
+MOST_COSTS = 64  # of a label: each is compared with all before
 # The columns of `tokens` for each feature: both parts of the code of its name, the first slot for
 # this code, and the starts and ends of its namespace and its name.
 FIRST, REST, HOME, NAMESPACE, NAMESPACE_END, NAME, NAME_END = range(7)
@@ -56,8 +60,11 @@ TOKEN = 7  # numbers of a feature
 @inlined
 def _row(text, i, is_utf8, kind, at, draft, tokens, values, names):
     """Read the row at i; return its end, and FULL or why it was not read."""
-    i, start, end, weight = _head(text, i, is_utf8)
-    if i < 0 or not is_kind(text, start, end, kind):
+    if kind == COSTS:
+        i, start, end, weight = _costs(text, i, is_utf8, tokens)
+    else:
+        i, start, end, weight = _head(text, i, is_utf8)
+    if i < 0 or (kind != COSTS and not is_kind(text, start, end, kind)):
         return i, REFUSED
     first, row = at[ENTRY], at[ROW]
     capacity = len(draft.indices) - first
@@ -181,6 +188,66 @@ def _head(text, i, is_utf8):
     if n_tokens > 2 or stop != second_end or not (is_certain and 0.0 <= weight <= LARGEST):
         return -1, 0, 0, 1.0
     return i, start, end, weight
+
+
+@inlined
+def _costs(text, i, is_utf8, tokens):
+    """Return what `_head` does, of a label that is the costs of different classes.
+
+    Names are compared by their text, and so must be words or numbers without sign, fraction and
+    leading zeros.
+    """
+    n, first, last = 0, i, i
+    while True:
+        i = past_blanks(text, i)
+        if byte(text, i) == BAR:
+            break
+        if n == tokens.shape[0] or n == MOST_COSTS or byte(text, i) == NEWLINE:
+            return -1, 0, 0, 1.0
+        end = past_token(text, i, BAR, is_utf8)
+        colon = _priced_name(text, i, end)
+        if colon < 0:
+            return -1, 0, 0, 1.0
+        for j in range(n):
+            if _is_same(text, tokens[j, NAME], tokens[j, NAME_END], i, colon):
+                return -1, 0, 0, 1.0
+        tokens[n, NAME], tokens[n, NAME_END] = i, colon
+        first, last = (i if n == 0 else first), end
+        n, i = n + 1, end
+    if n == 0 or not is_blank(byte(text, i - 1)):
+        return -1, 0, 0, 1.0
+    return i, first, last, 1.0
+
+
+@inlined
+def _priced_name(text, start, end):
+    """Return the end of the name of a token name:cost, -1 if it is not plain."""
+    if end < 0:
+        return -1
+    colon = end - 1
+    while colon > start and byte(text, colon) != COLON:
+        colon -= 1
+    stop, cost, _ = number_at(text, colon + 1)
+    if colon == start or stop != end or not 0.0 <= cost <= LARGEST:
+        return -1
+    character = byte(text, start)
+    if is_digit(character):
+        for j in range(start, colon):
+            if not is_digit(byte(text, j)):
+                return -1
+        return -1 if character == ZERO and colon > start + 1 else colon
+    return colon if SMALL_A <= character | 0x20 <= SMALL_Z else -1
+
+
+@inlined
+def _is_same(text, start, end, other, other_end):
+    """Return whether two pieces of a text are equal."""
+    if end - start != other_end - other:
+        return False
+    for j in range(end - start):
+        if byte(text, start + j) != byte(text, other + j):
+            return False
+    return True
 
 
 @inlined

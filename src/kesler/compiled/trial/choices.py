@@ -102,7 +102,7 @@ def names_the_best(y, k, highest, solver):
 @inlined
 def most_violated(margins, scores, k, solver, highest):
     """Return the pair of the largest loss: the worst pair, unless margins differ (then O(k^2))."""
-    if margins.shape[0] == 1:
+    if margins.shape[1] == 1:
         return worst_pair(scores, k, solver, highest)
     better, worse, most = -1, -1, 0.0
     for r in range(k):
@@ -126,7 +126,7 @@ def select(rule, scores, k, highest, solver, r, s):
         if not is_ahead(scores, s, r):
             return 0
     elif selection != RIVAL:
-        if margins.shape[0] > 1:  # else the worst pair is the one of the largest loss
+        if margins.shape[1] > 1:  # else the worst pair is the one of the largest loss
             r, s = most_violated(margins, scores, k, solver, highest)
         if loss_of(margins, scores, r, s) <= 0:
             return 0
@@ -233,6 +233,10 @@ def lead_of(scores, r, s):
 
 @inlined
 def loss_of(margins, scores, r, s):
-    """Return margin(r, s) - (score(r) - score(s)); `margins` has one for all pairs, or a table."""
-    margin = margins[0, 0] if margins.shape[0] == 1 else margins[r, s]
-    return margin - lead_of(scores, r, s)
+    """Return margin(r, s) - (score(r) - score(s)).
+
+    `margins` has one for all pairs, one for each worse class, or one for each pair.
+    """
+    if margins.shape[1] == 1:
+        return margins[0, 0] - lead_of(scores, r, s)
+    return margins[r if margins.shape[0] > 1 else 0, s] - lead_of(scores, r, s)

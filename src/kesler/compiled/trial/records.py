@@ -199,7 +199,8 @@ class EncodedTargets(NamedTuple):
     """Targets, as in `kesler.learner.targets.Answers`; row_weights may be empty (all 1).
 
     shape : see :data:`kesler.state.records.TARGET_SHAPE`; again : whether a row has been learnt
-    before, so that it is learnt without being counted; empty if no row has.
+    before, so that it is learnt without being counted; empty if no row has; costs : that of each
+    code, empty if targets are no costs.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -208,12 +209,13 @@ class EncodedTargets(NamedTuple):
     shape: Any
     row_weights: npt.NDArray[np.float64]
     again: npt.NDArray[np.bool_]
+    costs: npt.NDArray[np.float64]
 
 
 RATINGS = types.NamedTuple((INTS, INTS, INTS, INDICES, FLOATS), Ratings)
 BLOCKS = types.NamedTuple((INTS, INDICES, FLOATS, RATINGS), Blocks)
 ENCODED_TARGETS = types.NamedTuple(
-    (INTS, INDICES, INDICES, record_type(TARGET_SHAPE), DOUBLES, BOOLS), EncodedTargets
+    (INTS, INDICES, INDICES, record_type(TARGET_SHAPE), DOUBLES, BOOLS, DOUBLES), EncodedTargets
 )
 
 

@@ -17,6 +17,7 @@ from kesler.compiled.trial.choices import (
     select,
     worst_pair,
 )
+from kesler.compiled.trial.cost_vectors import charge, is_costly, price
 from kesler.compiled.trial.decay import fade, grow
 from kesler.compiled.trial.forgetting import age
 from kesler.compiled.trial.label_sets import learn_set, move_to_decide, tell_set
@@ -235,6 +236,8 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
         codes = encoded.codes[encoded.indptr[t] : encoded.indptr[t + 1]]
         levels = encoded.levels[encoded.indptr[t] : encoded.indptr[t + 1]]
+        if learner.settings.has_costs:
+            price(learner, encoded, t)
         weight = encoded.row_weights[t] if encoded.row_weights.shape[0] else 1.0
         k = learner.counts.n_classes
         fetch_ahead(learner, rows, t + 1, k, scratch)
@@ -270,6 +273,9 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             if learner.settings.has_sets:
                 tell_set(learner, scratch.scores, k, probabilities, t)
                 learn_set(learner, scratch.scores, k, solver.levels)
+            if learner.settings.has_costs:
+                mistaken = r >= 0 and is_costly(predictions[t], codes, levels)
+                charge(learner, predictions[t], encoded, t)
         has_grown = rescale(learner, row, x, weight * learner.decay.row.weight)
         if learner.settings.on_new_class != WAIT or has_grown or averaged:
             has_joined = learner.settings.on_new_class != WAIT and brings_new(learner, codes)

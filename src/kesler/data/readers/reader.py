@@ -97,7 +97,7 @@ def require_label(label: Any, required: bool) -> None:
     """Raise BadRow if a label cannot name a class, or is missing although required."""
     if label is None and required:
         raise BadRow("there is no label (only prediction can do without)")
-    if not isinstance(label, str | int | float | None):
+    if not isinstance(label, str | int | float | dict | None):
         raise BadRow(f"the label is a {type(label).__name__}, not a string or a number")
     if isinstance(label, float) and not math.isfinite(label):
         raise BadRow(f"the label is {label}, which names no class")
@@ -108,8 +108,8 @@ class Example(NamedTuple):
 
     Parameters
     ----------
-    label : str, int, float, bool or None
-        Its class; None if the row has none.
+    label : str, int, float, bool, dict or None
+        Its class, or the cost of each class; None if the row has none.
     entry : Any
         Its features, in the form that the reader's `gather` takes: {name: value} or
         {index: value}, or the row's number in an array.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kesler.data.readers.lines import Text, end_of_line, is_utf8, text_of, tokens_of
 from kesler.data.readers.reader import Example, Refused, parse_label
-from kesler.data.readers.stream import NUMBER, TEXT
+from kesler.data.readers.stream import COSTS, NUMBER, TEXT
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 
@@ -46,7 +46,7 @@ class LineScanner(ABC):
         self._is_utf8 = True
         self._at = np.zeros(5, dtype=np.int64)
         self._labels = list[Any]()
-        self._label_of = _Labels(parse_label)
+        self._label_of = Labels(parse_label)
         self._weights = np.empty(ROOM)
         self._indptr = np.zeros(2 * ROOM, dtype=np.int64)
         self._spans = np.empty((ROOM, 2), dtype=np.int64)
@@ -56,7 +56,8 @@ class LineScanner(ABC):
 
     def expect(self, kind: str) -> None:
         """Set the kind of labels, as in `Admission`; lines with another kind are refused."""
-        kinds = {NUMBER: self._lexing.A_NUMBER, TEXT: self._lexing.TEXT}
+        lexing = self._lexing
+        kinds = {NUMBER: lexing.A_NUMBER, TEXT: lexing.TEXT, COSTS: lexing.COSTS}
         self._kind = kinds.get(kind, self._lexing.ANYTHING)
 
     @property
@@ -169,7 +170,7 @@ class LineScanner(ABC):
         self._values = _enlarged(self._values, n_entries)
 
 
-class _Labels(dict[bytes, Any]):
+class Labels(dict[bytes, Any]):
     """The parsed labels, by their text."""
 
     def __init__(self, parse: Callable[[str], Any]) -> None:

@@ -27,7 +27,14 @@ from kesler.data.readers.reader import (
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 
-TEXT, NUMBER = "text", "a number"
+TEXT, NUMBER, COSTS = "text", "a number", "costs of classes"
+
+
+def kind_of(label: Any) -> str:
+    """Return the kind of a label."""
+    if isinstance(label, dict):
+        return COSTS
+    return TEXT if isinstance(label, str) else NUMBER
 
 
 @dataclass(slots=True)
@@ -45,8 +52,8 @@ class Admission:
     skip_bad : bool
         If True, bad rows are counted; if False, the first one raises an error.
     kind : str
-        The kind of the first label, `TEXT` or `NUMBER`; empty before the first row, and if labels
-        are not required.
+        The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if
+        labels are not required.
     n_good, n_bad : int
         Numbers of good and bad rows so far.
     """
@@ -82,8 +89,8 @@ class Admission:
             )
 
     def _require_same_kind(self, label: Any) -> None:
-        """Raise BadRow if a label is text among numbers, or a number among text."""
-        kind = TEXT if isinstance(label, str) else NUMBER
+        """Raise BadRow if a label is not of the kind of the first."""
+        kind = kind_of(label)
         self.kind = self.kind or kind
         if kind != self.kind:
             raise BadRow(

@@ -1,6 +1,10 @@
 """Vowpal Wabbit's text formats: one line per example, or one line per class of an example.
 
-::
+The label of a line may be the costs of several classes (csoaa)::
+
+    spam:0 work:2.5 | filter:0.9 length:2
+
+An example with a line per class::
 
     shared | attributes that all classes have in common
     spam:1 | filter:0.9 length:2
@@ -27,9 +31,12 @@ from kesler.data.readers.csv_table import DELIMITERS
 from kesler.data.readers.features import LARGEST, MOST_UNKNOWN, Names, Renumbering, finite
 from kesler.data.readers.lines import BEYOND, Lines, decode, text_of
 from kesler.data.readers.reader import BadRow, Example, Reader, Scanning, parse_label, parse_number
-from kesler.data.readers.scanner import LineScanner
+from kesler.data.readers.scanner import Labels, LineScanner
+from kesler.data.readers.stream import COSTS
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
+
+Label = str | int | float
 
 ROOM = 1 << 12  # initial capacity for names
 LETTERS = 16  # initial capacity for letters, per name
@@ -110,19 +117,24 @@ def vw_reader(lines: Lines, names: Names) -> Reader:
     """Read Vowpal Wabbit text, a label and named features a line.
 
     Features are named ``namespace^name``; the values of a repeated feature are added. As in Vowpal
-    Wabbit, a token directly before the first ``|``, without a space, is a tag, not a label.
+    Wabbit, a token directly before the first ``|``, without a space, is a tag, not a label. Several
+    tokens ``class:cost`` are a label with the cost of each class; after the first such line, one is
+    enough.
     """
     scanning = Scanning(lines, partial(VwScanner, names))
-    return Reader("line", lines.filled(), parse_row, names.gather, names.vocabulary, scanning)
+    return Reader("line", lines.filled(), RowParser(), names.gather, names.vocabulary, scanning)
 
 
 def begins_vw(line: str) -> bool:
     """Return whether a first line is Vowpal Wabbit text.
 
-    Such a line contains a ``|``, preceded by at most a label, an importance and a tag.
+    Such a line contains a ``|``, preceded by at most a label, an importance and a tag, or by costs
+    of classes.
     """
     head, bar, _ = line.partition("|")
-    return bool(bar) and len(head.split()) <= 3 and not set(head) & set(DELIMITERS)
+    tokens = head.split()
+    is_short = len(tokens) <= 3 or are_costs(tokens[:-1])
+    return bool(bar) and is_short and not set(head) & set(DELIMITERS)
 
 
 class VwScanner(LineScanner):
@@ -144,6 +156,12 @@ class VwScanner(LineScanner):
         self._row_values = np.empty(0)
         self._renumbering = Renumbering(names)
         self._begin()
+
+    def expect(self, kind: str) -> None:
+        """Set the kind of labels; costs are parsed from the text of all of them."""
+        super().expect(kind)
+        if kind == COSTS:
+            self._label_of = Labels(lambda text: parse_costs(text.split()))
 
     def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
         if len(self._tokens) < len(self._indices):
@@ -180,15 +198,73 @@ def _can_be_written(name: str) -> bool:
     return "^" in name and "\n" not in name
 
 
+class RowParser:
+    """A parser of lines, which knows whether an earlier label was the costs of classes.
+
+    Examples
+    --------
+    >>> parse = RowParser()
+    >>> parse(b"spam:0 work:2.5 | free")
+    Example(label={'spam': 0.0, 'work': 2.5}, entry={'^free': 1.0}, weight=1.0)
+    >>> parse(b"work:0 | lunch").label
+    {'work': 0.0}
+    """
+
+    def __init__(self) -> None:
+        self._has_costs = False
+
+    def __call__(self, line: bytes) -> Example:
+        """Parse one line; raise BadRow if it is unreadable."""
+        tokens, entry = parse_line(line)
+        self._has_costs = self._has_costs or are_costs(tokens)
+        if self._has_costs:
+            return Example(parse_costs(tokens) if tokens else None, entry)
+        return example_of(tokens, entry)
+
+
+def are_costs(tokens: Sequence[str]) -> bool:
+    """Return whether the tokens before the features are costs of two or more classes."""
+    return len(tokens) > 1 and all(map(_is_priced, tokens))
+
+
+def _is_priced(token: str) -> bool:
+    label, _, cost = token.rpartition(":")
+    return bool(label) and parse_number(cost) is not None
+
+
+def parse_costs(tokens: Sequence[str]) -> dict[Label, float]:
+    """Return the cost of each class; raise BadRow if a token is not class:cost.
+
+    Examples
+    --------
+    >>> parse_costs(["1:0", "2:1.5"])
+    {1: 0.0, 2: 1.5}
+    """
+    costs = dict[Label, float]()
+    for token in tokens:
+        name, _, text = token.rpartition(":")
+        cost = parse_number(text)
+        if not name or cost is None or not 0 <= cost <= LARGEST:
+            raise BadRow(f"{token!r} is not class:cost, the cost a finite number from 0 on")
+        label = parse_label(name)
+        _require_new(label, costs)
+        costs[label] = cost
+    return costs
+
+
 def parse_row(line: bytes) -> Example:
-    """Parse one line.
+    """Parse one line with a label of one class.
 
     Examples
     --------
     >>> parse_row(b"spam 2 'mail7|body:0.5 free win:3 |from bob")
     Example(label='spam', entry={'body^free': 0.5, 'body^win': 1.5, 'from^bob': 1.0}, weight=2.0)
     """
-    tokens, entry = parse_line(line)
+    return example_of(*parse_line(line))
+
+
+def example_of(tokens: Sequence[str], entry: dict[str, float]) -> Example:
+    """Return the row with the tokens before its features: a label and an importance."""
     if not tokens:
         return Example(None, entry)
     label, *importance = tokens
@@ -242,7 +318,6 @@ def _named_value(token: str) -> tuple[str, float]:
     return name, number
 
 
-Label = str | int | float
 NumberedLine = tuple[int, bytes]
 
 SHARED = ("shared", "***shared***")

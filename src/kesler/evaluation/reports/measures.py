@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.evaluation.metrics import calibration_error
 from kesler.evaluation.reports.coding import Doubles, ScoredRows
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 Counts = npt.NDArray[np.int64]
 
@@ -339,6 +343,19 @@ def confusion_matrix(scored: ScoredRows) -> Matrix:
         tuple(scored.labels[code] for code in codes.tolist()),
         tuple(tuple(row) for row in counts[:-1].tolist()),
     )
+
+
+def tree_figures(scored: ScoredRows, tree: Tree) -> tuple[float, tuple[float, ...]]:
+    """Return the distance of mistakes in a tree and the errors of its levels, over all rows."""
+    from kesler.evaluation.tree_measures import level_errors, tree_distances
+
+    wrong = scored.wrong & (scored.predicted >= 0)
+    targets, said = (
+        [scored.labels[code] for code in codes] for codes in (scored.answers, scored.predicted)
+    )
+    distances = tree_distances(targets, said, tree, wrong)
+    errors = level_errors(targets, said, tree, wrong)
+    return float(distances.sum()) / len(scored), tuple(errors.tolist())
 
 
 # ---- time ----------------------------------------------------------------------------------------

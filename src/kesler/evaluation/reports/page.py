@@ -155,6 +155,7 @@ def _tiles(report: Report) -> list[tuple[str, str]]:
         ("rows", f"{report.n_rows:,}"),
         ("classes", f"{report.n_classes:,}"),
         ("mean absolute error", "-" if absolute is None else number(absolute)),
+        ("tree loss", "-" if report.tree_loss is None else number(report.tree_loss)),
         ("log-loss", number(report.log_loss)),
         ("calibration error", number(report.calibration_error)),
     ]

@@ -19,6 +19,7 @@ from kesler.evaluation.reports.coding import ScoredRows, scored_rows
 
 if TYPE_CHECKING:
     from kesler.evaluation.results import ProgressiveResult
+    from kesler.parts.trees import Tree
 
 ERRORS = (0.01, 0.02, 0.05, 0.1)
 """The errors for which a report gives thresholds of confidence."""
@@ -57,6 +58,11 @@ class Report:
         The expected calibration error of the predictions, in 15 bins; NaN without confidences.
     mean_absolute_error : float or None
         Mean absolute difference of predicted and true ranks, for ordinal results.
+    tree_loss : float or None
+        Distances of mistakes from their targets in the tree of classes, divided by rows, if the
+        learner has a tree.
+    level_errors : tuple of float
+        The error at each level of the tree, from below the root to the classes; empty without one.
     classes : tuple of ClassFigures
         Rows, precision, recall, F1 and calibration of each class, those with the most rows first.
         Rows of classes that had not been seen are left out of precision, recall and F1.
@@ -100,6 +106,8 @@ class Report:
     log_loss: float
     calibration_error: float
     mean_absolute_error: float | None
+    tree_loss: float | None
+    level_errors: tuple[float, ...]
     classes: tuple[measures.ClassFigures, ...]
     confusions: tuple[measures.Confusion, ...]
     windows: tuple[measures.Window, ...]
@@ -115,7 +123,7 @@ class Report:
     def of_result(result: ProgressiveResult, top: int = 10) -> Report:
         """Return the report of a progressive validation; see `ProgressiveResult.report`."""
         absolute = getattr(result, "mean_absolute_error", None)
-        return Report.of(scored_rows(result), top, mean_absolute_error=absolute)
+        return Report.of(scored_rows(result), top, mean_absolute_error=absolute, tree=result.tree)
 
     @staticmethod
     def of(
@@ -123,6 +131,7 @@ class Report:
         top: int = 10,
         *,
         mean_absolute_error: float | None = None,
+        tree: Tree | None = None,
         notes: tuple[str, ...] = (),
     ) -> Report:
         """Return the report of scored rows.
@@ -135,6 +144,8 @@ class Report:
             The number of confused pairs and of rows most surely wrong that are listed.
         mean_absolute_error : float or None
             As the attribute.
+        tree : Tree or None
+            The tree of classes of the learner.
         notes : tuple of str
             Sentences that precede those of the report.
 
@@ -147,6 +158,7 @@ class Report:
         n_wrong, n_unseen = int(wrong.sum()), int(unseen.sum())
         n_asked = len(scored) - (0 if scored.learns else n_unseen)
         curve = scored.risk_coverage() if known.any() else None
+        loss, errors = (None, ()) if tree is None else measures.tree_figures(scored, tree)
         return Report(
             learns=scored.learns,
             n_rows=len(scored),
@@ -157,6 +169,8 @@ class Report:
             log_loss=log_loss(scored.of_targets[scored.seen]),
             calibration_error=calibration_error(scored.confidences[known], scored.right[known]),
             mean_absolute_error=mean_absolute_error,
+            tree_loss=loss,
+            level_errors=errors,
             classes=measures.class_figures(scored),
             confusions=measures.confusions(scored, top),
             windows=measures.windows(scored),

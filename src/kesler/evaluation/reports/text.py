@@ -23,7 +23,7 @@ Row = Sequence[str]
 
 def text_of(report: Report) -> str:
     """Return a report as text."""
-    parts = [summary(report), _classes(report), _confusions(report)]
+    parts = [summary(report), _levels(report), _classes(report), _confusions(report)]
     parts += [_windows(report), _ages(report), _thresholds(report), _wrong_rows(report)]
     return "\n\n".join(part for part in parts if part)
 
@@ -61,6 +61,7 @@ def _figures(report: Report) -> dict[str, str]:
         "log-loss": report.log_loss,
         "calibration error": report.calibration_error,
         "mean absolute error": report.mean_absolute_error,
+        "tree loss": report.tree_loss,
     }
     return {
         name: f"{value:.3f}"
@@ -91,6 +92,13 @@ def _classes(report: Report) -> str:
     which = f", the {MOST_CLASSES} with the most rows of {n:,}" if n > len(shown) else ""
     heading = ("class", "first row", "rows", "mistakes", "precision", "recall", "F1", "calibration")
     return f"Classes{which}\n{table(heading, rows)}"
+
+
+def _levels(report: Report) -> str:
+    errors = report.level_errors
+    rows = [(f"{level}", percent(error)) for level, error in enumerate(errors, start=1)]
+    heading = "Error by level of the tree, 1 below the root"
+    return f"{heading}\n{table(('level', 'error'), rows)}" if rows else ""
 
 
 def _confusions(report: Report) -> str:

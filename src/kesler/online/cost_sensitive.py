@@ -1,0 +1,206 @@
+"""CostSensitiveClassifier: an online classifier whose targets are costs of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label
+from kesler.learner.classes import OnNewClass
+from kesler.learner.targets import Answers, Kind, Targets
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
+from kesler.parts.hypotheses import Part
+from kesler.parts.kernels.mercer import MercerKernel
+from kesler.parts.links.link import Link
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.rule import UpdateRule
+
+
+class CostSensitiveClassifier(OnlineClassifier):
+    r"""A multiclass classifier that learns online from the costs of the classes of each row.
+
+    Classes are scored and predicted as in :class:`~kesler.OnlineClassifier`. A row with the costs
+    c has the constraints
+
+    .. math:: h(x, r) \ge h(x, s) + \text{margin} \cdot (c_s - c_r) \qquad
+        \forall r \in \arg\min_{r'} c_{r'}, \; c_s > c_r
+
+    among the classes that it names and that have been seen. Classes of the same least cost are not
+    compared with each other, and classes that a row does not name are not compared at all.
+
+    Parameters
+    ----------
+    hypotheses, feature_map, link, averaged, intercept, kernel, sigma, budget
+        As in :class:`~kesler.OnlineClassifier`; "default" is "hybrid", or "multi" with a kernel.
+    update : "pa", "pa1", "pa2", "margin-perceptron", "conproj", "simproj", "mira", "hinge", \
+"arow", rule or "default", default "default"
+        The update rule, which must have a margin. "default" is "pa1" on rows that are prepared by
+        their kind. Smaller C (0.001 to 0.1) is more robust to noise.
+    preconditioner, preprocessing, half_life, epochs
+        As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
+    on_new_class : "register", "learn" or "default", default "default"
+        As in :class:`~kesler.OnlineClassifier`; all classes that a row names for the first time are
+        new. "default" is "learn", or "register" with a named rule.
+    C, eta, delta, r, columns, on_mismatch
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels named so far, sorted.
+    total_cost_ : float
+        The sum of the costs of what was predicted for each row before it was learnt. A prediction
+        that the row does not name costs as much as the costliest class that it names; rows before
+        the first class cost nothing.
+    n_trials_, n_mistakes_ : int
+        Number of rows learnt from, and number of rows of which a cheapest and another class had
+        been seen and none of the cheapest was predicted.
+    feature_map_, n_features_in_, feature_names_in_
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Raises
+    ------
+    KeslerError
+        If a row names no class, a cost is negative or not finite, the rule has no margin, or for
+        the reasons given in :class:`~kesler.OnlineClassifier`. The model is then unchanged.
+
+    Notes
+    -----
+    Targets y are one mapping {label: cost} for each row, or an array of shape (n_rows, n_classes)
+    with NaN for classes that a row does not name. The columns of an array are the labels 0 to
+    n_classes - 1, or the names of the columns of a data frame, unless `classes` is passed to
+    `partial_fit`.
+
+    Costs of 0 for one class and 1 for all other classes seen give the constraints of
+    :class:`~kesler.OnlineClassifier`, bit for bit. A row costs O(nnz k) to score for k classes,
+    O(k) to compare, and an update as much as that of the rule. Learning in batches of any size
+    gives the same weights bit for bit.
+
+    References
+    ----------
+    Crammer et al. (2006), Section 10, cost-sensitive passive-aggressive updates by the largest
+    loss; Beygelzimer et al. (2005), the targets of Vowpal Wabbit's csoaa.
+
+    Examples
+    --------
+    >>> from kesler import CostSensitiveClassifier
+    >>> triage = CostSensitiveClassifier("multi")
+    >>> for words, costs in [("fever", {"ward": 0, "home": 9}), ("cough", {"home": 0, "ward": 2})]:
+    ...     triage = triage.learn_one({words: 1.0}, costs)
+    >>> triage.predict_one({"fever": 1.0}), triage.total_cost_
+    ('ward', 2.0)
+    """
+
+    answer: ClassVar[Kind] = "costs"
+
+    def __init__(
+        self,
+        hypotheses: str | Part | list[Part] = "default",
+        feature_map: str | FeatureMap = "auto",
+        update: str | UpdateRule = "default",
+        link: str | Link = "linear",
+        averaged: bool = False,
+        intercept: float | str = "default",
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: int | None = None,
+        preconditioner: str | Preconditioner = "auto",
+        on_new_class: OnNewClass | str = "default",
+        preprocessing: str | Preprocessing | None = "default",
+        half_life: float | None = None,
+        epochs: int = 1,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.feature_map = feature_map
+        self.update = update
+        self.link = link
+        self.averaged = averaged
+        self.intercept = intercept
+        self.kernel = kernel
+        self.sigma = sigma
+        self.budget = budget
+        self.preconditioner = preconditioner
+        self.on_new_class = on_new_class
+        self.preprocessing = preprocessing
+        self.half_life = half_life
+        self.epochs = epochs
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
+        self.columns = columns
+        self.on_mismatch = on_mismatch
+
+    @property
+    def total_cost_(self) -> float:
+        """The sum of the costs of what was predicted for each row before it was learnt."""
+        return float(self._single().stored["charged"]["total"][0])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return minus the mean cost of the predictions, so that larger is better.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        y : costs as in `fit`.
+        sample_weight : array of shape (n_rows,) or None, default None
+            Weight of each row in the mean.
+        """
+        targets, learner = self._tell(y), self._fitted()
+        said = np.concatenate([learner.predict(rows) for rows in self._rows_to_score(X)])
+        codes = np.array([_code(learner.classes, label) for label in targets.labels])
+        return -float(np.average(costs_of(said, targets, codes), weights=sample_weight))
+
+    def learn_rows(
+        self,
+        rows: Any,
+        labels: list[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Learn from finite rows, as readers yield them, whose labels are mappings of costs.
+
+        Returns
+        -------
+        The codes of the classes predicted before each update, and of the cheapest class of each
+        row: of several, of the predicted one or else of the first.
+        """
+        predictions, codes = super().learn_rows(rows, labels, weights)
+        targets = self._kept(self._tell(labels), weights)
+        return predictions, cheapest(predictions, targets, codes)
+
+    def _kept(self, targets: Targets, weights: Any) -> Targets:
+        """Return the targets of the rows of weight above 0."""
+        return targets if weights is None else targets.take(np.flatnonzero(weights))
+
+    def _targets_of(self, labels: list[Label]) -> Targets:
+        return self._tell(labels)
+
+    def _one_target(
+        self, y: Any
+    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
+        targets = self._tell([y])
+        return targets.names, targets.answers
+
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        return targets_of_costs(y, classes)
+
+    def _to_declare(self, classes: Any) -> list[Label]:
+        return []
+
+
+def _code(classes: Any, label: Label) -> int:
+    """Return the number of a label, -2 for one that has not been seen and is not predicted."""
+    code = classes.code(label)
+    return -2 if code is None else int(code)
