@@ -502,8 +502,12 @@ or texts
         }
         budget = getattr(self, "budget", None)
         if kernel is None:
-            return Learner(**made_of)
+            return self._linear_learner(made_of)
         return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+
+    def _linear_learner(self, made_of: dict[str, Any]) -> Learner:
+        """Return the learner of these arguments, whose hypotheses are weight vectors."""
+        return Learner(**made_of)
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         """Return the parameters, with defaults resolved for the kind of the rows."""
