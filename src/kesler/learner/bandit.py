@@ -15,15 +15,15 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.learner.events import Event, no_ratings, task_of
+from kesler.learner.events import Event, encoded_targets_of, no_ratings, task_of
 from kesler.learner.learner import Learner
-from kesler.learner.events import encoded_targets_of
 from kesler.learner.targets import Answers
 from kesler.parts.exploration import Exploration, Greedy
 from kesler.parts.hypotheses import PerClass
 from kesler.parts.links.link import Linear
 from kesler.parts.replay import start_of
 
+GREEDY = Greedy()
 WHATEVER = 1.0  # stands for a probability that the rule of feedback does not read
 
 
@@ -46,7 +46,7 @@ class BanditLearner(Learner):
     explores: ClassVar[bool] = True
 
     _: KW_ONLY
-    exploration: Exploration = Greedy()
+    exploration: Exploration = GREEDY
     is_weighted: bool = False
     seed: int = 0
 
@@ -104,7 +104,9 @@ class BanditLearner(Learner):
             return
         with self.lock:
             none = Rows.from_dense(np.empty((0, max(1, self.n_features)), dtype=np.float32))
-            self._encode(Rows(none.indptr, none.indices, none.values, self.n_features, True), labels)
+            self._encode(
+                Rows(none.indptr, none.indices, none.values, self.n_features, True), labels
+            )
             self.stored["exploration.told"]["n_known"][0] = len(self.classes)
             answers = Answers.of_classes(np.empty(0, dtype=np.int32))
             encoded = encoded_targets_of(answers, None, self._class_capacity)
@@ -135,6 +137,8 @@ class BanditLearner(Learner):
 
     def _drawing(self, row: Rows | Event) -> tuple[tuple[Any, ...], npt.NDArray[np.float64]]:
         """Return the arguments of a draw, and an array for the probabilities."""
+        if self.expansion is not None and not self.n_inputs:
+            self._admitted(row)  # the first row determines the number of inputs
         scores = np.empty((1, self.n_known), dtype=np.float32)
         winner = int(self._predict(row, scores)[0])
         how = self._settings

@@ -22,7 +22,14 @@ from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import OPEN, of_bandit_rule, of_feedback, resolve_open
-from kesler.parts.exploration import Exploration, Uniform, require_seed, resolve_exploration
+from kesler.parts.exploration import (
+    Exploration,
+    Greedy,
+    InverseGap,
+    Uniform,
+    require_seed,
+    resolve_exploration,
+)
 from kesler.parts.hypotheses import Part
 from kesler.parts.links.link import Link
 from kesler.parts.maps.feature_map import FeatureMap
@@ -88,7 +95,8 @@ default "auto"
         How the class to show is drawn; see :mod:`kesler.exploration`. A number is the gamma of
         :class:`~kesler.exploration.Uniform`, above 0 and at most 1; larger values explore more.
         "auto" is uniform exploration with gamma = 0.05 for "banditron" and "soba", as their
-        theorems need it, and "greedy" for all other rules.
+        theorems need it, inverse gaps for the default of rows that list only non-zeros, and
+        "greedy" otherwise.
     weighted : bool, default False
         Whether a row counts by 1 / P of the class that was shown, which makes the expected update
         that of full information where classes are right. It mostly costs accuracy. "banditron" and
@@ -132,10 +140,13 @@ C, eta, delta, r, columns, on_mismatch
     classes that were shown. The draws are those of `predict_one` and `learn_feedback_one` for the
     same rows, to the last bit. A label that is not known yet is added to the classes.
 
-    The default was chosen in `papers/few_labels_bandits.py`: one-vs-rest rules for both kinds of
-    rows, whose constraint on a wrong class does not involve the others. The scores of a class that
-    is wrong fall below 0, the score of a class not yet tried on such rows: greedy exploration tries
-    all classes where it is useful, and random exploration adds mistakes only.
+    The default has one-vs-rest rules for both kinds of rows, whose constraint on a wrong class does
+    not involve the others. If rows list only non-zeros, it is the learner of
+    :class:`~kesler.OnlineClassifier` with inverse gaps; if they list every feature, it is ridge
+    regression on the classes over random Fourier features, shown greedily: the scores of a class
+    that was wrong fall below 0, which is the score of a class not yet tried on such rows, so that
+    all classes are tried where that is useful. `papers/results/few_labels_bandits.md` compares the
+    alternatives.
 
     Costs are those of :class:`~kesler.OnlineClassifier`, and O(k) for a draw.
 
@@ -350,6 +361,9 @@ C, eta, delta, r, columns, on_mismatch
                     "or call add_classes"
                 )
             learner = self._prepared(dense=self._row(x, learn=False).dense)
+            lengths = self._earlier_texts() if isinstance(x, str) else None
+            if lengths is not None:  # the first text decides which features texts have
+                self._texts = lengths
         return learner  # type: ignore[no-any-return]
 
     def _waiting(self, predicted: Any) -> BanditLearner:
@@ -357,8 +371,10 @@ C, eta, delta, r, columns, on_mismatch
         learner: BanditLearner | None = vars(self).get("_learner")
         code = None if learner is None else learner.classes.code(predicted)
         if learner is None or code is None or not learner.n_pending(code):
-            known = f"no class that is known ({self.n_known_} are)" if code is None else (
-                "not waiting for feedback: it was not shown, or its feedback has been given"
+            known = (
+                f"no class that is known ({self.n_known_} are)"
+                if code is None
+                else ("not waiting for feedback: it was not shown, or its feedback has been given")
             )
             raise KeslerError(
                 f"feedback on {predicted!r}, which is {known}: give feedback once on each class "
@@ -401,7 +417,9 @@ C, eta, delta, r, columns, on_mismatch
 
     def _no_classes(self) -> ClassTable:
         table = ClassTable()
-        table.encode(list(dict.fromkeys([*_labels(self.classes), *vars(self).get("_declared", ())])))
+        table.encode(
+            list(dict.fromkeys([*_labels(self.classes), *vars(self).get("_declared", ())]))
+        )
         return table
 
     def _to_declare(self, classes: Any) -> list[Label]:
@@ -414,19 +432,22 @@ C, eta, delta, r, columns, on_mismatch
         learner.introduce([*_labels(self.classes), *vars(self).get("_declared", ())])
         return learner
 
-    def _linear_learner(self, made_of: dict[str, Any]) -> Learner:
+    def _linear_learner(self, made_of: dict[str, Any], *, dense: bool) -> Learner:
         chosen = made_of | {"classes": ClassTable()}
         return BanditLearner(
             **chosen,
-            exploration=self._resolved_exploration(made_of["rule"]),
+            exploration=self._resolved_exploration(made_of["rule"], dense=dense),
             is_weighted=_truth("weighted", self.weighted),
             seed=require_seed(self.seed),
         )
 
-    def _resolved_exploration(self, rule: UpdateRule) -> Exploration:
-        if isinstance(self.exploration, str) and self.exploration == "auto":
-            return Uniform() if rule.feedback else resolve_exploration("greedy")
-        return resolve_exploration(self.exploration)
+    def _resolved_exploration(self, rule: UpdateRule, *, dense: bool) -> Exploration:
+        if not (isinstance(self.exploration, str) and self.exploration == "auto"):
+            return resolve_exploration(self.exploration)
+        if rule.feedback:
+            return Uniform()
+        of_words = isinstance(self.update, str) and self.update == OPEN and not dense
+        return InverseGap() if of_words else Greedy()
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         given, update = self.get_params(deep=False), self.update

@@ -502,10 +502,10 @@ or texts
         }
         budget = getattr(self, "budget", None)
         if kernel is None:
-            return self._linear_learner(made_of)
+            return self._linear_learner(made_of, dense=dense)
         return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
 
-    def _linear_learner(self, made_of: dict[str, Any]) -> Learner:
+    def _linear_learner(self, made_of: dict[str, Any], *, dense: bool) -> Learner:
         """Return the learner of these arguments, whose hypotheses are weight vectors."""
         return Learner(**made_of)
 

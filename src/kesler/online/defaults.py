@@ -83,8 +83,7 @@ def of_mapped(view: FeatureMap | None = None, *, dense: bool = True) -> Settings
 
 def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return the parameters of the default where only the class that is shown is judged."""
-    chosen = of_measurements() if dense else of_words()
-    chosen |= {"update": OneVsRestLogistic(1.0)} if dense else {}
+    chosen = of_least_squares() if dense else of_words()
     return _filled(given, chosen)
 
 

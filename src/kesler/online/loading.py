@@ -193,7 +193,11 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
 def _exploring(metadata: dict[str, Any], made_of: dict[str, Any]) -> Learner:
     """Return a learner that explores, as a file describes it."""
     stored = metadata["bandit"]
-    if stored is None or metadata["estimator"] != BanditClassifier.__name__ or metadata["kernel"] is not None:
+    if (
+        stored is None
+        or metadata["estimator"] != BanditClassifier.__name__
+        or metadata["kernel"] is not None
+    ):
         raise damaged(f"exploration does not fit {metadata['estimator']}")
     return BanditLearner(
         **made_of,

@@ -118,7 +118,7 @@ class InverseGap(Exploration):
 
     Parameters
     ----------
-    scale : float above 0, default 100.0
+    scale : float above 0, default 3.0
         The factor lambda. Larger values explore less.
     power : float of 0 or more, default 0.5
         The power a of the number of the trial. Larger values explore less as rows go by.
@@ -143,7 +143,7 @@ class InverseGap(Exploration):
     InverseGap(scale=10.0, power=0.5)
     """
 
-    scale: float = 100.0
+    scale: float = 3.0
     power: float = 0.5
 
     kind = 2

@@ -191,9 +191,10 @@ JUDGED_MEASUREMENTS = facts(
     **LINEAR,
     **EXPANDED,
     **JUDGED,
-    rule__selection={ONE_VS_REST, VIOLATED_VS_REST},
-    preconditioner__kind={ADAPTIVE},
-    preconditioner__unit={ROWS},
+    rule__selection={ONE_VS_REST},
+    preconditioner__kind={SECOND_ORDER},
+    preconditioner__unit={NO_UNIT},
+    preconditioner__evidence__shape__0={0},
 )
 """The default for bandit feedback, for rows that list every feature."""
 

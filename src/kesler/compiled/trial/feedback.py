@@ -78,9 +78,7 @@ def learn_wrong(learner, indices, values, weight, shown, scratch, solver):
 
 
 @inlined
-def learn_banditron(
-    learner, indices, values, weight, winner, shown, right, p, scratch, solver
-):
+def learn_banditron(learner, indices, values, weight, winner, shown, right, p, scratch, solver):
     """Move by the estimate of the Perceptron's update, against the rest on either side."""
     if note_odd(learner, scratch.scores, n_candidates(learner)):
         return
