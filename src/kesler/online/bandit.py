@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -165,6 +165,8 @@ C, eta, delta, r, columns, on_mismatch
     >>> desk.predict(["cash", "lunch"]).tolist(), desk.n_mistakes_
     (['spam', 'work'], 1)
     """
+
+    explores: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -67,10 +67,12 @@ class OnlineLearner(EventLearner, UncertainLearner, NamedRule):
     ----------
     n_virtual : number of classes that exist before the first row; they have no label and are never
         returned.
+    explores : whether it is told only whether the class that it shows is right.
     answer : the kind of target; see :data:`kesler.learner.targets.Kind`.
     """
 
     n_virtual: ClassVar[int] = 0
+    explores: ClassVar[bool] = False
     answer: ClassVar[Kind] = "levels"
 
     hypotheses: str | Part | list[Part]
