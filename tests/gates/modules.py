@@ -36,8 +36,8 @@ for line in sys.stdin.read().split():
 
 MODULES = (
     *("algorithms", "costs", "datasets", "decompositions", "dictionaries", "distributed"),
-    *("durable", "errors", "hypotheses", "kernels", "links", "maps", "metrics", "plots"),
-    *("preconditioners", "preprocessing", "readers", "service", "updates"),
+    *("durable", "errors", "exploration", "hypotheses", "kernels", "links", "maps", "metrics"),
+    *("plots", "preconditioners", "preprocessing", "readers", "service", "updates"),
 )
 """Modules that users import from."""
 
