@@ -15,6 +15,7 @@ from scipy import sparse
 import reference_bandit as reference
 from kesler import (
     BanditClassifier,
+    Ensemble,
     KeslerError,
     OnlineClassifier,
     load,
@@ -325,6 +326,8 @@ def test_bad_parts_are_refused(make: Any) -> None:
 def test_rules_of_feedback_need_feedback() -> None:
     with pytest.raises(KeslerError, match="BanditClassifier"):
         OnlineClassifier(update=Banditron()).fit([[1.0], [0.0]], [0, 1])
+    with pytest.raises(KeslerError, match="cannot be in an ensemble"):
+        Ensemble([BanditClassifier([0, 1])]).fit([[1.0], [0.0]], [0, 1])
     with pytest.raises(KeslerError, match="no class is known"):
         BanditClassifier().predict_one([1.0])
     with pytest.raises(KeslerError, match="min_confidence"):

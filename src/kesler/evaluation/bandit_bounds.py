@@ -199,7 +199,7 @@ def _competitors(run: BanditRun) -> Iterator[tuple[Array, float]]:
         model = OnlineClassifier("multi", update="pa1", C=C, on_new_class="learn", epochs=N_PASSES)
         model.fit(run.X, run.y)
         learner: Any = model._learner
-        (weights,) = learner.hypothesis_weights()
+        weights: Any = learner.hypothesis_weights()[0]
         U = np.zeros((run.X.shape[1], run.n_classes))
         dense = weights.toarray() if sparse.issparse(weights) else np.asarray(weights)
         U[: len(dense), np.array(learner.classes.labels)] = dense[:, : len(learner.classes.labels)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -366,7 +366,7 @@ C, eta, delta, r, columns, on_mismatch
             lengths = self._earlier_texts() if isinstance(x, str) else None
             if lengths is not None:  # the first text decides which features texts have
                 self._texts = lengths
-        return learner  # type: ignore[no-any-return]
+        return cast(BanditLearner, learner)
 
     def _waiting(self, predicted: Any) -> BanditLearner:
         """Return the learner; raise unless a prediction of this class waits for feedback."""

@@ -91,7 +91,6 @@ def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scra
         shown, right, p = winner, False, learner.exploration.told.probability
         if is_told:
             shown, right = codes[0], levels[0] == 0
-            learner.exploration.pending[shown] -= 1
         elif k > 0:
             shown, p = show(learner, k, winner, scratch)
             right = shown == codes[0]
@@ -122,6 +121,8 @@ def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scra
         if ends_here(learner, scratch):
             return t
         learner.counts.n_trials += 1
+        if is_told:
+            learner.exploration.pending[shown] -= 1
         learner.counts.n_mistakes += not right and (is_told or codes[0] < k)
         keep_pace(learner)
         age(learner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal
@@ -129,5 +130,5 @@ class SOBA(FeedbackRule):
         return (self.a,)
 
 
-FEEDBACK_RULES: dict[str, type[UpdateRule]] = {"banditron": Banditron, "soba": SOBA}
+FEEDBACK_RULES: dict[str, Callable[..., UpdateRule]] = {"banditron": Banditron, "soba": SOBA}
 """The rules by their names in `BanditClassifier`."""
