@@ -201,7 +201,7 @@ def _competitors(run: BanditRun) -> Iterator[tuple[Array, float]]:
         learner: Any = model._learner
         weights: Any = learner.hypothesis_weights()[0]
         U = np.zeros((run.X.shape[1], run.n_classes))
-        dense = weights.toarray() if sparse.issparse(weights) else np.asarray(weights)
+        dense = np.asarray(weights @ np.eye(weights.shape[1]))  # the table may be sparse
         U[: len(dense), np.array(learner.classes.labels)] = dense[:, : len(learner.classes.labels)]
         yield _margins(run.X @ U, run.y), float((U**2).sum())
 

@@ -320,7 +320,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     def _fill(self, fields: Mapping[str, Field]) -> None:
         """Write the initial values of new arrays that are not zeros."""
         for name, field in fields.items():
-            if field.fill and field.exists(self):
+            if field.fill:
                 getattr(self, field.fill)(self.stored[name])
 
     def _allocate_others(self, class_capacity: int, feature_capacity: int) -> None:
@@ -423,15 +423,6 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     def fill_inverse(self, inverse: npt.NDArray[np.float64]) -> None:
         """Write the inverse of the second moments before the first row."""
         np.fill_diagonal(inverse, 1 / self.preconditioner.parameter)
-
-    def fill_feedback_inverse(self, inverse: npt.NDArray[np.float64]) -> None:
-        """Write the inverse of the matrix A of SOBA before the first row."""
-        size = inverse.shape[0] * inverse.shape[1]
-        np.fill_diagonal(inverse.reshape(size, size), 1 / self.rule.parameters[0])
-
-    def fill_feedback_diagonal(self, diagonal: npt.NDArray[np.float64]) -> None:
-        """Write the diagonal of the matrix A of SOBA before the first row."""
-        diagonal[:] = self.rule.parameters[0]
 
     def fill_states(self, states: npt.NDArray[np.float64]) -> None:
         """Write the initial sums of the means, which weights that are yet to be seen have too."""

@@ -523,7 +523,8 @@ class Exploration(NamedTuple):
     kind, parameters : how the class to show is drawn; feedback : the rule of feedback; is_weighted
     : whether rows count by the inverse of the probability of the shown class; seed : of the random
     numbers; pending : how often each class was shown without feedback so far; of SOBA, inverse :
-    the inverse of A over pairs of class and feature; diagonal : that of A; direction : scratch.
+    the inverse of A over pairs of class and feature, less its initial value; diagonal : that of A,
+    less its initial value; direction : scratch.
     """
 
     kind: int
@@ -540,7 +541,6 @@ class Exploration(NamedTuple):
             f8,
             ("class", "feature", "class", "feature"),
             when="has_full_feedback",
-            fill="fill_feedback_inverse",
         ),
     ]
     diagonal: Annotated[
@@ -550,7 +550,6 @@ class Exploration(NamedTuple):
             ("class", "feature"),
             when="has_diagonal_feedback",
             at_least=0.0,
-            fill="fill_feedback_diagonal",
         ),
     ]
     direction: Annotated[

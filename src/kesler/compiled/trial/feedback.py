@@ -126,10 +126,10 @@ def learn_soba(learner, indices, values, y, p, scratch):
 @inlined
 def diagonal_spread(learner, indices, values, y, other, size):
     """Return z^T A^-1 z, given the diagonal of A."""
-    diagonal, total = learner.exploration.diagonal, 0.0
+    diagonal, a, total = learner.exploration.diagonal, learner.rule.parameters[0], 0.0
     for j in range(indices.shape[0]):
         z, f = size * np.float64(values[j]), indices[j]
-        total += z * z * (1.0 / diagonal[y, f] + 1.0 / diagonal[other, f])
+        total += z * z * (1.0 / (a + diagonal[y, f]) + 1.0 / (a + diagonal[other, f]))
     return total
 
 
@@ -137,22 +137,24 @@ def diagonal_spread(learner, indices, values, y, other, size):
 def move_diagonal(learner, indices, values, r, sign, size):
     """Add z z^T to the diagonal of A, and -g to theta, for the weights of class r."""
     weights, column = learner.weights.values, learner.parts.offset[0] + r
-    diagonal = learner.exploration.diagonal
+    diagonal, a = learner.exploration.diagonal, learner.rule.parameters[0]
     for j in range(indices.shape[0]):
         f, z = indices[j], sign * size * np.float64(values[j])
-        theta = np.float64(weights[f, column]) * diagonal[r, f] - size * z
+        theta = np.float64(weights[f, column]) * (a + diagonal[r, f]) - size * z
         diagonal[r, f] += z * z
-        weights[f, column] = np.float32(theta / diagonal[r, f])
+        weights[f, column] = np.float32(theta / (a + diagonal[r, f]))
 
 
 @inlined
 def full_spread(learner, indices, values, y, other, size):
     """Return z^T A^-1 z, and write A^-1 z to the direction."""
     inverse, direction = learner.exploration.inverse, learner.exploration.direction
-    k = learner.counts.n_classes
+    k, a = learner.counts.n_classes, learner.rule.parameters[0]
     direction[:k] = 0.0
     for j in range(indices.shape[0]):
         f, z = indices[j], size * np.float64(values[j])
+        direction[other, f] += z / a
+        direction[y, f] -= z / a
         for r in range(k):
             for i in range(direction.shape[1]):
                 direction[r, i] += z * (inverse[other, f, r, i] - inverse[y, f, r, i])
