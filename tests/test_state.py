@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kesler import LinearMax, OnlineClassifier, OnlineOrdinalClassifier, load
+from kesler import BanditClassifier, LinearMax, OnlineClassifier, OnlineOrdinalClassifier, load
 from kesler.budgets import Budget
 from kesler.data import model_file
 from kesler.errors import KeslerError
@@ -35,6 +35,7 @@ from kesler.state.records import (
     SupportVectors,
     TableWeights,
 )
+from kesler.updates import SOBA
 from streams import make_stream
 
 STREAM = make_stream(5, n_rows=40, n_classes=5)
@@ -66,6 +67,9 @@ LEARNERS = {
     ),
     "replay": lambda: OnlineClassifier("multi", update="pa1", replay=Replay(1, size=20)),
     "ensemble": lambda: OnlineClassifier(update="ensemble"),
+    "bandit": lambda: BanditClassifier(range(5), "banditron"),
+    "bandit of second order": lambda: BanditClassifier(range(5), "soba"),
+    "diagonal bandit": lambda: BanditClassifier(range(5), SOBA(diagonal=True)),
 }
 GROUPS = [LearnerRecord, EnsembleRecord, TableWeights, SparseWeights, SupportVectors]
 every_learner = pytest.mark.parametrize("name", LEARNERS)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kesler.evaluation.validation import progressive_validate as progressive_validate
     from kesler.learner.explanations import Contribution as Contribution
     from kesler.learner.explanations import Explanation as Explanation
+    from kesler.online.bandit import BanditClassifier as BanditClassifier
     from kesler.online.classifier import OnlineClassifier as OnlineClassifier
     from kesler.online.cost_sensitive import CostSensitiveClassifier as CostSensitiveClassifier
     from kesler.online.ensemble import Ensemble as Ensemble
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 # `import kesler` stays cheap.
 _DEFINED_IN = {
     # online estimators
+    "BanditClassifier": "kesler.online.bandit",
     "CostSensitiveClassifier": "kesler.online.cost_sensitive",
     "Ensemble": "kesler.online.ensemble",
     "LinearMax": "kesler.online.linear_max",
@@ -118,6 +120,7 @@ _MODULES = frozenset(
         "dictionaries",
         "distributed",
         "durable",
+        "exploration",
         "hypotheses",
         "kernels",
         "links",

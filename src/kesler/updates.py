@@ -1,6 +1,7 @@
 """Update rules: the step sizes along the constraints of a trial."""
 
 from kesler.parts.updates import RULES, resolve_rule
+from kesler.parts.updates.bandit import SOBA, Banditron
 from kesler.parts.updates.confidence import AROW, SCW
 from kesler.parts.updates.gradient import HingeGradient, LogisticGradient, SoftmaxGradient
 from kesler.parts.updates.least_squares import LeastSquares
@@ -16,6 +17,8 @@ __all__ = [
     "MIRA",
     "RULES",
     "SCW",
+    "SOBA",
+    "Banditron",
     "ConProj",
     "CustomRule",
     "HingeGradient",

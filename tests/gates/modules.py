@@ -36,8 +36,9 @@ for line in sys.stdin.read().split():
 
 MODULES = (
     *("algorithms", "budgets", "costs", "datasets", "decompositions", "dictionaries"),
-    *("distributed", "durable", "errors", "hypotheses", "kernels", "links", "maps", "metrics"),
-    *("plots", "preconditioners", "preprocessing", "readers", "service", "trees", "updates"),
+    *("distributed", "durable", "errors", "exploration", "hypotheses", "kernels", "links"),
+    *("maps", "metrics", "plots", "preconditioners", "preprocessing", "readers", "service"),
+    *("trees", "updates"),
 )
 """Modules that users import from."""
 

@@ -181,9 +181,14 @@ def mixable(learner: Model, *, dense: bool) -> Any:
     Raises
     ------
     KeslerError
-        If estimates of uncertainty are asked for.
+        If estimates of uncertainty are asked for, or the learner explores.
     """
     model = clone(learner)
+    if model.explores:
+        raise KeslerError(
+            f"{model!r:.60} draws the classes that it shows one after the other, which shards "
+            "cannot: use OnlineClassifier where targets are known"
+        )
     _leave_out_uncertainty(model)
     if dense and isinstance(model, OnlineClassifier) and model.is_default:
         model.set_params(**of_mapped())

@@ -85,6 +85,7 @@ class BoundLearner(LearnerWithFunctions):
             "parts.map_parameters": [map_parameters(part) for part in self.parts],
             **self._described_rule(),
             **self._described_geometry(),
+            **self._described_exploration(),
         }
         return converted(LearnerRecord, settings)
 
@@ -98,6 +99,11 @@ class BoundLearner(LearnerWithFunctions):
             "parts.members": members,
         }
         return converted(LearnerRecord, found)
+
+    def _described_exploration(self) -> dict[str, Any]:
+        """Return the settings of exploration, of which most learners have none."""
+        names = ("kind", "feedback", "is_weighted", "seed")
+        return {**{f"exploration.{name}": 0 for name in names}, "exploration.parameters": ()}
 
     def _described_rule(self) -> dict[str, Any]:
         from kesler.compiled.trial.rules import algorithm_address, gradient_address, rule_address

@@ -44,6 +44,15 @@ def require_half_life(half_life: Any) -> float | None:
     return float(half_life)
 
 
+def require_targets(rule: UpdateRule, *, explores: bool) -> None:
+    """Raise if a rule that learns from feedback alone is given targets."""
+    if rule.feedback and not explores:
+        raise KeslerError(
+            f"{rule!r} learns from being told whether the class that it shows is right, not from "
+            f"targets: use kesler.BanditClassifier(update={rule!r}), or choose another rule"
+        )
+
+
 def require_epochs(epochs: Any) -> int:
     """Return a number of passes over the rows; raise KeslerError unless it is 1 or more."""
     if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from kesler.learner.combinations import (
     require_priceable,
     require_replayable,
     require_rest,
+    require_targets,
 )
 from kesler.learner.events import (
     NO_PROBABILITIES,
@@ -47,9 +48,6 @@ from kesler.parts.links import require_compatible
 from kesler.parts.links.link import Linear
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(eq=False, repr=False)
@@ -78,6 +76,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         require_compatible(self.link, self.rule)
         require_measurable(self.preconditioner, self.rule, self.link, self.parts)
         require_priceable(self.costs, self.rule, self.answer)
+        require_targets(self.rule, explores=self.explores)
         require_rest(self.rule, self.link, self.answer)
         require_conceivable(
             self.on_new_class, self.parts, self.rule, self.link, self.costs, self.answer

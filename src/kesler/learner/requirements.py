@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from kesler.errors import KeslerError
 from kesler.learner.classes import OnNewClass
@@ -34,6 +35,17 @@ class Requirements:
     averaged: bool
     on_new_class: OnNewClass
     statistics: list[str]
+    explores: ClassVar[bool] = False  # whether it is told only whether the class shown is right
+
+    @property
+    def has_full_feedback(self) -> bool:
+        """Whether a rule of feedback keeps a matrix over all pairs of class and feature."""
+        return self.rule.second_moments == "matrix"
+
+    @property
+    def has_diagonal_feedback(self) -> bool:
+        """Whether a rule of feedback keeps the diagonal of such a matrix."""
+        return self.rule.second_moments == "diagonal"
 
     @property
     def has_moments(self) -> bool:

@@ -71,10 +71,12 @@ class OnlineLearner(EventLearner, UncertainLearner, NamedRule):
     ----------
     n_virtual : number of classes that exist before the first row; they have no label and are never
         returned.
+    explores : whether it is told only whether the class that it shows is right.
     answer : the kind of target; see :data:`kesler.learner.targets.Kind`.
     """
 
     n_virtual: ClassVar[int] = 0
+    explores: ClassVar[bool] = False
     answer: ClassVar[Kind] = "levels"
 
     hypotheses: str | Part | list[Part]
@@ -530,8 +532,12 @@ or texts
             **self._moves(chosen),
         }
         if kernel is None:
-            return Learner(**made_of)
+            return self._linear_learner(made_of, dense=dense)
         return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+
+    def _linear_learner(self, made_of: dict[str, Any], *, dense: bool) -> Learner:
+        """Return the learner of these arguments, whose hypotheses are weight vectors."""
+        return Learner(**made_of)
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         """Return the parameters, with defaults resolved for the kind of the rows."""

@@ -55,7 +55,8 @@ def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
             "OnlineClassifier(), or None for the default ones"
         )
     for learner in learners:
-        if not isinstance(learner, OnlineClassifier) or learner.answer != "class":
+        is_classifier = isinstance(learner, OnlineClassifier) and learner.answer == "class"
+        if not is_classifier or learner.explores:
             raise KeslerError(
                 f"{learner!r} cannot be in an ensemble, whose learners predict one of several "
                 "classes: give OnlineClassifier and LinearMax objects"

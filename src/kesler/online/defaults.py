@@ -81,6 +81,23 @@ def of_mapped(view: FeatureMap | None = None, *, dense: bool = True) -> Settings
     return {**of_words(view or Contrast()), "preprocessing": Counts()}
 
 
+def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
+    """Return the parameters of the default where only the class that is shown is judged."""
+    chosen = of_least_squares() if dense else of_words()
+    return _filled(given, chosen)
+
+
+def of_bandit_rule(given: Mapping[str, Any]) -> Settings:
+    """Return the parameters of a rule for such feedback alone, as in its source."""
+    return _filled(given, {**SOURCES, "hypotheses": "multi", "preconditioner": "euclidean"})
+
+
+def _filled(given: Mapping[str, Any], chosen: Settings) -> Settings:
+    """Return parameters, of which those that are left open have chosen values."""
+    names = [n for n in given if n in chosen and (_is(given[n], OPEN) or _is(given[n], "auto"))]
+    return {**given, **{name: chosen[name] for name in names}}
+
+
 def of_least_squares() -> Settings:
     """Return the settings of ridge regression over random features, for rows of measurements."""
     return {

@@ -12,11 +12,13 @@ from kesler.data import model_file
 from kesler.data.inputs import TextLengths
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
+from kesler.learner.bandit import BanditLearner
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
+from kesler.online.bandit import BanditClassifier
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
 from kesler.online.ensemble import Ensemble
@@ -29,6 +31,7 @@ from kesler.parts.algorithms import ALGORITHMS
 from kesler.parts.algorithms.quasi_additive import RivalStep
 from kesler.parts.costs import restore_costs
 from kesler.parts.description import restore
+from kesler.parts.exploration import require_seed, restore_exploration
 from kesler.parts.hypotheses import restore_parts
 from kesler.parts.kernels import KERNELS
 from kesler.parts.kernels.mercer import MercerKernel
@@ -38,6 +41,7 @@ from kesler.parts.preconditioners import PRECONDITIONERS, Preconditioner, SoftCo
 from kesler.parts.preprocessing import restore_preprocessing
 from kesler.parts.replay import restore_replay
 from kesler.parts.updates import RULES
+from kesler.parts.updates.bandit import FEEDBACK_RULES
 from kesler.parts.updates.rule import UpdateRule
 from kesler.state.fields import damaged
 
@@ -142,7 +146,7 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
     """Return the estimator of a single learner that a file describes."""
     estimator = _estimator(metadata["estimator"])
     parts = restore_parts(metadata["parts"], custom)
-    rules = *RULES.values(), *ALGORITHMS.values(), RivalStep
+    rules = *RULES.values(), *ALGORITHMS.values(), RivalStep, *FEEDBACK_RULES.values()
     rule = restore(metadata["rule"], "update rule", UpdateRule, rules, custom)
     link = restore(metadata["link"], "link", Link, LINKS.values(), custom)
     costs = restore_costs(metadata["costs"], custom)
@@ -174,13 +178,33 @@ def _learner_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: lis
         "decision": metadata["decision"],
     }
     stored = metadata["kernel"]
-    inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)
+    if metadata["bandit"] is not None or estimator is BanditClassifier:
+        inner = _exploring(metadata, made_of)
+    else:
+        inner = Learner(**made_of) if stored is None else _over_kernel(stored, custom, made_of)
     groups = [{name: i for i, name in enumerate(names)} for names in metadata["groups"]]
     sizes = metadata["n_features"], metadata["n_sub_experts"]
     inner.restore(arrays, *sizes, groups, metadata["memberships"], metadata["n_inputs"])
     model = estimator._of_learner(inner)
     model._learner = inner
     return model
+
+
+def _exploring(metadata: dict[str, Any], made_of: dict[str, Any]) -> Learner:
+    """Return a learner that explores, as a file describes it."""
+    stored = metadata["bandit"]
+    if (
+        stored is None
+        or metadata["estimator"] != BanditClassifier.__name__
+        or metadata["kernel"] is not None
+    ):
+        raise damaged(f"exploration does not fit {metadata['estimator']}")
+    return BanditLearner(
+        **made_of,
+        exploration=restore_exploration(stored["exploration"]),
+        is_weighted=stored["is_weighted"],
+        seed=require_seed(stored["seed"]),
+    )
 
 
 def _over_kernel(
@@ -267,6 +291,7 @@ def _estimators() -> dict[str, Any]:
     """Return the estimators by the names stored in files."""
     estimators = (
         OnlineClassifier,
+        BanditClassifier,
         LinearMax,
         Ensemble,
         OnlineMultilabelClassifier,

@@ -122,6 +122,14 @@ def _are_pairs(value: Any) -> bool:
     )(value)
 
 
+def _is_bandit(value: Any) -> bool:
+    """Return whether a value describes how a learner explores."""
+    if not isinstance(value, dict) or set(value) != {"exploration", "is_weighted", "seed"}:
+        return False
+    seed, described = value["seed"], is_described(value["exploration"])
+    return described and isinstance(value["is_weighted"], bool) and is_integer(seed) and seed >= 0
+
+
 def _are_costs(value: Any) -> bool:
     return (
         isinstance(value, str)
@@ -199,6 +207,7 @@ OF_LEARNER = {
         lambda value: value in get_args(Decision),
         "score",
     ),
+    "bandit": Entry("a description of an exploration, or null", _or_none(_is_bandit), None),
     "labels": Entry(_LABELS, _distinct_labels),
     "order": Entry(f"{_LABELS}, or null", _or_none(_distinct_labels), None),
     "n_features": Entry(_COUNT, _is_count),

@@ -134,6 +134,7 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
         "half_life": learner.half_life,
         "replay": learner.replay and learner.replay.describe(),
         "decision": learner.decision,
+        "bandit": _bandit(learner),
         "labels": learner.classes.labels,
         "order": learner.classes.declared,
         "n_features": learner.n_features,
@@ -141,6 +142,18 @@ def _settings(learner: AnyLearner) -> dict[str, Any]:
         "n_inputs": learner.n_inputs,
         "groups": [list(groups) for groups in learner.groups],
         "memberships": learner.memberships,
+    }
+
+
+def _bandit(learner: Learner) -> dict[str, Any] | None:
+    """Return the metadata of a learner that explores, None for others."""
+    if not learner.explores:
+        return None
+    own: Any = learner
+    return {
+        "exploration": own.exploration.describe(),
+        "is_weighted": own.is_weighted,
+        "seed": own.seed,
     }
 
 

@@ -85,7 +85,7 @@ class Replay:
     @property
     def start(self) -> int:
         """The number below 2^63 that the random numbers of this seed start from."""
-        return _start_of(self.seed)
+        return start_of(self.seed)
 
     def describe(self) -> dict[str, Any]:
         """Return the name and the parameters, as stored in a model file."""
@@ -93,7 +93,8 @@ class Replay:
 
 
 @cache  # every event asks for it
-def _start_of(seed: int) -> int:
+def start_of(seed: int) -> int:
+    """Return the number below 2^63 that the random numbers of a seed start from."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
 
 

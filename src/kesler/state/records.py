@@ -69,6 +69,12 @@ SEEN_INPUTS = record(amount="f8", squared_length="f8", n_rows="f8", n_sampled="f
 MOST_SAMPLED = 512  # rows that quantiles are computed from
 # The number of rows that were offered to the reservoir of a replay.
 OFFERED = record(n_rows="i8")
+# Exploration: the number of classes drawn so far, which determines the random numbers. Of SOBA: the
+# sum of m, and the sum of z^T A^-1 z, which its bound contains.
+DRAWS = record(n_drawn="i8", margin="f8", spread="f8")
+# Not stored: the number of classes that trials are to know from the start, and the probability with
+# which the class was shown that feedback is on, 0 if the target is given instead.
+TOLD = record(n_known="i8", probability="f8")
 # The sum of the sample weights of all rows.
 TOTAL = record(amount="f8")
 # The decayed weight of the last row and its square root; 1 without a half-life.
@@ -531,6 +537,46 @@ class LabelSets(NamedTuple):
     evidence: Annotated[Any, Field(f8, ("class",), when="has_sets", at_least=0.0)]
 
 
+class Exploration(NamedTuple):
+    """Exploration and feedback, if a learner is told only whether the class that it shows is right.
+
+    kind, parameters : how the class to show is drawn; feedback : the rule of feedback; is_weighted
+    : whether rows count by the inverse of the probability of the shown class; seed : of the random
+    numbers; pending : how often each class was shown without feedback so far; of SOBA, inverse :
+    the inverse of A over pairs of class and feature, less its initial value; diagonal : that of A,
+    less its initial value; direction : scratch.
+    """
+
+    kind: int
+    feedback: int
+    is_weighted: int
+    seed: int
+    parameters: Annotated[Any, Given(f8)]
+    draws: Annotated[Any, Field(DRAWS, when="explores", at_least=0, at_most=MOST_ROWS)]
+    told: Annotated[Any, Field(TOLD, when="explores", saved=False)]
+    pending: Annotated[Any, Field(i8, ("class",), when="explores", at_least=0)]
+    inverse: Annotated[
+        Any,
+        Field(
+            f8,
+            ("class", "feature", "class", "feature"),
+            when="has_full_feedback",
+        ),
+    ]
+    diagonal: Annotated[
+        Any,
+        Field(
+            f8,
+            ("class", "feature"),
+            when="has_diagonal_feedback",
+            at_least=0.0,
+        ),
+    ]
+    direction: Annotated[
+        Any, Field(f8, ("class", "feature"), when="has_full_feedback", saved=False)
+    ]
+
+
 class LearnerRecord(NamedTuple):
     """The complete state that a trial reads and writes; `weights` is one of three records."""
 
@@ -553,6 +599,7 @@ class LearnerRecord(NamedTuple):
     sets: LabelSets
     charged: Annotated[Any, Field(CHARGED, when="has_costs", at_least=0.0)]
     decay: Decay
+    exploration: Exploration
 
 
 class EnsembleRecord(NamedTuple):

@@ -170,6 +170,44 @@ VARIANTS = {
 }
 """The facts of the kernels of learners with a table of weights; the first that hold are used."""
 
+JUDGED = {"exploration__feedback": {0}}
+"""Constraints from whether a shown class is right."""
+
+BANDIT_RULES = facts(
+    **LINEAR,
+    settings__ends_at_faults={0},
+    settings__on_new_class={LEARN},
+    parts__kind__each={PER_CLASS},
+    parts__map__each={ITSELF},
+    **WITHOUT_MAPS,
+    rule__selection={ONE_VS_REST},
+    rule__requires={LOSSES},
+    **WITHOUT_STEP_SIZES,
+    preprocessing__method={NONE},
+    exploration__feedback={1, 2},
+)
+"""Banditron and SOBA, with weights for each class."""
+
+JUDGED_MEASUREMENTS = facts(
+    **LINEAR,
+    **EXPANDED,
+    **JUDGED,
+    rule__selection={ONE_VS_REST},
+    preconditioner__kind={SECOND_ORDER},
+    preconditioner__unit={NO_UNIT},
+    preconditioner__evidence__shape__0={0},
+)
+"""The default for bandit feedback, for rows that list every feature."""
+
+BANDITS = {
+    "bandit_rules": BANDIT_RULES,
+    "bandit_words": Facts(WORDS | facts(**JUDGED)),
+    "bandit_measurements": JUDGED_MEASUREMENTS,
+    "bandit": facts(**JUDGED),
+    "bandit_every": Facts(),
+}
+"""The facts of the kernels of learners that explore; the first that hold are used."""
+
 SPARSE = facts(
     link__address={0},
     link__scale_source={NO_SCALE},

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from kesler.errors import KeslerError
 from kesler.parts.constraints import Requirement, Selection, requirement_code, selection_code
@@ -49,6 +49,9 @@ class UpdateRule:
         :mod:`kesler.algorithms`.
     begins_at, n_states : for such a rule, the initial weight of features not yet seen, and the
         number of values stored beside each weight.
+    feedback : the number of a rule that learns from being told whether a shown class is right, in
+        compiled code; 0 for rules of targets.
+    second_moments : which moments of all pairs of class and feature such a rule keeps.
     """
 
     constraints: ClassVar[Selection]
@@ -61,6 +64,8 @@ class UpdateRule:
     update: ClassVar[Callable[..., None] | None] = None
     begins_at: ClassVar[float] = 0.0
     n_states: ClassVar[int] = 0
+    feedback: ClassVar[int] = 0
+    second_moments: ClassVar[Literal["", "diagonal", "matrix"]] = ""
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -1,0 +1,207 @@
+"""Trials of learners that are told only whether the class that they show is right."""
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Any
+
+from numba import types
+
+from kesler.compiled.jit.decorators import INT, inlined, kernel, with_globals
+from kesler.compiled.jit.pointers import (
+    Facts,
+    dereference,
+    dereference_with,
+    hold,
+    pointer_reader,
+    stay_apart,
+)
+from kesler.compiled.jit.record_types import LEARNER_RECORD
+from kesler.compiled.trial import facts
+from kesler.compiled.trial.exploration import drawn, find_chances, share_of
+from kesler.compiled.trial.feedback import calibrate_shown, learn_feedback
+from kesler.compiled.trial.forgetting import age
+from kesler.compiled.trial.preprocessing import is_preprocessed, preprocess, remember
+from kesler.compiled.trial.records import (
+    NOTHING,
+    Blocks,
+    EncodedTargets,
+    Ratings,
+    make_scratch,
+    make_solver,
+)
+from kesler.compiled.trial.tasks import task_at
+from kesler.compiled.trial.trial import (
+    brings_new,
+    ends_here,
+    join_new,
+    keep,
+    meet,
+    predict_by_means,
+    score_candidates,
+)
+from kesler.compiled.trial.variants import (
+    best,
+    is_averaged,
+    keep_pace,
+    keep_up,
+    list_features,
+    meet_features,
+    meet_hypotheses,
+    rescale,
+    settle,
+)
+from kesler.compiled.trial.weight_trial import Kernels, _predict, write_arguments
+from kesler.compiled.views.statistics import join, weigh_classes
+
+__all__ = ["Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_arguments"]
+
+
+@inlined
+def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scratch, solver):
+    """Run one trial per row: show a class, and learn whether it is right.
+
+    Where the probability of the shown class is told, a target names this class, at level 0 if it is
+    right. Otherwise a target names the right class, the class to show is drawn, and nothing but
+    whether it is the right one is used; a class that is named for the first time becomes known.
+    """
+    stay_apart()
+    introduce(learner, scratch.out)
+    is_told = learner.exploration.told.probability > 0
+    for t in range(rows.indptr.shape[0] - 1):
+        row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
+        values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
+        codes = encoded.codes[encoded.indptr[t] : encoded.indptr[t + 1]]
+        levels = encoded.levels[encoded.indptr[t] : encoded.indptr[t + 1]]
+        weight = encoded.row_weights[t] if encoded.row_weights.shape[0] else 1.0
+        k = learner.counts.n_classes
+        x = values
+        if is_preprocessed(learner):
+            preprocess(learner, row, values, scratch)
+            x = scratch.conditioned[: values.shape[0]]
+        keep_up(learner, row, x, scratch)
+        averaged = is_averaged(learner)
+        if averaged:
+            predict_by_means(learner, rows, t, row, x, scratch)
+        else:
+            score_candidates(learner, rows, t, row, x, scratch)
+        winner = best(learner, scratch.scores, k)
+        shown, right, p = winner, False, learner.exploration.told.probability
+        if is_told:
+            shown, right = codes[0], levels[0] == 0
+        elif k > 0:
+            shown, p = show(learner, k, winner, scratch)
+            right = shown == codes[0]
+        predictions[t] = shown
+        if ends_here(learner, scratch):
+            return t
+        keep(learner, scratch.scores, k, scores, t)
+        calibrate_shown(
+            learner,
+            scratch.scores,
+            k,
+            winner,
+            shown,
+            right,
+            codes[0],
+            solver.exponentials,
+            probabilities,
+            t,
+        )
+        meet_features(learner, row, k, scratch)
+        list_features(learner, row)
+        if rescale(learner, row, x, weight * learner.decay.row.weight) or averaged:
+            score_candidates(learner, rows, t, row, x, scratch)
+        if k > 0:
+            learn_feedback(
+                learner, row, x, codes, levels, weight, winner, shown, right, p, scratch, solver
+            )
+        if ends_here(learner, scratch):
+            return t
+        learner.counts.n_trials += 1
+        if is_told:
+            learner.exploration.pending[shown] -= 1
+        learner.counts.n_mistakes += not right and (is_told or codes[0] < k)
+        keep_pace(learner)
+        age(learner)
+        counted = weight * learner.decay.row.weight
+        if right:
+            meet(learner, row, x, codes, levels, counted, scratch.out)
+        else:
+            codes, levels = meet_wrong(learner, codes, levels, scratch)
+        remember(learner, row, values, codes, levels, counted)
+    return rows.indptr.shape[0] - 1
+
+
+@inlined
+def introduce(learner, out):
+    """Add the classes that are to be known from the start."""
+    n_before = learner.counts.n_classes
+    for y in range(n_before, learner.exploration.told.n_known):
+        learner.counts.n_classes = y + 1
+        join(learner, y)
+        meet_hypotheses(learner, y, out)
+    if learner.counts.n_classes > n_before and learner.statistics.pooled.shape[1]:
+        weigh_classes(learner)
+
+
+@inlined
+def show(learner, k, winner, scratch):
+    """Draw the class to show; return it and its probability."""
+    exploration, chances = learner.exploration, scratch.products
+    n_trials = learner.counts.n_trials
+    find_chances(
+        exploration.kind, exploration.parameters, n_trials, scratch.scores, k, winner, chances
+    )
+    share = share_of(exploration.draws.n_drawn, exploration.seed)
+    learner.exploration.draws.n_drawn += 1
+    shown = drawn(chances, k, share)
+    return shown, chances[shown]
+
+
+@inlined
+def meet_wrong(learner, codes, levels, scratch):
+    """Add the classes that are named for the first time; return a target that names no class.
+
+    The row is in no statistics of a class, since its class is not known.
+    """
+    if brings_new(learner, codes):
+        join_new(learner, codes, scratch.out)
+    settle(learner, scratch.out)
+    return codes[:NOTHING], levels[:NOTHING]
+
+
+def kernels_for(learner: Any) -> Kernels:
+    """Return the kernels for a learner, given its record."""
+    return kernels(next(n for n, each in facts.BANDITS.items() if facts.hold(each, learner)))
+
+
+@cache
+def kernels(name: str) -> Kernels:
+    """Return the kernels of a variant, compiled for its facts."""
+    known = facts.BANDITS[name]
+    values = {
+        "learner_at": pointer_reader(LEARNER_RECORD, known),
+        "dereference_solver": dereference_with(Facts(f for f in known if f[0].startswith("ranks"))),
+    }
+    label = f"{name}_{zlib.crc32(str(known).encode()):x}"
+    found = (with_globals(each, label, values) for each in (_learn_shown, _predict))
+    return Kernels(*(kernel(types.void(INT, INT))(each) for each in found))
+
+
+# These globals of the function below differ between variants.
+learner_at = pointer_reader(LEARNER_RECORD)
+dereference_solver = dereference
+
+
+def _learn_shown(learner, task):
+    """Run one trial per row, given the addresses of a learner and of a task (see `Task`)."""
+    learner_, task_ = learner_at(learner), task_at(task)
+    scratch = make_scratch(learner_, task_.rows)
+    solver = make_solver(learner_, scratch.scores.shape[0], task_.encoded)
+    outputs = task_.predictions, task_.scores, task_.probabilities
+    scratch_, solver_ = dereference(scratch), dereference_solver(solver)
+    learn_shown(learner_, task_.rows, task_.encoded, *outputs, scratch_, solver_)
+    hold(scratch, solver)

@@ -1,0 +1,518 @@
+"""BanditClassifier: an online classifier that is told only whether its prediction is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data import inputs
+from kesler.data.labels import Label
+from kesler.errors import KeslerError
+from kesler.learner.bandit import WHATEVER, BanditLearner
+from kesler.learner.classes import ClassTable
+from kesler.learner.ensemble import AnyLearner
+from kesler.learner.learner import Learner
+from kesler.learner.targets import Answers, Targets
+from kesler.online.base import OnlineLearner
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.contract import exclusive, exclusive_trials
+from kesler.online.defaults import OPEN, of_bandit_rule, of_feedback, resolve_open
+from kesler.parts.exploration import (
+    Exploration,
+    Greedy,
+    InverseGap,
+    Uniform,
+    require_seed,
+    resolve_exploration,
+)
+from kesler.parts.hypotheses import Part
+from kesler.parts.links.link import Link
+from kesler.parts.maps.feature_map import FeatureMap
+from kesler.parts.preconditioners import Preconditioner
+from kesler.parts.preprocessing import Preprocessing
+from kesler.parts.updates.bandit import FEEDBACK_RULES, FeedbackRule
+from kesler.parts.updates.rule import UpdateRule
+
+Self = TypeVar("Self", bound="BanditClassifier")
+
+
+class Shown(NamedTuple):
+    """A class to show, and the probability with which it was drawn."""
+
+    label: Any
+    probability: float
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Whether a class that was shown is right; takes the place of a target."""
+
+    label: Label
+    right: bool
+
+    def targets(self) -> Targets:
+        """Return the target: the class, at level 0 if it is right, else at level 1."""
+        indptr = np.array([0, 1], dtype=np.int64)
+        return Targets(indptr, [self.label], self._levels(), rest=1)
+
+    def answers(self, codes: npt.NDArray[np.int32]) -> Answers:
+        """Return the encoded target, given the number of the class."""
+        return Answers(np.array([0, 1], dtype=np.int64), codes, self._levels(), rest=1)
+
+    def _levels(self) -> npt.NDArray[np.int32]:
+        return np.array([0 if self.right else 1], dtype=np.int32)
+
+
+class BanditClassifier(OnlineClassifier):
+    r"""A multiclass classifier that is told only whether the class that it shows is right.
+
+    For each row it draws a class :math:`\tilde y` from probabilities P that depend on the scores
+    (`exploration`), and learns from the answer :math:`1[\tilde y = y]`. If the class is right, the
+    target is known, and the row is learnt as by :class:`~kesler.OnlineClassifier`. If it is wrong,
+    one constraint remains of the target:
+
+    .. math:: h(x, \tilde y) \le -1 \text{ under one-vs-rest rules}, \quad
+        h(x, s) \ge h(x, \tilde y) + 1, \; s = \arg\max_{r \ne \tilde y} h(x, r)
+        \text{ under rules with margins}
+
+    Parameters
+    ----------
+    classes : sequence of labels, default ()
+        The classes that may be shown from the first row on. More become known by `add_classes`, or
+        where feedback names them.
+    update : "default", "banditron", "soba", a rule of :class:`~kesler.OnlineClassifier` or rule \
+object, default "default"
+        The update rule. "default" stands for the settings in Notes. "banditron" and "soba" are
+        rules for bandit feedback alone, see :class:`~kesler.updates.Banditron` and
+        :class:`~kesler.updates.SOBA`.
+    exploration : "auto", "greedy", "uniform", "inverse-gap", float or exploration, \
+default "auto"
+        How the class to show is drawn; see :mod:`kesler.exploration`. A number is the gamma of
+        :class:`~kesler.exploration.Uniform`, above 0 and at most 1; larger values explore more.
+        "auto" is uniform exploration with gamma = 0.05 for "banditron" and "soba", as their
+        theorems need it, inverse gaps for the default of rows that list only non-zeros, and
+        "greedy" otherwise.
+    weighted : bool, default False
+        Whether a row counts by 1 / P of the class that was shown, which makes the expected update
+        that of full information where classes are right. It mostly costs accuracy. "banditron" and
+        "soba" have their own weights.
+    seed : int from 0 to 2^63 - 1, default 0
+        The seed of the draws, which depend on it and on the number of draws before.
+    hypotheses, feature_map, link, averaged, intercept, preconditioner, preprocessing, half_life, \
+C, eta, delta, r, columns, on_mismatch
+        As in :class:`~kesler.OnlineClassifier`, of a single learner over weight vectors.
+
+    Attributes
+    ----------
+    n_trials_, n_mistakes_ : int
+        Number of rows that were learnt, and of those for which a wrong class was shown.
+    exploration_ : Exploration
+        The exploration in use.
+    n_pending_ : int
+        Number of classes shown by `predict_one` and `explore_one` without feedback so far.
+    classes_, coef_, intercept_, feature_map_, preprocessing_, resolved_, n_features_in_
+        As in :class:`~kesler.OnlineClassifier`.
+
+    Raises
+    ------
+    KeslerError
+        If an argument is unknown or out of its range, feedback is given on a class that was not
+        shown, or for the reasons given in :class:`~kesler.OnlineClassifier`. The model is then
+        unchanged.
+
+    Notes
+    -----
+    `predict_one` and `explore_one` draw a class, and `learn_feedback_one` learns the answer.
+    Each drawn class waits for one answer; answers may come late and in any order. Where learning
+    depends on P, it is the probability that the model, as it is when the answer comes, gives to
+    the class; it is the one of the draw unless rows have been learnt in between. For late answers
+    `explore_one` returns the probability, which `learn_feedback_one` takes. `predict` and the
+    other methods for several rows never explore.
+
+    Methods that take targets (`fit`, `partial_fit`, `learn_one`, `learn_predict_one`,
+    :func:`~kesler.progressive_validate`) simulate feedback: the class to show is drawn, of the
+    target nothing is used but whether it is this class, and what is returned and counted are the
+    classes that were shown. The draws are those of `predict_one` and `learn_feedback_one` for the
+    same rows, to the last bit. A label that is not known yet is added to the classes.
+
+    The default has one-vs-rest rules for both kinds of rows, whose constraint on a wrong class does
+    not involve the others. If rows list only non-zeros, it is the learner of
+    :class:`~kesler.OnlineClassifier` with inverse gaps; if they list every feature, it is ridge
+    regression on the classes over random Fourier features, shown greedily: the scores of a class
+    that was wrong fall below 0, which is the score of a class not yet tried on such rows, so that
+    all classes are tried where that is useful. `papers/results/few_labels_bandits.md` compares the
+    alternatives.
+
+    Costs are those of :class:`~kesler.OnlineClassifier`, and O(k) for a draw.
+
+    References
+    ----------
+    Kakade, Shalev-Shwartz and Tewari (2008), the setting and Banditron; Beygelzimer, Orabona and
+    Zhang (2017), SOBA; Bietti, Agarwal and Langford (2021), greedy exploration.
+
+    Examples
+    --------
+    >>> from kesler import BanditClassifier
+    >>> desk = BanditClassifier(classes=["spam", "work"])
+    >>> for words, folder in [("win cash", "spam"), ("team lunch", "work")] * 3:
+    ...     shown = desk.predict_one(words)
+    ...     desk = desk.learn_feedback_one(words, shown, right=shown == folder)
+    >>> desk.predict(["cash", "lunch"]).tolist(), desk.n_mistakes_
+    (['spam', 'work'], 1)
+    """
+
+    explores: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        classes: Sequence[Any] = (),
+        update: str | UpdateRule = "default",
+        exploration: str | float | Exploration = "auto",
+        weighted: bool = False,
+        seed: int = 0,
+        hypotheses: str | Part | list[Part] = "default",
+        feature_map: str | FeatureMap = "auto",
+        link: str | Link = "linear",
+        averaged: bool = False,
+        intercept: float | str = "default",
+        preconditioner: str | Preconditioner = "auto",
+        preprocessing: str | Preprocessing | None = "default",
+        half_life: float | None = None,
+        C: float | None = None,
+        eta: float | None = None,
+        delta: float | None = None,
+        r: float | None = None,
+        columns: Mapping[str, Any] | str | None = "auto",
+        on_mismatch: str = "raise",
+    ) -> None:
+        self.classes = classes
+        self.update = update
+        self.exploration = exploration
+        self.weighted = weighted
+        self.seed = seed
+        self.hypotheses = hypotheses
+        self.feature_map = feature_map
+        self.link = link
+        self.averaged = averaged
+        self.intercept = intercept
+        self.preconditioner = preconditioner
+        self.preprocessing = preprocessing
+        self.half_life = half_life
+        self.C = C
+        self.eta = eta
+        self.delta = delta
+        self.r = r
+        self.columns = columns
+        self.on_mismatch = on_mismatch
+
+    # ---- feedback ---------------------------------------------------------------------------
+
+    def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
+        """Return the class to show for one row, drawn by the exploration.
+
+        Parameters
+        ----------
+        x : the row, as in `learn_one`.
+        min_confidence : None; as confidence is not estimated from feedback.
+        """
+        if min_confidence is not None:
+            raise KeslerError(
+                "min_confidence needs estimates of uncertainty, which BanditClassifier has not: "
+                "leave it out, or use predict_proba"
+            )
+        return self.explore_one(x).label
+
+    @exclusive
+    def explore_one(self, x: Any) -> Shown:
+        """Return the class to show for one row, and the probability with which it was drawn.
+
+        Parameters
+        ----------
+        x : the row, as in `learn_one`.
+
+        Returns
+        -------
+        A pair (label, probability).
+
+        Raises
+        ------
+        KeslerError
+            If no class is known.
+
+        Examples
+        --------
+        >>> desk = BanditClassifier(classes=["spam", "work"], exploration=0.5)
+        >>> desk.explore_one("win cash")
+        Shown(label='spam', probability=0.75)
+        """
+        learner = self._exploring(x)
+        with learner.lock:
+            event = learner.event
+            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
+            shown, probability = learner.draw(row)
+            return Shown(learner.classes.labels[shown], probability)
+
+    def learn_feedback_one(
+        self: Self,
+        x: Any,
+        predicted: Any,
+        right: bool,
+        probability: float | None = None,
+        new_class: Any = None,
+    ) -> Self:
+        """Learn whether the class that was shown for one row is right.
+
+        Parameters
+        ----------
+        x : the row, as in `learn_one`.
+        predicted : label
+            The class that `predict_one` or `explore_one` returned.
+        right : bool
+            Whether it is right.
+        probability : float above 0, at most 1, or None, default None
+            The probability with which it was drawn, as `explore_one` returned it; needed if rows
+            were learnt in between and the rule depends on it. Smaller values let the row count
+            more. None stands for the probability that the model gives the class now.
+        new_class : label or None, default None
+            A class that is not known so far, which the feedback names. It may be shown from the
+            next row on.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Raises
+        ------
+        KeslerError
+            If no prediction of this class waits for feedback, `right` is not a bool, the
+            probability is out of its range, or the model would not show this class now and
+            learning depends on the probability.
+        """
+        learner, code = self._waiting(predicted), self._code_of(predicted)
+        if not isinstance(right, (bool, np.bool_)):
+            raise KeslerError(f"right={right!r} must be True or False")
+        if new_class is not None and right:
+            raise KeslerError(
+                f"new_class={new_class!r} with right=True: feedback names another class only if "
+                "the one that was shown is wrong"
+            )
+        with self._lock, learner.lock:
+            if new_class is not None:
+                learner.require_admissible([new_class])
+            chance = self._probability(x, learner, code, probability)
+            with learner.told(chance):
+                self._trial(x, Feedback(predicted, bool(right)), keep_scores=False)
+            if new_class is not None:
+                self.add_classes([new_class])
+        return self
+
+    @exclusive
+    def add_classes(self: Self, classes: Sequence[Any]) -> Self:
+        """Make classes known, so that they may be shown.
+
+        Parameters
+        ----------
+        classes : sequence of labels; those already known are ignored.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        labels = _labels(classes)
+        learner = vars(self).get("_learner")
+        if learner is None:
+            self._no_classes().require_admissible(labels)
+            self._declared = list(dict.fromkeys([*vars(self).get("_declared", ()), *labels]))
+        else:
+            learner.introduce(labels)
+        return self
+
+    @exclusive_trials
+    def exploration_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability with which each class would be shown for one row."""
+        learner = self._exploring(x)
+        with learner.lock:
+            row = self._row(x, learn=False)
+            chances = learner.chances(row).tolist()
+            return dict(zip(learner.classes.labels, chances, strict=True))
+
+    @property
+    def exploration_(self) -> Exploration:
+        """The exploration in use."""
+        learner: BanditLearner = self._fitted()  # type: ignore[assignment]
+        return learner.exploration
+
+    @property
+    def n_pending_(self) -> int:
+        """Number of classes shown without feedback so far."""
+        learner = vars(self).get("_learner")
+        return 0 if learner is None else int(learner.stored["exploration.pending"].sum())
+
+    def _exploring(self, x: Any) -> BanditLearner:
+        """Return the learner; it is created from the kind of the first row."""
+        learner = vars(self).get("_learner")
+        if learner is None:
+            if not self.n_known_:
+                raise KeslerError(
+                    "no class is known that could be shown: create the model with classes=[...], "
+                    "or call add_classes"
+                )
+            learner = self._prepared(dense=self._row(x, learn=False).dense)
+            lengths = self._earlier_texts() if isinstance(x, str) else None
+            if lengths is not None:  # the first text decides which features texts have
+                self._texts = lengths
+        return cast(BanditLearner, learner)
+
+    def _waiting(self, predicted: Any) -> BanditLearner:
+        """Return the learner; raise unless a prediction of this class waits for feedback."""
+        learner: BanditLearner | None = vars(self).get("_learner")
+        code = None if learner is None else learner.classes.code(predicted)
+        if learner is None or code is None or not learner.n_pending(code):
+            known = (
+                f"no class that is known ({self.n_known_} are)"
+                if code is None
+                else ("not waiting for feedback: it was not shown, or its feedback has been given")
+            )
+            raise KeslerError(
+                f"feedback on {predicted!r}, which is {known}: give feedback once on each class "
+                "that predict_one or explore_one returned"
+            )
+        return learner
+
+    def _code_of(self, label: Any) -> int:
+        code = self._learner.classes.code(label)
+        assert code is not None
+        return int(code)
+
+    def _probability(
+        self, x: Any, learner: BanditLearner, code: int, probability: float | None
+    ) -> float:
+        """Return the probability with which a class was shown, as far as the rule reads it."""
+        if probability is not None:
+            is_number = isinstance(probability, Real) and not isinstance(probability, bool)
+            if not is_number or not 0 < probability <= 1:
+                raise KeslerError(
+                    f"probability={probability!r} must be a number above 0, at most 1, as "
+                    "explore_one returned it, or None"
+                )
+            return float(probability)
+        if not learner.reads_probability:
+            return WHATEVER
+        chance = float(learner.chances(self._row(x, learn=False))[code])
+        if chance <= 0:
+            raise KeslerError(
+                f"the model as it is now does not show {learner.classes.labels[code]!r} for this "
+                "row, so that the probability of the draw is not known: give probability=, as "
+                "explore_one returned it"
+            )
+        return chance
+
+    # ---- implementation ---------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learner" in vars(self) and self.n_known_ > 0
+
+    def _no_classes(self) -> ClassTable:
+        table = ClassTable()
+        table.encode(
+            list(dict.fromkeys([*_labels(self.classes), *vars(self).get("_declared", ())]))
+        )
+        return table
+
+    def _to_declare(self, classes: Any) -> list[Label]:
+        given = [] if classes is None else _labels(classes)
+        return [*vars(self).get("_declared", []), *given]
+
+    def _prepared(self, *, dense: bool) -> AnyLearner:
+        learner = super()._prepared(dense=dense)
+        assert isinstance(learner, BanditLearner)
+        learner.introduce([*_labels(self.classes), *vars(self).get("_declared", ())])
+        return learner
+
+    def _linear_learner(self, made_of: dict[str, Any], *, dense: bool) -> Learner:
+        chosen = made_of | {"classes": ClassTable()}
+        return BanditLearner(
+            **chosen,
+            exploration=self._resolved_exploration(made_of["rule"], dense=dense),
+            is_weighted=_truth("weighted", self.weighted),
+            seed=require_seed(self.seed),
+        )
+
+    def _resolved_exploration(self, rule: UpdateRule, *, dense: bool) -> Exploration:
+        if not (isinstance(self.exploration, str) and self.exploration == "auto"):
+            return resolve_exploration(self.exploration)
+        if rule.feedback:
+            return Uniform()
+        of_words = isinstance(self.update, str) and self.update == OPEN and not dense
+        return InverseGap() if of_words else Greedy()
+
+    def _chosen(self, *, dense: bool) -> dict[str, Any]:
+        given, update = self.get_params(deep=False), self.update
+        if isinstance(update, str) and update == OPEN:
+            given = of_feedback(given, dense=dense)
+        elif isinstance(update, FeedbackRule) or _is_named(update, FEEDBACK_RULES):
+            given = of_bandit_rule(given)
+        return resolve_open(given, dense=dense) | {"on_new_class": "learn"}
+
+    def _rule_of(self, update: Any) -> UpdateRule:
+        if _is_named(update, FEEDBACK_RULES):
+            if self._beside():
+                raise KeslerError(
+                    f"{', '.join(self._beside())} has no effect on update={update!r}: give a rule "
+                    "object of kesler.updates for other parameters"
+                )
+            return FEEDBACK_RULES[update]()
+        if isinstance(update, (list, tuple)) or (isinstance(update, str) and update == "ensemble"):
+            raise KeslerError(
+                f"update={update!r}: an ensemble cannot learn from feedback: choose one rule"
+            )
+        return super()._rule_of(update)
+
+    def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
+        return None
+
+    def _tell(self, y: Any, classes: Any = None) -> Targets:
+        if isinstance(y, list) and len(y) == 1 and isinstance(y[0], Feedback):
+            return y[0].targets()
+        return super()._tell(y, classes)
+
+    def _one_target(
+        self, y: Any
+    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
+        if isinstance(y, Feedback):
+            return (y.label,), y.answers
+        return super()._one_target(y)
+
+    @classmethod
+    def _of_learner(cls: type[Self], learner: Learner) -> Self:
+        assert isinstance(learner, BanditLearner)
+        model = super()._of_learner(learner)
+        return model.set_params(
+            classes=list(learner.classes.labels),
+            exploration=learner.exploration,
+            weighted=learner.is_weighted,
+            seed=learner.seed,
+        )
+
+
+def _labels(classes: Any) -> list[Label]:
+    """Return declared classes as a list of labels."""
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__len__"):
+        raise KeslerError(f"classes={classes!r}: give a sequence of labels")
+    return inputs.label_list(list(classes)) if len(classes) else []
+
+
+def _is_named(value: Any, names: Mapping[str, Any]) -> bool:
+    """Return whether a parameter is one of these names; objects are not compared with text."""
+    return isinstance(value, str) and value in names
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise KeslerError(f"{name}={value!r} must be True or False")
+    return bool(value)
