@@ -41,6 +41,10 @@ def method_of(method: Any, table: Table, classes: Any = None, refit: Refit = Non
     """
     if isinstance(method, Method):
         return method
+    if isinstance(method, OnlineClassifier) and vars(method).get("label_budget") is not None:
+        from kesler.evaluation.queries import QueriedMethod
+
+        return QueriedMethod(method)
     if isinstance(method, OnlineClassifier):
         return KeslerMethod(method, classes)
     if isinstance(method, (type, OnlineLearner)):

@@ -38,6 +38,8 @@ class Setting:
         As in :class:`kesler.OnlineClassifier`.
     preprocessing, half_life : str or None, float or None
         As in :class:`kesler.OnlineClassifier`.
+    label_budget : float or None
+        As in :class:`kesler.OnlineClassifier`.
     """
 
     hypotheses: str = OPEN
@@ -53,6 +55,7 @@ class Setting:
     on_new_class: str = OPEN
     preprocessing: str | None = OPEN
     half_life: float | None = None
+    label_budget: float | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raise KeslerError if a name is unknown."""
@@ -79,6 +82,7 @@ class Setting:
             on_new_class=self.on_new_class,
             preprocessing=self.preprocessing,
             half_life=self.half_life,
+            label_budget=self.label_budget,
         )
 
     def resolved(self) -> Setting:

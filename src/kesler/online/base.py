@@ -55,6 +55,7 @@ _LEARNT = (
     "_table",
     "_declared",
     "_texts",
+    "_queries",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from kesler.parts.preconditioners import Preconditioner
 from kesler.parts.preprocessing import Preprocessing
 from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.parts.queries.query import Query
 
 
 def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
@@ -217,6 +220,11 @@ default "auto"
         distances are the best evidence of a new class among measurements, and costs O(1,000
         n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
         once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
+    label_budget : float above 0, at most 1, rule or None, default None
+        Which rows `query_one` asks about: the share of the rows whose label is asked for, those
+        about which the doubt is largest (:class:`~kesler.queries.LabelBudget`), or a rule of
+        :mod:`kesler.queries`. With larger values more is learnt. It has no effect on `fit`,
+        `partial_fit` and `learn_one`, which learn every row. None asks about no row.
 
     Attributes
     ----------
@@ -331,6 +339,7 @@ default "auto"
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
+        label_budget: float | Query | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -355,6 +364,7 @@ default "auto"
         self.columns = columns
         self.on_mismatch = on_mismatch
         self.uncertainty = uncertainty
+        self.label_budget = label_budget
 
     # ---- predictions ------------------------------------------------------------------------
 
