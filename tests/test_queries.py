@@ -176,6 +176,38 @@ def test_comparisons_ask_for_labels_too():
     assert found["asks"].n_mistakes == alone.n_mistakes > found["learns"].n_mistakes
 
 
+def test_the_command_line_compares_with_a_label_budget(tmp_path, capsys):
+    from kesler.cli import main
+
+    path = tmp_path / "rows.csv"
+    lines = [",".join([f"{value:.3f}" for value in row] + [y]) for row, y in zip(X, Y, strict=True)]
+    path.write_text("\n".join(["a,b,c,d,e,f,label", *lines]))
+    output = tmp_path / "out.json"
+    options = ["--methods", "default,multi", "--label-budget", "0.2", "--json", str(output)]
+    assert main(["compare", str(path), "--label", "label", *options]) == 0
+    told = json.loads(output.read_text())["methods"]
+    for name in ("default", "multi"):
+        assert told[name]["trials"] == N_ROWS and 40 < told[name]["asked"] < 100
+        assert f"{told[name]['asked']}" in capsys.readouterr().out or name == "multi"
+    assert main(["compare", str(path), "--label", "label", "--label-budget", "7"]) == 2
+    assert "--label-budget 7.0 must be above 0 and at most 1" in capsys.readouterr().err
+
+
+def test_mistakes_are_drawn_by_labels():
+    from matplotlib.figure import Figure
+
+    from kesler.plots import LabelCurveDisplay
+
+    result = progressive_validate(OnlineClassifier(), X, Y, label_budget=0.2)
+    display = LabelCurveDisplay.from_results({"doubt": result}, ax=Figure().subplots())
+    [line] = display.lines_
+    assert np.array_equal(np.column_stack(line.get_data()), result.by_labels)
+    with pytest.raises(KeslerError, match="learnt every row"):
+        LabelCurveDisplay({"all": progressive_validate(OnlineClassifier(), X, Y)})  # type: ignore[dict-item]
+    with pytest.raises(KeslerError, match="nothing to draw"):
+        LabelCurveDisplay({})
+
+
 def test_a_second_run_continues():
     whole = progressive_validate(OnlineClassifier(label_budget=0.2), X, Y)
     model = OnlineClassifier(label_budget=0.2)

@@ -9,7 +9,7 @@ from kesler.errors import KeslerError
 from kesler.parts.queries.at_random import RandomQuery
 from kesler.parts.queries.budget import LabelBudget
 from kesler.parts.queries.margin import MarginQuery
-from kesler.parts.queries.query import Query
+from kesler.parts.queries.query import Query, require_share
 from kesler.parts.trial_calls import try_out
 
 QUERIES: dict[str, type[Query]] = {
@@ -39,7 +39,7 @@ def resolve_query(choice: Any) -> Query | None:
         try_out(choice)
         return choice
     if isinstance(choice, Real) and not isinstance(choice, bool):
-        return LabelBudget(float(choice))
+        return LabelBudget(require_share("label_budget", choice))
     raise KeslerError(
         f"label_budget={choice!r}: give the share of rows whose label is asked for, above 0 and at "
         "most 1, a rule of kesler.queries, a function decorated with kesler.query_rule, or None"

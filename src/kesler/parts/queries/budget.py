@@ -62,7 +62,7 @@ class LabelBudget(Query):
     ranked, not compared with a fixed threshold, so that the rule needs no scale of doubt. A row
     costs O(k) for k classes.
 
-    The measure was chosen among six, on 23 streams (`papers/results/few_labels_queries.md`).
+    The measure was compared with others on 23 sets, `papers/results/few_labels_queries.md`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class LabelBudget(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "share", require_share("label budget: share", self.share))
+        object.__setattr__(self, "share", require_share("LabelBudget: share", self.share))
 
     def doubt(self, said: Said) -> float:
         """Return 1 - (p1 - p2)(1 - p_new), from 0 to 1."""
