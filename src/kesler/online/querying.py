@@ -172,9 +172,19 @@ def ask_in_windows(model: Any, rows: Rows, labels: Sequence[Label]) -> Asked:
         t += n
         if t < len(rows) and (found.asked[t] or not _knows_a_class(model)):
             found.asked[t] = True
-            model._learn(rows[t : t + 1], Targets.of_classes([labels[t]]))
+            _learn_row(model, rows, t, labels[t])
             t += 1
     return found
+
+
+def _learn_row(model: Any, rows: Rows, t: int, label: Label) -> None:
+    """Learn one of some rows, as an event if its features have no names: that is faster."""
+    if model._vocabulary is not None or not _knows_a_class(model):
+        model._learn(rows[t : t + 1], Targets.of_classes([label]))
+        return
+    entries = slice(rows.indptr[t], rows.indptr[t + 1])
+    values = rows.values[entries]
+    model.learn_one(values if rows.dense else (rows.indices[entries], values), label)
 
 
 def _left_out(
