@@ -11,6 +11,7 @@ import amit2006
 import amit2006_choices
 import constraints
 import entropic
+import few_labels_queries
 import fink2006
 import lecture
 import projections
@@ -161,3 +162,12 @@ def test_a_bounded_step_is_at_most_the_entropic_projection(seed, total):
     inside = (steps[1] > 0) & (steps[1] < entropic.C - 1e-6)
     moved = entropic.weights_of(sums + steps[1][:, None] * instances, counted, total)
     assert np.sum(moved * instances, axis=1)[inside] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.data
+def test_a_fifth_of_the_labels_is_spent_better_than_at_random(monkeypatch):
+    monkeypatch.setattr(few_labels_queries, "is_installed", lambda: False)
+    [vowel] = [each for each in few_labels_queries.FIRST if each.name == "vowel"]
+    found = few_labels_queries.run(vowel.stream())
+    assert found.full < found.budget < 0.9 * found.of_random
+    assert found.n_asked <= 0.2 * found.n_rows + 22

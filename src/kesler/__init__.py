@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kesler.parts.links.link import link_function as link_function
     from kesler.parts.maps.feature_map import feature_map as feature_map
     from kesler.parts.preconditioners import preconditioner as preconditioner
+    from kesler.parts.queries.query import query_rule as query_rule
     from kesler.parts.updates.rule import update_rule as update_rule
     from kesler.progress import show_progress as show_progress
     from kesler.sharing.exports.export import export as export
@@ -105,6 +106,7 @@ _DEFINED_IN = {
     "link_function": "kesler.parts.links.link",
     "mercer_kernel": "kesler.parts.kernels.mercer",
     "preconditioner": "kesler.parts.preconditioners",
+    "query_rule": "kesler.parts.queries.query",
     "threshold_algorithm": "kesler.parts.algorithms.algorithm",
     "update_rule": "kesler.parts.updates.rule",
 }
@@ -129,6 +131,7 @@ _MODULES = frozenset(
         "plots",
         "preconditioners",
         "preprocessing",
+        "queries",
         "readers",
         "service",
         "trees",

@@ -3,6 +3,7 @@
 from kesler.evaluation.plots.chosen_features import ChosenFeaturesDisplay
 from kesler.evaluation.plots.curves import (
     FeatureCurveDisplay,
+    LabelCurveDisplay,
     Measure,
     MistakeCurveDisplay,
     RiskCoverageDisplay,
@@ -19,6 +20,7 @@ __all__ = [
     "ChosenFeaturesDisplay",
     "ExplanationDisplay",
     "FeatureCurveDisplay",
+    "LabelCurveDisplay",
     "Measure",
     "MistakeCurveDisplay",
     "MistakenImagesDisplay",

@@ -22,6 +22,7 @@ OPTIONS = {
     "feature_map='": "--map '",
     "preprocessing='": "--preprocessing '",
     "half_life=": "--half-life ",
+    "label_budget=": "--label-budget ",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
 }

@@ -157,6 +157,13 @@ def _compare(command: Command) -> None:
     )
     _learning(command)
     command.add_argument(
+        "--label-budget",
+        type=float,
+        metavar="SHARE",
+        help="learn only rows whose label is asked for, about this share of them, those about "
+        "which the doubt is largest; all rows are predicted and count (default: learn all rows)",
+    )
+    command.add_argument(
         "--bounds",
         action="store_true",
         help="print the mistake bound of each method in addition to its mistakes, for the best "

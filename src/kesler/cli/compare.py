@@ -83,10 +83,11 @@ def _compare(options: Namespace) -> Compared:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
 
     results = comparison.results()
-    bounds = bounds_of(methods, results, stored) if options.bounds else {}
-    print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(results, bounds)}")
+    bounds, asked = bounds_of(methods, results, stored) if options.bounds else {}, asked_by(methods)
+    print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(results, bounds, asked)}")
     table.print_columns(methods.values())
-    return Compared(stream.source, results, files.account(stream, comparison, lines, bounds))
+    account = files.account(stream, comparison, lines, bounds, asked)
+    return Compared(stream.source, results, account)
 
 
 def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:
@@ -117,6 +118,16 @@ def _drawn(run: Compared) -> dict[str, MethodResult]:
     """Return the results to draw; beside those of the baselines the others would be flat."""
     results = {name: each for name, each in run.results.items() if name not in BASELINES}
     return results or run.results
+
+
+def asked_by(methods: Mapping[str, Learner]) -> dict[str, int]:
+    """Return how many labels each learner with a label budget has asked for: those it learnt."""
+    learners = {name: each for name, each in methods.items() if isinstance(each, OnlineClassifier)}
+    return {
+        name: each.n_trials_
+        for name, each in learners.items()
+        if vars(each).get("label_budget") is not None
+    }
 
 
 def bounds_of(

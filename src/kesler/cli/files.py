@@ -180,11 +180,14 @@ def account(
     comparison: Comparison,
     lines: list[Line],
     bounds: Mapping[str, MistakeBound | KeslerError],
+    asked: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return a run as a JSON object: the input, the table, and the result of each method."""
     methods = {name: each.to_json() for name, each in comparison.results().items()}
     for name, bound in bounds.items():
         methods[name]["bound"] = None if isinstance(bound, KeslerError) else bound.to_json()
+    for name, n_asked in asked.items():
+        methods[name]["asked"] = n_asked
     return {
         "input": stream.source,
         "rows": stream.n_rows,

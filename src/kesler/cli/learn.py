@@ -41,13 +41,15 @@ def run(options: Namespace) -> None:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
     session.save(finished=True)
 
-    print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {})}")
+    print(
+        f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {}, {})}"
+    )
     table.print_columns([model])
     if model.answer == "costs":
         print(f"\ncost of predictions: {total_cost(model) / model.n_trials_:,.4g} a row")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
-        account = files.account(stream, comparison, lines, {})
+        account = files.account(stream, comparison, lines, {}, {})
         files.write_json(options.json, {"model": options.model, **account})
 
 

@@ -112,11 +112,22 @@ def statement(stream: Stream, comparison: Comparison) -> str:
 
 
 def summary(
-    results: Mapping[str, MethodResult], bounds: Mapping[str, MistakeBound | KeslerError]
+    results: Mapping[str, MethodResult],
+    bounds: Mapping[str, MistakeBound | KeslerError],
+    asked: Mapping[str, int],
 ) -> str:
-    """Return the summary of each method, with its bound in a column and in a paragraph below."""
-    columns = {"allowed": {name: _allowed(bound) for name, bound in bounds.items()}}
-    lines = [table_of(results, columns if bounds else {})]
+    """Return the summary of each method, with its bound in a column and in a paragraph below.
+
+    Parameters
+    ----------
+    results, bounds : by the names of the methods; no bounds if none are asked for.
+    asked : the number of labels that each method with a label budget has asked for.
+    """
+    columns = {
+        "asked": {name: f"{n:,}" for name, n in asked.items()},
+        "allowed": {name: _allowed(bound) for name, bound in bounds.items()},
+    }
+    lines = [table_of(results, {title: texts for title, texts in columns.items() if texts})]
     lines.extend(_paragraph(f"{name}: {bound}") for name, bound in bounds.items())
     return "\n".join(lines)
 

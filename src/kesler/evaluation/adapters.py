@@ -12,7 +12,7 @@ import numpy as np
 from kesler.data.labels import Label
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
-from kesler.evaluation.methods import KeslerMethod, LabelMethod, Method
+from kesler.evaluation.methods import LabelMethod, Method, method_of_learner
 from kesler.evaluation.tables import Piece, Table
 from kesler.learner.classes import label_array
 from kesler.online.base import OnlineLearner
@@ -42,7 +42,7 @@ def method_of(method: Any, table: Table, classes: Any = None, refit: Refit = Non
     if isinstance(method, Method):
         return method
     if isinstance(method, OnlineClassifier):
-        return KeslerMethod(method, classes)
+        return method_of_learner(method, classes)
     if isinstance(method, (type, OnlineLearner)):
         raise _unknown(method)
     if hasattr(method, "learn_one") and hasattr(method, "predict_one"):

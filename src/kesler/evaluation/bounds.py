@@ -25,6 +25,7 @@ from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.targets import Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted
+from kesler.parts.queries import resolve_query
 
 Array = npt.NDArray[np.float64]
 
@@ -282,7 +283,9 @@ def mistake_bound(
     Perceptron under the exponential link, which is WMA or balanced Winnow: Mesterharm (2001),
     Section 4.2, for any alpha and with noise; see :func:`multiplicative`. "pa", "pa2": Crammer et
     al. (2006), Theorems 2 (a competitor without loss) and 5. All of them hold for label sets and
-    rankings, where a mistake is an imperfect prediction. "simproj" has no bound.
+    rankings, where a mistake is an imperfect prediction. "simproj" has no bound. With a label
+    budget, the Perceptron with :class:`~kesler.queries.MarginQuery`: Cesa-Bianchi, Gentile and
+    Zaniboni (2006), Theorem 1, on the expected mistakes on rows whose class the learner knows.
 
     Over a Mercer kernel with fixed parameters, for one hypothesis per class: "perceptron" without a
     budget, or within a :class:`~kesler.budgets.Budget` of the policies "forgetron" and
@@ -320,6 +323,7 @@ def mistake_bound(
     (1, 2.0, 'the linear-max Perceptron bound of Mesterharm (2001)')
     """
     if isinstance(run, OnlineLearner):
+        _require_no_budget(run)
         if X is None or y is None:
             raise KeslerError(
                 "an estimator needs rows to learn: give X and y, or the result of a run"
@@ -345,7 +349,9 @@ def mistake_bound(
     blocks = learner._blocks(given.X, given.y, given.sample_weight, given.classes)
     if learner.explores:
         return _bandit_bound(learner, blocks)
-    return _bound(learner, blocks, run.n_mistakes, competitor)
+    # The theorem on asking is about rows whose class the learner knows.
+    n_mistakes = getattr(run, "n_mistakes_of_known", run.n_mistakes)
+    return _bound(learner, blocks, n_mistakes, competitor)
 
 
 def _bandit_bound(learner: Any, blocks: Any) -> MistakeBound:
@@ -358,6 +364,15 @@ def _bandit_bound(learner: Any, blocks: Any) -> MistakeBound:
     return MistakeBound(
         theorem, found.bound, *mistakes, found.loss, found.squared_norm, run.radius, sharing=1
     )
+
+
+def _require_no_budget(learner: OnlineLearner) -> None:
+    """Raise if an estimator asks for labels, as it would learn all rows here."""
+    if vars(learner).get("label_budget") is not None:
+        raise KeslerError(
+            "an estimator with a label budget learns the rows that it asks for: give the result of "
+            "progressive_validate"
+        )
 
 
 def bound_on_blocks(
@@ -387,7 +402,8 @@ def _bound(
     replay = Replay(learner, blocks)
     if n_mistakes is None:
         n_mistakes = _count_mistakes(replay)
-    theorems, C = theorems_of(replay.rule, replay.link), getattr(replay.rule, "C", 1.0)
+    query = resolve_query(vars(learner).get("label_budget"))
+    theorems, C = theorems_of(replay.rule, replay.link, query), getattr(replay.rule, "C", 1.0)
     return min(
         (
             _least(theorem, competition, C, n_mistakes)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.readers.stream import Block
 from kesler.errors import KeslerError
-from kesler.evaluation.methods import KeslerMethod, Method, Outcome
+from kesler.evaluation.methods import Method, Outcome, method_of_learner
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
 from kesler.learner.events import NO_PROBABILITIES
@@ -356,7 +356,9 @@ class Comparison:
             )
         self._n_threads = min(len(methods), n_threads or os.cpu_count() or 1)
         self._runs = {
-            name: _Run(each if isinstance(each, Method) else KeslerMethod(each), keep_predictions)
+            name: _Run(
+                each if isinstance(each, Method) else method_of_learner(each), keep_predictions
+            )
             for name, each in methods.items()
         }
         self.n_features = 0

@@ -25,6 +25,8 @@ from kesler.parts.algorithms.quasi_additive import RivalStep
 from kesler.parts.hypotheses import Grouped, PerClass
 from kesler.parts.links.exponential import Exponential
 from kesler.parts.links.link import Linear, Link
+from kesler.parts.queries.margin import MarginQuery
+from kesler.parts.queries.query import Query
 from kesler.parts.updates.mira import MIRA
 from kesler.parts.updates.passive_aggressive import PassiveAggressive
 from kesler.parts.updates.perceptron import Perceptron
@@ -155,8 +157,23 @@ AGGRESSIVE = (
 )
 
 
-def theorems_of(rule: UpdateRule, link: Link = LINEAR) -> tuple[Theorem, ...]:
+def selective(of: Competition, b: float) -> Array:
+    r"""(1 + R^2 / 2b) L + (2b + R^2)^2 / 8b ||u||^2, of the expected mistakes.
+
+    The proof is that of :class:`~kesler.queries.MarginQuery`.
+    """
+    square = of.difference**2
+    return (1 + square / (2 * b)) * of.loss + (2 * b + square) ** 2 / (8 * b) * of.squared_norm
+
+
+def theorems_of(
+    rule: UpdateRule, link: Link = LINEAR, query: Query | None = None
+) -> tuple[Theorem, ...]:
     """Return the theorems that bound the mistakes of a rule under a link.
+
+    Parameters
+    ----------
+    query : the rule of asking, if only the rows asked for are learnt.
 
     Raises
     ------
@@ -168,6 +185,8 @@ def theorems_of(rule: UpdateRule, link: Link = LINEAR) -> tuple[Theorem, ...]:
     >>> [theorem.name for theorem in theorems_of(SimPerc())]
     ['Theorem 1 of Amit et al. (2006)']
     """
+    if query is not None:
+        return (_selective(rule, link, query),)
     if not isinstance(link, Linear):
         return (_multiplicative(rule, link),)
     if isinstance(rule, PassiveAggressive):
@@ -188,6 +207,18 @@ def theorems_of(rule: UpdateRule, link: Link = LINEAR) -> tuple[Theorem, ...]:
             "perceptron, pa, pa1, pa2, simperc, conproj and mira"
         )
     return known[type(rule)]
+
+
+def _selective(rule: UpdateRule, link: Link, query: Query) -> Theorem:
+    is_known = isinstance(query, MarginQuery) and type(rule) is Perceptron
+    if not is_known or not isinstance(link, Linear):
+        raise KeslerError(
+            f"Kesler has no theorem that bounds the mistakes of {rule!r} under {link!r} with "
+            f"{query!r}: with a label budget there is one for MarginQuery with the Perceptron"
+        )
+    b = getattr(query, "b", 1.0)
+    name = "Theorem 1 of Cesa-Bianchi et al. (2006), in expectation"
+    return Theorem(name, lambda of, C: selective(of, b))
 
 
 def _multiplicative(rule: UpdateRule, link: Link) -> Theorem:

@@ -38,6 +38,8 @@ class Setting:
         As in :class:`kesler.OnlineClassifier`.
     preprocessing, half_life : str or None, float or None
         As in :class:`kesler.OnlineClassifier`.
+    label_budget : float or None
+        As in :class:`kesler.OnlineClassifier`.
     """
 
     hypotheses: str = OPEN
@@ -53,6 +55,7 @@ class Setting:
     on_new_class: str = OPEN
     preprocessing: str | None = OPEN
     half_life: float | None = None
+    label_budget: float | None = None
 
     def learner(self) -> OnlineClassifier:
         """Return a new learner; raise KeslerError if a name is unknown."""
@@ -64,6 +67,7 @@ class Setting:
         if self.preprocessing != OPEN:
             resolve_preprocessing(self.preprocessing, dense=False)
         require_half_life(self.half_life)
+        _require_budget(self.label_budget)
         if self.kernel is not None:
             resolve_kernel(self.kernel, self.sigma)
         return OnlineClassifier(
@@ -79,6 +83,7 @@ class Setting:
             on_new_class=self.on_new_class,
             preprocessing=self.preprocessing,
             half_life=self.half_life,
+            label_budget=self.label_budget,
         )
 
     def resolved(self) -> Setting:
@@ -104,6 +109,14 @@ class Setting:
         return replace(rule, **{rule.strength: self.C})
 
 
+def _require_budget(label_budget: float | None) -> None:
+    """Raise unless a label budget is None or a share of rows."""
+    if label_budget is not None:
+        from kesler.parts.queries import resolve_query
+
+        resolve_query(label_budget)
+
+
 BY_WAY: dict[str, Setting] = {
     "default": Setting(),
     "ensemble": Setting(update="ensemble"),
@@ -127,7 +140,7 @@ def default_methods(given: Setting, *, dense: bool, n_features: int) -> dict[str
     ----------
     given : Setting
         The setting of the three ways of sharing hypotheses, whose update is pa1 if it is open; the
-        default, the ensemble and the kernel have settings of their own.
+        default, the ensemble and the kernel have settings of their own, but for the label budget.
     dense : bool
         Whether the rows list every feature.
     n_features : int
@@ -141,10 +154,11 @@ def default_methods(given: Setting, *, dense: bool, n_features: int) -> dict[str
     """
     own = ["default", "ensemble"]
     kernel = ["kernel"] if dense and n_features <= MOST_FEATURES else []
+    by_way = {name: replace(each, label_budget=given.label_budget) for name, each in BY_WAY.items()}
     return {
-        **{name: BY_WAY[name].learner() for name in own},
+        **{name: by_way[name].learner() for name in own},
         **{name: _setting(name, given).learner() for name in SHARING},
-        **{name: BY_WAY[name].learner() for name in kernel},
+        **{name: by_way[name].learner() for name in kernel},
         **{name: make() for name, make in BASELINES.items()},
     }
 

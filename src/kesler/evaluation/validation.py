@@ -33,6 +33,7 @@ from kesler.online.trials import Trials
 
 if TYPE_CHECKING:
     from kesler.online.cost_sensitive import CostSensitiveClassifier
+    from kesler.parts.queries.query import Query
 
 
 def validate_labels(
@@ -98,6 +99,7 @@ def progressive_validate(
     classes: Any = ...,
     *,
     refit: Refit = ...,
+    label_budget: float | Query | None = ...,
 ) -> ProgressiveResult: ...
 def progressive_validate(
     method: Any,
@@ -107,6 +109,7 @@ def progressive_validate(
     classes: Any = None,
     *,
     refit: Refit = None,
+    label_budget: float | Query | None = None,
 ) -> ProgressiveResult | MultilabelResult | RankingResult:
     r"""Predict each row before learning from it (progressive validation).
 
@@ -144,17 +147,23 @@ def progressive_validate(
         predicts until the next fit, and nothing before the first; "doubling" stands for 1. Larger
         numbers are for classifiers that need some rows. Rows of one class are predicted without a
         fit. None lets a classifier with `partial_fit` learn from each row.
+    label_budget : float above 0, at most 1, rule or None, default None
+        Which labels are asked for, as in :class:`~kesler.OnlineClassifier`, whose parameter it
+        becomes. All rows are predicted and count, and only those asked for are learnt. None stands
+        for the parameter of the method; if that is None too, all rows are learnt.
 
     Returns
     -------
-    ProgressiveResult; OrdinalResult, CostResult, MultilabelResult or RankingResult for the online
-    learners of such targets.
+    ProgressiveResult; with a label budget :class:`~kesler.evaluation.queries.QueriedResult`, which
+    counts the labels asked for, too; OrdinalResult, CostResult, MultilabelResult or RankingResult
+    for the online learners of such targets.
 
     Raises
     ------
     KeslerError
         If the method is none of the above, does not take weights or cannot be fitted on so few
-        rows, or raises such an error for the rows.
+        rows, or raises such an error for the rows; or if a label budget is given for a method that
+        chooses no rows, or beside weights.
 
     Notes
     -----
@@ -183,14 +192,33 @@ def progressive_validate(
             f"refit={refit!r} has no effect on {type(method).__name__}, which learns from each "
             "row: omit it, or give a classifier with fit and predict"
         )
+    if label_budget is not None:
+        _give_budget(method, label_budget)
     if isinstance(method, (OnlineMultilabelClassifier, OnlineLabelRanker)):
         return validate_labels(method, X, y, sample_weight, classes)
+    if isinstance(method, OnlineClassifier) and vars(method).get("label_budget") is not None:
+        from kesler.evaluation.queries import validate_queried
+
+        return validate_queried(method, X, y, sample_weight)
     if isinstance(method, OnlineClassifier):
         return validate_online(method, X, y, sample_weight, classes)
     table = Table.of(X, y, sample_weight)
     comparison = Comparison({"": method_of(method, table, classes, refit)}, keep_predictions=True)
     [*_] = comparison.run([Piece(table, 0, len(table))])
     return comparison.validated()[""]
+
+
+def _give_budget(method: Any, label_budget: Any) -> None:
+    """Set the label budget of a method; raise if it is invalid, or the method has none."""
+    from kesler.parts.queries import resolve_query
+
+    resolve_query(label_budget)
+    if not isinstance(method, OnlineClassifier) or "label_budget" not in vars(method):
+        raise KeslerError(
+            f"label_budget={label_budget!r} has no effect on {type(method).__name__}, which learns "
+            "from each row: omit it, or give an OnlineClassifier, an Ensemble or a LinearMax"
+        )
+    method.set_params(label_budget=label_budget)
 
 
 def validate_online(

@@ -59,6 +59,7 @@ _LEARNT = (
     "_table",
     "_declared",
     "_texts",
+    "_queries",
 )
 
 

@@ -34,6 +34,7 @@ from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
+    from kesler.parts.queries.query import Query
     from kesler.parts.trees import Given
 
 
@@ -226,6 +227,11 @@ default "auto"
     tree : mapping {child: parent}, text, callable, Tree or None, default None
         A tree of classes (:class:`~kesler.trees.Tree`): hypotheses of its nodes, and its distances
         as costs if the rule has a margin and `costs` is None. `hang` places later classes.
+    label_budget : float above 0, at most 1, rule or None, default None
+        Which rows `query_one` asks about: the share of the rows whose label is asked for, those
+        about which the doubt is largest (:class:`~kesler.queries.LabelBudget`), or a rule of
+        :mod:`kesler.queries`. With larger values more is learnt. It has no effect on `fit`,
+        `partial_fit` and `learn_one`, which learn every row. None asks about no row.
 
     Attributes
     ----------
@@ -341,6 +347,7 @@ default "auto"
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
         tree: Given | None = None,
+        label_budget: float | Query | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.feature_map = feature_map
@@ -366,6 +373,7 @@ default "auto"
         self.on_mismatch = on_mismatch
         self.uncertainty = uncertainty
         self.tree = tree
+        self.label_budget = label_budget
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kesler.learner.ensemble import Combination, EnsembleLearner
 from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier, resolve_members
+
+if TYPE_CHECKING:
+    from kesler.parts.queries.query import Query
 
 
 class Ensemble(OnlineClassifier):
@@ -45,7 +48,7 @@ class Ensemble(OnlineClassifier):
         :math:`\alpha`, the probability that another expert becomes the best at a row. With larger
         values the ensemble switches faster, and is never as sure of one member. Used by
         "fixed-share" only.
-    columns, on_mismatch, uncertainty
+    columns, on_mismatch, uncertainty, label_budget
         As in :class:`~kesler.OnlineClassifier`; those of the members have no effect.
 
     Attributes
@@ -113,6 +116,7 @@ class Ensemble(OnlineClassifier):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
+        label_budget: float | Query | None = None,
     ) -> None:
         self.learners = learners
         self.combine = combine
@@ -122,6 +126,7 @@ class Ensemble(OnlineClassifier):
         self.columns = columns
         self.on_mismatch = on_mismatch
         self.uncertainty = uncertainty
+        self.label_budget = label_budget
 
     @property
     def mistakes_of_learners_(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kesler.learner.classes import OnNewClass
 from kesler.learner.learner import Learner
@@ -13,6 +13,9 @@ from kesler.parts.hypotheses import Part
 from kesler.parts.links.link import Linear
 from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preprocessing import Preprocessing
+
+if TYPE_CHECKING:
+    from kesler.parts.queries.query import Query
 
 
 class LinearMax(OnlineClassifier):
@@ -92,12 +95,14 @@ default "winnow"
         feature_map: str | FeatureMap = "auto",
         preprocessing: str | Preprocessing | None = None,
         on_new_class: OnNewClass = "register",
+        label_budget: float | Query | None = None,
     ) -> None:
         self.algorithm = algorithm
         self.hypotheses = hypotheses
         self.feature_map = feature_map
         self.preprocessing = preprocessing
         self.on_new_class = on_new_class
+        self.label_budget = label_budget
 
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         algorithm = resolve_algorithm(self.algorithm)

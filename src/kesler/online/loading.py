@@ -120,6 +120,7 @@ def _model_of(metadata: dict[str, Any], arrays: model_file.Arrays, custom: list[
     else:
         model = _learner_of(metadata, arrays, custom)
     _restore_uncertainty(model, metadata["uncertainty"], metadata["width"], arrays)
+    _restore_queries(model, metadata["label_budget"], arrays, custom)
     _hand_over(model, metadata)
     return model
 
@@ -261,6 +262,23 @@ def _restore_uncertainty(
     own = Uncertainty(model.answer, learner.n_scored, remembers=remembers)
     own.restore(arrays, len(learner.classes), stored["n_inputs"])
     model.uncertainty, learner.uncertainty = "full" if remembers else True, own
+
+
+def _restore_queries(
+    model: Any, stored: dict[str, Any] | None, arrays: model_file.Arrays, custom: list[Any]
+) -> None:
+    """Restore the rule of asking of a model and its state, if it has any."""
+    if stored is None:
+        return
+    if "label_budget" not in vars(model):
+        raise damaged(f"a label budget does not fit {type(model).__name__}")
+    from kesler.learner.queries import Queries
+    from kesler.parts.queries import QUERIES
+    from kesler.parts.queries.query import Query
+
+    rule = restore(stored, "query rule", Query, QUERIES.values(), custom)
+    model.label_budget, model._queries = rule, Queries(rule)
+    model._queries.restore(arrays)
 
 
 def _restore_columns(model: Any, stored: dict[str, Any]) -> None:

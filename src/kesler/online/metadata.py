@@ -176,6 +176,7 @@ OF_FILE = {
     "uncertainty": Entry(
         "a description of estimates of uncertainty, or null", _or_none(_are_estimates), None
     ),
+    "label_budget": Entry(f"{_PART}, or null", _or_none(is_described), None),
     "columns": Entry("a description of columns, or null", _or_none(_are_columns), None),
 }
 """The entries of every file."""

@@ -39,6 +39,8 @@ def described(
         metadata = copy.deepcopy(_settings(learner)) | _names(model, learner)
         metadata |= {"columns": _columns(model), "epochs": vars(model).get("epochs", 1)}
         metadata |= {"uncertainty": _uncertainty(learner)}
+        queries, rule = _queries(model)
+        arrays, metadata = arrays | queries, metadata | {"label_budget": rule}
     _require_loadable(path, arrays)
     metadata |= {"estimator": type(model).__name__, "notes": notes}
     return arrays, metadata
@@ -85,6 +87,16 @@ def _uncertainty(learner: AnyLearner) -> dict[str, Any] | None:
     """Return the metadata of the estimates of uncertainty; None if there are none."""
     own = learner.uncertainty
     return None if own is None else {"remembers": own.remembers, "n_inputs": own.n_inputs}
+
+
+def _queries(model: Any) -> tuple[Arrays, dict[str, Any] | None]:
+    """Return the arrays and the description of the rule of asking; none if there is no rule."""
+    if vars(model).get("label_budget") is None:
+        return {}, None
+    from kesler.online.querying import queries_of
+
+    known = queries_of(model)
+    return known.arrays(), known.rule.describe()
 
 
 def _columns(model: Any) -> dict[str, Any] | None:

@@ -200,6 +200,63 @@ class UncertainLearner:
         chosen = own.classes_in_sets(said, ask)
         return _most_probable(said.with_new, chosen, [*learner.classes.labels, NEW])
 
+    # ---- labels worth asking for ------------------------------------------------------------
+
+    def query_one(self, x: Any) -> bool:
+        """Return whether to ask for the label of one row, and count the row as offered.
+
+        Nothing is learnt: ``if model.query_one(x): model.learn_one(x, ask(x))``. Rows that are
+        learnt without this call do not count. The rule is the parameter `label_budget`; what it
+        remembers, and its random draws, are part of the model: a saved and loaded model asks for
+        the same rows. A call with another rule than before begins anew.
+
+        Parameters
+        ----------
+        x : the row, given as in `learn_one`.
+
+        Returns
+        -------
+        Whether the label is worth asking for. Before a class is known it always is, and the row is
+        not counted.
+
+        Raises
+        ------
+        KeslerError
+            If there is no label budget, the row cannot be scored, or a function of the user fails.
+            The row is then not counted.
+
+        Notes
+        -----
+        Costs one prediction, and what the rule adds; see :mod:`kesler.queries`.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> mail = OnlineClassifier(label_budget=0.2)
+        >>> for words, folder in [("win cash", "spam"), ("team lunch", "work")] * 50:
+        ...     if mail.query_one(words):
+        ...         mail = mail.learn_one(words, folder)
+        >>> mail.n_offered_, mail.n_asked_, mail.n_trials_
+        (99, 37, 38)
+        """
+        from kesler.online.querying import query_one
+
+        return query_one(self, x)
+
+    @property
+    def n_offered_(self) -> int:
+        """Number of rows offered to `query_one` since a class is known."""
+        from kesler.online.querying import counted
+
+        return counted(self)[0]
+
+    @property
+    def n_asked_(self) -> int:
+        """Number of these rows whose label was asked for."""
+        from kesler.online.querying import counted
+
+        return counted(self)[1]
+
     # ---- confidence -------------------------------------------------------------------------
 
     @between_trials

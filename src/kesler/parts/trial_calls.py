@@ -108,6 +108,12 @@ def _of_preconditioner(preconditioner: Any) -> Iterator[Arguments]:
         yield _with(preconditioner, (np.float64(evidence),), np.array(preconditioner.values))
 
 
+def _of_query(query: Any) -> Iterator[Arguments]:
+    """Yield parameters, margin, confidence and the probability of a new class."""
+    for margin, confidence, new in ((0.0, 0.5, 1.0), (1.5, 0.75, 0.25)):
+        yield np.array(query.values), margin, confidence, new
+
+
 def _with(part: UserPart, arguments: Arguments, q: Any) -> Arguments:
     takes_q = len(inspect.signature(part.written).parameters) > len(arguments)
     return (*arguments, q) if takes_q else arguments
@@ -120,6 +126,7 @@ KINDS = {
     "Mercer kernel": Kind(_of_kernel),
     "link": Kind(_of_link),
     "preconditioner": Kind(_of_preconditioner),
+    "query rule": Kind(_of_query),
 }
 """The kinds of functions that users write, by their names in messages."""
 

@@ -346,6 +346,96 @@ class RiskCoverageDisplay:
         return line
 
 
+class Queried(Protocol):
+    """The interface of results of runs that asked for labels: QueriedResult."""
+
+    @property
+    def by_labels(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def error(self) -> float: ...  # noqa: D102
+
+
+class LabelCurveDisplay:
+    """Cumulative mistakes by labels asked for, with a line for each method.
+
+    Parameters
+    ----------
+    results : mapping of str to result
+        The methods by name, each a result of :func:`kesler.progressive_validate` with a label
+        budget.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure drawn on.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    lines_ : list of matplotlib Line2D
+        One line for each method, of at most 2,000 points.
+
+    Raises
+    ------
+    KeslerError
+        If there are no results, or no labels were asked for in one of them, as without a label
+        budget; when drawing, if matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from kesler import OnlineClassifier, progressive_validate
+    >>> from kesler.datasets import load_pendigits
+    >>> from kesler.plots import LabelCurveDisplay
+    >>> from kesler.queries import RandomQuery
+    >>> pens, rules = load_pendigits(), {"doubt": 0.1, "at random": RandomQuery(0.1)}
+    >>> results = {name: progressive_validate(OnlineClassifier("multi", update="pa1"),
+    ...                                       pens.X[:500], pens.y[:500], label_budget=rule)
+    ...            for name, rule in rules.items()}
+    >>> display = LabelCurveDisplay.from_results(results, ax=Figure().subplots())
+    >>> [line.get_label() for line in display.lines_]
+    ['doubt', 'at random']
+    """
+
+    figure_: Figure
+    ax_: Axes
+    lines_: list[Line2D]
+
+    def __init__(self, results: Mapping[str, Queried]) -> None:
+        if not results:
+            raise KeslerError("there is nothing to draw: give at least one result")
+        for name, each in results.items():
+            if not hasattr(each, "by_labels"):
+                raise KeslerError(
+                    f"{name} learnt every row: give results of progressive_validate with "
+                    "label_budget=..., such as 0.2"
+                )
+        self.results = dict(results)
+
+    @classmethod
+    def from_results(
+        cls, results: Mapping[str, Queried], ax: Axes | None = None
+    ) -> LabelCurveDisplay:
+        """Draw results on `ax`, or on new axes; return the display."""
+        return cls(results).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> LabelCurveDisplay:
+        """Draw on `ax`, or on new axes; return the display itself."""
+        self.ax_ = new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.lines_ = [self._draw(i, name) for i, name in enumerate(self.results)]
+        dress(self.ax_, "Mistakes by labels", "labels asked for", "mistakes so far")
+        for axis in (self.ax_.xaxis, self.ax_.yaxis):
+            axis.set_major_formatter("{x:,.0f}")
+        errors = [f"{name}  {100 * each.error:.2f} %" for name, each in self.results.items()]
+        name_lines(self.ax_, self.lines_, errors)
+        return self
+
+    def _draw(self, i: int, name: str) -> Line2D:
+        points = self.results[name].by_labels
+        shown = points[_spread(len(points))]
+        [line] = self.ax_.plot(shown[:, 0], shown[:, 1], label=name, **style(i))
+        return line
+
+
 def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -> None:
     """Draw results, a panel for each title, into a file in the format of its suffix."""
     from matplotlib.figure import Figure

@@ -1,0 +1,223 @@
+"""The base class of rules of asking, and a decorator for user-defined ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+from kesler.parts.description import describe, require_function
+from kesler.parts.user_part import UserPart
+
+Probability = Callable[..., float]
+"""probability(parameters, margin, confidence, new): returns the probability of asking."""
+
+_MASK = 2**64 - 1
+
+
+class Said(NamedTuple):
+    """What a learner says of a row before its label is known.
+
+    Parameters
+    ----------
+    margin : float
+        The highest score minus the second, 0 or more; 0 with one known class.
+    lead : float
+        The highest probability minus the second, from 0 to 1; 1 with one known class.
+    confidence : float
+        The estimated probability that the prediction is right; without estimates of uncertainty,
+        the probability of the predicted class.
+    new : float
+        The probability that the class has not been seen; 0 without estimates of uncertainty.
+    """
+
+    margin: float
+    lead: float
+    confidence: float
+    new: float
+
+
+class Past(NamedTuple):
+    """What a rule remembers: numbers of rows offered and asked for, and the last doubts."""
+
+    n_offered: int
+    n_asked: int
+    doubts: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A rule that decides for which rows a label is asked.
+
+    A rule with a `probability` asks at random with it; another one overrides `asks`. It receives
+    neither features nor labels. To write one, see :func:`query_rule`.
+
+    Parameters
+    ----------
+    seed : int, 0 or more, default 0
+        The seed of the random draws. A draw depends on it and the number of rows offered only, so
+        that a model that is saved and loaded asks for the same rows.
+
+    Attributes
+    ----------
+    ranks : whether the rule remembers its doubts about the last rows.
+    """
+
+    seed: int = 0
+
+    ranks: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        is_integer = isinstance(self.seed, Integral) and not isinstance(self.seed, bool)
+        if not is_integer or self.seed < 0:
+            raise KeslerError(
+                f"{type(self).__name__}(seed={self.seed!r}): seed must be an integer of 0 or more"
+            )
+        object.__setattr__(self, "seed", int(self.seed))
+
+    def probability(self, said: Said) -> float:
+        """Return the probability of asking for a row of which this is said."""
+        raise NotImplementedError
+
+    def doubt(self, said: Said) -> float:
+        """Return the doubt about a row, 0 or more, if the rule ranks doubts."""
+        raise NotImplementedError
+
+    def asks(self, said: Said, past: Past, draw: float) -> bool:
+        """Return whether to ask, given a random number that is uniform on [0, 1)."""
+        return draw < self.probability(said)
+
+    def draw(self, number: int) -> float:
+        """Return random number `number`, uniform on [0, 1).
+
+        Examples
+        --------
+        >>> from kesler.queries import RandomQuery
+        >>> RandomQuery(0.2).draw(0).__round__(4), RandomQuery(0.2, seed=1).draw(0).__round__(4)
+        (0.0233, 0.3237)
+        """
+        return uniform(_start_of(self.seed), number)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the parameters, as stored in a model file."""
+        return describe(self)
+
+
+@cache
+def _start_of(seed: int) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+
+
+def uniform(start: int, number: int) -> float:
+    """Return a number on [0, 1): output `number` of SplitMix64 (Steele, Lea and Flood 2014)."""
+    z = (start + (number + 1) * 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return float((z ^ (z >> 31)) >> 11) * 2.0**-53
+
+
+def require_share(name: str, share: Any) -> float:
+    """Return a share of rows as a float; raise unless it is above 0 and at most 1."""
+    is_number = isinstance(share, Real) and not isinstance(share, (bool, np.bool_))
+    if not is_number or not 0 < float(share) <= 1:
+        raise KeslerError(
+            f"{name}={share!r} must be above 0 and at most 1: it is the share of rows whose label "
+            "is asked for, such as 0.2"
+        )
+    return float(share)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CustomQuery(UserPart, Query):
+    """A user-defined rule, made by :func:`query_rule`; pass it as ``label_budget=``."""
+
+    function: Probability
+
+    kind = "query rule"
+    field = "function"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_function(self.function, "a query rule")
+
+    def probability(self, said: Said) -> float:
+        """Return what the function returns; raise unless it is a probability."""
+        arguments = np.array(self.values), said.margin, said.confidence, said.new
+        try:
+            found = self.function(*arguments)
+        except Exception as error:
+            raise KeslerError(
+                f"{self.full_name} raised {type(error).__name__} ({error}) for {self._of(said)}; "
+                "the row was not counted: correct the function"
+            ) from error
+        if not isinstance(found, (Real, np.bool_)) or not 0 <= float(found) <= 1:
+            raise KeslerError(
+                f"{self.full_name} returned {found!r} for {self._of(said)}, but it must return a "
+                "probability, from 0 to 1; the row was not counted: correct the function"
+            )
+        return float(found)
+
+    def _of(self, said: Said) -> str:
+        """Return the arguments of a call as a text."""
+        return f"margin={said.margin:g}, confidence={said.confidence:g}, new={said.new:g}"
+
+
+def query_rule(*, parameters: tuple[float, ...] = ()) -> Callable[[Probability], CustomQuery]:
+    r"""Make a rule of asking of a plain Python function, which is called as it is.
+
+    A label is asked for with the probability that the function returns,
+    :math:`P(\text{ask}) = f(\text{margin}, \text{confidence}, p_{new})`.
+
+    Parameters
+    ----------
+    parameters : numbers passed to the function as an array.
+
+    Returns
+    -------
+    A decorator that turns ``function(parameters, margin, confidence, new)`` into a rule. The
+    margin is the highest score minus the second; confidence and new are the estimated
+    probabilities that the prediction is right and that the class is new. The function returns a
+    number from 0 to 1.
+
+    Raises
+    ------
+    KeslerError
+        On first use, if the function fails in a trial call (see :mod:`kesler.parts.trial_calls`);
+        later, if it raises an error or returns anything but a number from 0 to 1. The row is then
+        not counted as offered.
+
+    Notes
+    -----
+    The function is called once for each row offered, in Python.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier, query_rule
+    >>> @query_rule(parameters=(0.5,))
+    ... def unsure(parameters, margin, confidence, new):
+    ...     return 1.0 if confidence < parameters[0] else 0.05
+    >>> OnlineClassifier(label_budget=unsure.with_parameters(0.9)).label_budget
+    unsure(0.9,)
+    """
+
+    def decorate(function: Probability) -> CustomQuery:
+        return CustomQuery(function=function, values=tuple(float(p) for p in parameters))
+
+    return decorate
+
+
+def require_above_zero(name: str, parameter: str, value: Any) -> float:
+    """Return a parameter as a float; raise unless it is a finite number above 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not (math.isfinite(value) and value > 0):
+        raise KeslerError(
+            f"{name}({parameter}={value!r}): {parameter} must be a finite number above 0"
+        )
+    return float(value)
