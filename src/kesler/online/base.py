@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from kesler.online.defaults import resolve_open
 from kesler.online.events import EventLearner
 from kesler.online.named_rule import NamedRule
 from kesler.online.saving import save
+from kesler.online.trees import TreeOfClasses
 from kesler.online.trials import Trials
 from kesler.online.uncertain import UncertainLearner
 from kesler.parts.costs import Costs
@@ -42,9 +43,6 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.preconditioners import resolve_preconditioner
 from kesler.parts.preprocessing import Preprocessing, resolve_preprocessing
 from kesler.parts.replay import resolve_replay
-
-if TYPE_CHECKING:
-    from kesler.parts.trees import Tree
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
@@ -63,7 +61,7 @@ _LEARNT = (
 )
 
 
-class OnlineLearner(EventLearner, UncertainLearner, NamedRule):
+class OnlineLearner(EventLearner, UncertainLearner, TreeOfClasses, NamedRule):
     """A learner that adds classes as they appear and learns from one row after the other.
 
     A subclass defines how its targets are encoded (`_tell`) and what it predicts.
@@ -230,29 +228,6 @@ or texts
         """
         self._fitted().join_group(label, group)
         return self
-
-    @exclusive
-    def hang(self: Self, label: Label, under: Hashable = None) -> Self:
-        """Place a class that has not been seen in the tree of classes.
-
-        Parameters
-        ----------
-        label : the class.
-        under : label or None, default None
-            The node that it hangs from, in the tree or above a class seen; None for the root.
-
-        Raises
-        ------
-        KeslerError
-            If there is no tree, the label has been seen or has a place, or the node is unknown.
-        """
-        self._fitted().hang(label, under)
-        return self
-
-    @property
-    def tree_(self) -> Tree | None:
-        """The tree of hypotheses, or else of costs, with what `hang` has placed."""
-        return self._fitted().tree
 
     @property
     def preprocessing_(self) -> Preprocessing | None:
@@ -599,14 +574,6 @@ or texts
         parts = resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
         tree = self._tree()
         return parts if tree is None else over_tree(parts, tree)
-
-    def _tree(self) -> Tree | None:
-        """Return the tree of classes that is asked for, or None."""
-        if vars(self).get("tree") is None:
-            return None
-        from kesler.parts.trees import Tree
-
-        return Tree(vars(self)["tree"])
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that "single" and "hybrid" use for all classes."""

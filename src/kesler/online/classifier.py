@@ -15,13 +15,13 @@ from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
-from kesler.learner.learner import Learner
 from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
 from kesler.online.columns import OF_ESTIMATOR
-from kesler.online.contract import Classifier, between_trials, exclusive_trials, unfitted
+from kesler.online.combining import ensemble_of, require_only
+from kesler.online.contract import Classifier, between_trials, exclusive_trials
 from kesler.online.defaults import members_of_default, of_ensemble
 from kesler.online.linear_weights import LinearWeights
 from kesler.parts.hypotheses import Part
@@ -67,30 +67,6 @@ def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
     # The default for measurements is an ensemble: it stands for its members.
     found = [learner._members(dense=dense) or [learner] for learner in learners]
     return [learner for members in found for learner in members]
-
-
-def ensemble_of(
-    learners: list[OnlineLearner],
-    *,
-    dense: bool,
-    **combination: Any,
-) -> EnsembleLearner:
-    """Return the learner of an ensemble; its members are unfitted copies of `learners`."""
-    inner = [unfitted(learner)._new_learner(dense=dense) for learner in learners]
-    members = [each for each in inner if isinstance(each, Learner)]
-    estimators = [type(learner).__name__ for learner in learners]
-    return EnsembleLearner(members, estimators, **combination)
-
-
-def require_only(learner: OnlineLearner, name: str) -> None:
-    """Raise if parameters are set that an ensemble does not use."""
-    given = learner.get_params(deep=False)
-    for other, parameter in signature(type(learner)).parameters.items():
-        if other not in (name, *OF_ESTIMATOR) and given[other] != parameter.default:
-            raise KeslerError(
-                f"{other}={given[other]!r} has no effect on an ensemble, whose learners have their "
-                f"own settings: omit it, or set it for the learners in {name}=[...]"
-            )
 
 
 Self = TypeVar("Self", bound="OnlineClassifier")
