@@ -25,9 +25,9 @@ from scipy import sparse
 from kesler import BanditClassifier, OnlineClassifier, mistake_bound, progressive_validate
 from kesler.exploration import InverseGap, Uniform
 from kesler.hypotheses import PerClass
-from kesler.preconditioners import AdaGrad
+from kesler.preconditioners import AdaGrad, SecondOrder
 from kesler.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
-from kesler.updates import SOBA, OneVsRestHinge, OneVsRestSquared, SoftmaxGradient
+from kesler.updates import SOBA, LeastSquares, OneVsRestHinge, SoftmaxGradient
 from report import Report, table
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -161,7 +161,13 @@ EXPLORATIONS: dict[str, dict[str, Any]] = {
     "soba, diagonal": {"update": SOBA(diagonal=True)},
 }
 ON_DENSE: dict[str, dict[str, Any]] = {
-    "squared, one-vs-rest": {**EXPANDED, "update": OneVsRestSquared(1.5)},
+    "ridge regression": {
+        "hypotheses": [PerClass()],
+        "intercept": 1.0,
+        "preprocessing": RandomFourier(seed=1),
+        "update": LeastSquares(),
+        "preconditioner": SecondOrder(ridge=25.0),
+    },
     "hinge, one-vs-rest": {**EXPANDED, "update": OneVsRestHinge()},
     "softmax": {**EXPANDED, "update": SoftmaxGradient(1.5, invariant=True)},
     "softmax, uniform 0.05": {

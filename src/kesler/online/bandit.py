@@ -142,11 +142,11 @@ C, eta, delta, r, columns, on_mismatch
 
     The default has one-vs-rest rules for both kinds of rows, whose constraint on a wrong class does
     not involve the others. If rows list only non-zeros, it is the learner of
-    :class:`~kesler.OnlineClassifier` with inverse gaps; if they list every feature, it is ridge
-    regression on the classes over random Fourier features, shown greedily: the scores of a class
-    that was wrong fall below 0, which is the score of a class not yet tried on such rows, so that
-    all classes are tried where that is useful. `papers/results/few_labels_bandits.md` compares the
-    alternatives.
+    :class:`~kesler.OnlineClassifier` with inverse gaps; if they list every feature, it is
+    squared loss over z-scores, bins and random Fourier features, shown greedily: the scores of a
+    class that was wrong fall below 0, which is the score of a class not yet tried on such rows, so
+    that all classes are tried where that is useful. `papers/results/few_labels_bandits.md` compares
+    the alternatives.
 
     Costs are those of :class:`~kesler.OnlineClassifier`, and O(k) for a draw.
 

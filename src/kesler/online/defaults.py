@@ -25,7 +25,7 @@ from kesler.parts.preprocessing import Bins, Concatenated, Counts, RandomFourier
 from kesler.parts.updates.confidence import AROW
 from kesler.parts.updates.gradient import LogisticGradient, SoftmaxGradient
 from kesler.parts.updates.least_squares import LeastSquares
-from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic
+from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
 
 OPEN = "default"
 """The value of a parameter that is to be resolved."""
@@ -83,7 +83,9 @@ def of_mapped(view: FeatureMap | None = None, *, dense: bool = True) -> Settings
 
 def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return the parameters of the default where only the class that is shown is judged."""
-    chosen = of_least_squares() if dense else of_words()
+    chosen = of_words()
+    if dense:
+        chosen = {**of_measurements(), "update": OneVsRestSquared(1.5)}
     return _filled(given, chosen)
 
 

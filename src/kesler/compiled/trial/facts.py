@@ -193,9 +193,8 @@ JUDGED_MEASUREMENTS = facts(
     **EXPANDED,
     **JUDGED,
     rule__selection={ONE_VS_REST},
-    preconditioner__kind={SECOND_ORDER},
-    preconditioner__unit={NO_UNIT},
-    preconditioner__evidence__shape__0={0},
+    preconditioner__kind={ADAPTIVE},
+    preconditioner__unit={ROWS},
 )
 """The default for bandit feedback, for rows that list every feature."""
 
