@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
@@ -13,7 +14,7 @@ from kesler.online.contract import Estimator, unfitted
 
 
 def ensemble_of(
-    learners: list[Estimator],
+    learners: Sequence[Estimator],
     *,
     dense: bool,
     **combination: Any,
