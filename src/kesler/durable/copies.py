@@ -190,7 +190,7 @@ class Names(NamedTuple):
     def own(self) -> dict[str, int]:
         """The numbers of these names alone, in a new mapping."""
         found = dict(self.numbered)  # ten times as fast as numbering the names again
-        while len(found) > self.n:
+        for _ in range(len(found) - self.n):
             found.popitem()
         return found
 
@@ -205,6 +205,11 @@ class Copy:
     names: list[Names]
     tables: list[TableState]  # which never change
     labels: list[Any]  # what the classes have been renamed to, by number
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no array is a difference."""
+        return not any(isinstance(each, Difference) for each in self.arrays)
 
     @property
     def nbytes(self) -> int:
@@ -374,17 +379,23 @@ class Copies:
             ]
 
     def restore(self, at: int) -> Any:
-        """Return a learner as it was copied at a number."""
+        """Return a learner as it was copied at a number.
+
+        The copy is whole from then on: newer ones are mostly dropped next.
+        """
         copy = next(each for each in self._copies if each.at == at)
-        return learner_from(copy, self._arrays(at))
+        whole_arrays = self._arrays(at)
+        copy.arrays = whole_arrays
+        return learner_from(copy, whole_arrays)
 
     def _arrays(self, at: int) -> list[Whole]:
         """Return the arrays of a copy, whole."""
+        later = [each for each in self._copies if each.at >= at]
+        end = next(i for i, each in enumerate(later) if each.is_whole)
         found: list[Whole] = []
-        for each in reversed(self._copies):
-            if each.at >= at:
-                pairs = zip_longest(each.arrays, found[: len(each.arrays)])
-                found = [restored(*pair) for pair in pairs]
+        for each in reversed(later[: end + 1]):
+            pairs = zip_longest(each.arrays, found[: len(each.arrays)])
+            found = [restored(*pair) for pair in pairs]
         return found
 
     def drop(self, numbers: Iterable[int]) -> None:

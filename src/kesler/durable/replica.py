@@ -68,6 +68,7 @@ class Replica:
         self.is_dirty = True  # whether the learner may have met what was not written, or nothing
         self._copies = no_copies()  # of settled learners
         self._size = 0  # of the learner when copies were last considered
+        self._replayed_at = 0  # the last event when rows were learnt again
         self._made = no_copies()  # since the last settled event
         self._to_write: list[int] = []  # the numbers of those that are not in the database yet
         self._last_written: int | None = None  # the number of the last snapshot; None if unknown
@@ -135,6 +136,7 @@ class Replica:
         if first is not None:
             self._copies.drop([at for at in self._copies.numbers if at >= first])
             self._to_write, self._last_written = [], None
+            self._replayed_at = self.applied
         if self._names is not None and not self.by_name:
             self._copies.rename(self._names)
         if self._made.numbers:
@@ -282,7 +284,7 @@ class Replica:
 
     def keep_copies(self) -> None:
         """Copy the learner if enough events have come since the last copy, and thin copies out."""
-        last = max(self._copies.numbers, default=0)
+        last = max(self._replayed_at, *self._copies.numbers, 0)
         if self.applied - last < LEAST_SPACING or not self.learner.n_known_:
             return
         size = size_of(self.learner)
