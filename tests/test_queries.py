@@ -386,7 +386,7 @@ def test_other_rules_have_no_bound():
 
 # ---- bad input ----------------------------------------------------------------------------------
 
-BAD_SHARES = [0, 0.0, -0.1, 1.01, math.nan, math.inf, True, "0.2", [0.2], 1j, object()]
+BAD_SHARES = [0, 0.0, -0.1, 1.01, math.nan, math.inf, True, "0.2", [0.2], 1j, {0.2}]
 
 
 @pytest.mark.parametrize("budget", BAD_SHARES, ids=repr)
