@@ -1,11 +1,13 @@
 """Models of a service: their creation with settings, and the figures of their histories."""
 
+import json
+import re
 import threading
 
 import pytest
 
-from desks import ROWS, error_of, post, served, state
-from kesler import Ensemble, OnlineClassifier
+from desks import LINES, ROWS, error_of, post, served, state
+from kesler import NEW, Ensemble, OnlineClassifier
 from kesler.durable import Journal, JournalError
 from kesler.service import Client, validation
 from kesler.service.refusals import refusal_of
@@ -169,3 +171,29 @@ def test_refusals_of_the_journal_have_their_status(client):
     post(client, "merge", 422, source="spam", target="spam")
     post(client, "learn", 409, row="another", answer="spam", id="m0")
     assert state(client) == before
+
+
+# ---- the inbox ----------------------------------------------------------------------------------
+
+
+def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_path):
+    client.post("/api/models", json={"name": "mail"})
+    words = ["cash", "prize", "win", "team", "lunch", "meeting"]
+    for i in range(30):
+        text = " ".join(words[(i % 2) * 3 + j] for j in range(1 + i % 3))
+        post(client, "learn", row=text, answer=["spam", "work"][i % 2])
+    rows = ["win cash prize", "cash team", "team lunch meeting", "a garden", "cash", "lunch win"]
+    lines = "\n".join(json.dumps({"text": row, "id": f"i{i}"}) for i, row in enumerate(rows))
+    assert client.post("/api/models/mail/import", content=lines, headers=LINES).is_success
+    shown = client.get("/models/mail?order=useful").text
+    order = re.findall(r'data-id="i(\d)"', shown)
+    with Journal(tmp_path / "desk.db") as journal:
+        model = journal.open("mail").copy()
+
+    def doubt(row):
+        first, second = sorted(model.predict_proba_one(row).values(), reverse=True)[:2]
+        return 1 - (first - second) * (1 - model.predict_proba_one(row, new=True)[NEW])
+
+    assert order == sorted("012345", key=lambda i: -doubt(rows[int(i)]))
+    assert order[0] in "135" and "A label budget would ask" in shown
+    assert re.findall(r'data-id="i(\d)"', client.get("/models/mail").text) == [*"012345"]

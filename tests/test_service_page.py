@@ -260,8 +260,13 @@ def test_search_and_order_choose_the_items(opened, filled):
     page.locator("#q").fill("")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**order=useful*")
+    assert "A label budget would ask about these first" in page.locator(".count").inner_text()
     sure = [int(each) for each in re.findall(r"(\d+) % sure", page.locator("#items").inner_text())]
-    assert len(sure) == 10 and sure == sorted(sure)
+    page.locator("#order").select_option("arrival")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url("**order=arrival*")
+    rest = [int(each) for each in re.findall(r"(\d+) % sure", page.locator("#items").inner_text())]
+    assert len(sure) == len(rest) == 10 and sum(sure) < sum(rest)
 
 
 def test_files_are_dropped_and_chosen(opened, server, tmp_path):

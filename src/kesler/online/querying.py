@@ -16,6 +16,7 @@ from kesler.learner.queries import Considered, Queries, consider
 from kesler.learner.targets import Targets
 from kesler.online.contract import exclusive_trials
 from kesler.parts.queries import resolve_query
+from kesler.parts.queries.budget import LabelBudget
 from kesler.parts.queries.query import Query
 
 # Rows that are scored at once: those behind the first one that is asked for are scored again.
@@ -127,6 +128,24 @@ def query_one(model: Any, x: Any) -> bool:
     with model._lock:
         queries = queries_of(model)
         return queries.decide(_considered(model, x).of(0))
+
+
+def doubt_one(model: Any, x: Any) -> float:
+    """Return the doubt about a row, from 0 to 1, by which a label budget would rank it.
+
+    Nothing is counted: see :class:`~kesler.queries.LabelBudget`.
+
+    Raises
+    ------
+    KeslerError
+        If the model knows no class or predicts other than single classes, or the row cannot be
+        scored.
+    """
+    model._fitted()
+    if model.answer != "class":
+        raise KeslerError(f"{type(model).__name__} has no doubts about single classes")
+    with model._lock:
+        return LabelBudget().doubt(_considered(model, x).of(0))
 
 
 def _considered(model: Any, x: Any) -> Considered:

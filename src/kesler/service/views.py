@@ -21,7 +21,7 @@ PAGE = 10
 EVENTS = 30
 LEAST_CHOICES, MOST_CHOICES = 5, 9
 LEAST_SHARE = 0.01  # of a choice beyond the first ones
-MOST_RANKED = 300  # items of which the least certain are shown first
+MOST_RANKED = 1000  # items of which those most in doubt are shown first
 N_REASONS = 40
 COVERAGE = 0.9
 LONGEST = 2000  # characters of an item that are shown
@@ -169,27 +169,30 @@ def items_of(served: Served, q: str, order: str, start: int) -> list[Shown]:
     q : str
         A text that they contain.
     order : "arrival" or "useful"
-        As they came, or the least certain of the first `MOST_RANKED` first.
+        As they came, or as a label budget would choose of the first `MOST_RANKED`.
     start : int
         The first of them.
     """
     estimator = served.estimator
     if order == "useful" and start < MOST_RANKED:
         found = served.items.page(served.name, q, 0, MOST_RANKED)
-        found = sorted(found, key=lambda item: _certainty(estimator, item.row))
+        found = sorted(found, key=lambda item: -_doubt(estimator, item.row))
         found = found[start : start + PAGE]
     else:
         found = served.items.page(served.name, q, start, PAGE)
     return [shown(estimator, item) for item in found]
 
 
-def _certainty(estimator: Any, row: Any) -> float:
+def _doubt(estimator: Any, row: Any) -> float:
+    """Return the doubt about a row, which is largest for rows of another kind than those learnt."""
+    from kesler.online.querying import doubt_one
+
     if not getattr(estimator, "n_known_", 0):
-        return 0.0
+        return 1.0
     try:
-        return float(estimator.confidence_one(row))
+        return doubt_one(estimator, row)
     except KeslerError:
-        return 0.0
+        return 1.0
 
 
 def shown(estimator: Any, item: Item) -> Shown:
