@@ -45,7 +45,7 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/enron_batch.py
 	$(BIN)/python papers/lecture.py
 	$(BIN)/python papers/mesterharm2001.py
-	$(BIN)/python papers/few_labels_trees.py
+	$(BIN)/python papers/few_labels.py
 	$(BIN)/python papers/shareboost2011.py
 	$(BIN)/python papers/shareboost_mnist.py
 

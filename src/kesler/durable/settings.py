@@ -56,6 +56,11 @@ def settings_of(estimator: Any) -> dict[str, Any]:
             "one, and teach it these rows with learn_many"
         )
     _require_rows(estimator)
+    if vars(estimator).get("label_budget") is not None:
+        raise KeslerError(
+            "a journal does not keep which rows have been offered to a label budget: open the model "
+            "without label_budget, and offer rows to a copy() of it that has one"
+        )
     parameters = estimator.get_params(deep=False)
     return {
         "name": name,
