@@ -17,7 +17,14 @@ import pytest
 
 from histories import file_of, learnt_anew
 from homemade import part_way
-from kesler import KeslerError, OnlineClassifier, OnlineOrdinalClassifier, load
+from kesler import (
+    BanditClassifier,
+    CostSensitiveClassifier,
+    KeslerError,
+    OnlineClassifier,
+    OnlineOrdinalClassifier,
+    load,
+)
 from kesler.durable import Journal, replica, snapshots
 
 SOURCE = str(Path(sys.modules["kesler"].__file__ or "").parents[1])
@@ -157,6 +164,9 @@ def test_models_by_name(desk, mail):
         (OnlineClassifier(update=part_way), "stores no code"),
         (OnlineClassifier(costs=lambda y, r: 1.0), "stores no code"),
         (OnlineClassifier("sub-experts"), "ratings"),
+        (OnlineClassifier(label_budget=0.2), "label budget"),
+        (BanditClassifier(["a", "b"]), "give one of"),
+        (CostSensitiveClassifier(), "give one of"),
         (object(), "give one of"),
     ],
 )
