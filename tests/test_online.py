@@ -591,6 +591,8 @@ def test_parameters_can_be_read_set_and_shown():
         "columns": "auto",
         "on_mismatch": "raise",
         "uncertainty": "auto",
+        "tree": None,
+        "label_budget": None,
         "update__C": 0.1,
         "update__variant": 1,
     }

@@ -98,7 +98,7 @@ BAD_ROWS = {
             ('{"label": null, "text": "a"}', "there is no label"),
             ('{"label": NaN, "text": "a"}', "the label is nan"),
             ('{"label": [1], "text": "a"}', "the label is a list"),
-            ('{"label": {}, "text": "a"}', "the label is a dict"),
+            ('{"label": {}, "text": "a"}', "the label {} is costs of classes"),
             ('{"label": 1}', "there is no text field 'text'"),
             ('{"label": 1, "text": 3}', "the text field 'text' holds neither"),
             ('{"label": 1, "text": ["a", 3]}', "the text field 'text' holds neither"),

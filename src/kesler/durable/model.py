@@ -116,10 +116,10 @@ class Model:
         True
         >>> mail.learn_one("win cash", "spam", id="m1").changed
         False
-        >>> mail.learn_one("team lunch", "spam", id="m1")
+        >>> mail.learn_one("team lunch", "spam", id="m1")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        kesler.errors.KeslerError: the id 'm1' is that of another event: give each its own id
+        kesler.durable.failures.JournalError: the id 'm1' is that of another event: give each ...
         >>> journal.close()
         """
         return self._written(lambda: changes.learn(self._target, x, y, id, subject, by))

@@ -58,8 +58,8 @@ def settings_of(estimator: Any) -> dict[str, Any]:
     _require_rows(estimator)
     if vars(estimator).get("label_budget") is not None:
         raise KeslerError(
-            "a journal does not keep which rows have been offered to a label budget: open the model "
-            "without label_budget, and offer rows to a copy() of it that has one"
+            "a journal does not keep which rows have been offered to a label budget: open the "
+            "model without label_budget, and offer rows to a copy() of it that has one"
         )
     parameters = estimator.get_params(deep=False)
     return {
