@@ -34,7 +34,7 @@ LEAST_SPACING = 64  # events between two copies of a learner
 # Bytes of a learner for each event between two copies, so that copies take a small share of the
 # time: of those in memory, and of those in the database.
 COPIED, WRITTEN = 50_000, 20_000
-MOST_MEMORY = 48 << 20  # bytes of all copies in memory, of which there are at least two
+MOST_MEMORY = 64 << 20  # bytes of all copies in memory, of which there are at least three
 ON_THE_WAY = (1 / 2, 1 / 8)  # where a replay makes copies: what share of its rows is left then
 ROWS_OF_A_SNAPSHOT = 4000  # that are learnt again in the time of reading a snapshot of 30 MB
 FEW_ROWS = 1000  # that are learnt again without copies on the way
@@ -267,8 +267,14 @@ class Replica:
     def _planned(self, after: int) -> list[int]:
         """Return after which rows a replay makes copies."""
         numbers = self._storage.numbers(self._key, after)
-        n = len(numbers)
-        return [numbers[n - 1 - int(share * n)] for share in ON_THE_WAY] if n > FEW_ROWS else []
+        n, spacing = len(numbers), self._spacing
+        is_short = n <= max(FEW_ROWS, 2 * spacing)  # a copy takes as long as learning some rows
+        return [] if is_short else [numbers[n - 1 - int(share * n)] for share in ON_THE_WAY]
+
+    @property
+    def _spacing(self) -> int:
+        """The number of events between two copies of the learner in memory."""
+        return max(LEAST_SPACING, size_of(self.learner) // COPIED)
 
     def _learn_block(self, learner: Any, block: list[Learnt], answers: list[Any]) -> None:
         numbered = block[0].form == MAPPING and is_by_name(learner)
@@ -291,16 +297,15 @@ class Replica:
         if size != self._size:  # arrays have grown: their predecessors are free
             self._size = size
             _return_memory()
-        if self.applied - last >= max(LEAST_SPACING, size // COPIED):
+        if self.applied - last >= self._spacing:
             self._copies.add(self.applied, self.learner)
             self._thin_out()
 
     def _thin_out(self) -> None:
         """Discard copies that others nearly serve for, and the oldest if they take much memory."""
         copies = self._copies
-        spacing = max(LEAST_SPACING, size_of(self.learner) // COPIED)
-        copies.drop(superfluous(copies.numbers, self.applied, spacing, 3.0))
-        while len(copies.numbers) > 2 and copies.nbytes > MOST_MEMORY:
+        copies.drop(superfluous(copies.numbers, self.applied, self._spacing, 3.0))
+        while len(copies.numbers) > 3 and copies.nbytes > MOST_MEMORY:
             copies.drop(copies.numbers[:1])
         _return_memory()
 

@@ -43,8 +43,9 @@ def maker() -> str:
 
 
 def size_of(learner: Any) -> int:
-    """Return about how many bytes the state of a learner has."""
-    members = _learners(learner._learner)
+    """Return about how many bytes the state of a learner has, 0 before its first row."""
+    inner = vars(learner).get("_learner")
+    members = [] if inner is None else _learners(inner)
     return sum(array.nbytes for member in members for array in member.stored.values())
 
 
