@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kesler import KeslerError, OnlineClassifier, load, progressive_validate
 from kesler.durable import settings as journal_settings
+from kesler.evaluation.reports.text import percent
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Frequency
 from kesler.trees import (
@@ -366,7 +367,7 @@ def test_measures_are_those_counted_by_hand():
         tree_distances(y, said[:1], PARENTS)
 
 
-def test_results_and_reports_show_the_tree():
+def test_results_and_reports_show_the_tree(tmp_path):
     X, y = rows()
     result = progressive_validate(OnlineClassifier("multi", update="pa", tree=PARENTS), X, y)
     wrong = result.wrong
@@ -379,6 +380,12 @@ def test_results_and_reports_show_the_tree():
     assert report.level_errors == pytest.approx(tuple(result.level_errors))
     assert f"tree loss {result.tree_loss:.3f}" in str(report)
     assert "Error by level of the tree" in str(report)
+    page = tmp_path / "report.html"
+    report.to_html(page)
+    shown = page.read_text()
+    assert 'id="error-by-level"' in shown
+    after = shown[shown.index('id="error-by-level"') :].partition("</table>")[0]
+    assert all(f">{percent(each)}</td>" in after for each in report.level_errors)
     assert report.to_dict()["level_errors"] == list(report.level_errors)
     flat = replace(result, tree=None).report()
     assert flat.tree_loss is None and "tree" not in str(flat)

@@ -240,20 +240,42 @@ def classes_so_far(growth: Growth) -> Chart:
     return _count_so_far("arrivals", "Classes so far", "classes", growth.rows, growth.classes)
 
 
+def _bars(errors: Sequence[float], captions: Sequence[str]) -> tuple[Scale, Scale, tuple[Bar, ...]]:
+    """Return the scales and the bars of a chart with a bar for each error."""
+    x, y = _across(0, len(errors)), _upwards(max(errors))
+    width = round(x(0.85) - x(0.15), 1)
+    bars = tuple(
+        Bar(x(i + 0.15), y(error), width, round(BOTTOM - y(error), 1), caption)
+        for i, (error, caption) in enumerate(zip(errors, captions, strict=True))
+    )
+    return x, y, bars
+
+
+def error_by_level(errors: Sequence[float]) -> Chart:
+    """Return the chart of the error by the level of a tree of classes."""
+    levels = [f"{level}" for level in range(1, len(errors) + 1)]
+    captions = [f"level {n}: {percent(e)}" for n, e in zip(levels, errors, strict=True)]
+    x, y, bars = _bars(errors, captions)
+    return Chart(
+        "error-by-level",
+        "Error by level of the tree",
+        f"At level 1, below the root, {percent(errors[0])} of the rows are predicted in another "
+        f"branch; at level {levels[-1]}, {percent(errors[-1])}.",
+        "level",
+        "error",
+        tuple(Tick(x(i + 0.5), name) for i, name in enumerate(levels)),
+        y.ticks(_in_percent),
+        ("level", "error"),
+        tuple(zip(levels, map(percent, errors), strict=True)),
+        bars=bars,
+    )
+
+
 def error_by_age(ages: Sequence[AgeGroup]) -> Chart:
     """Return the chart of the error by the age of classes."""
     groups = [each for each in ages if each.rows]
-    x, y = _across(0, len(groups)), _upwards(max(each.error for each in groups))
-    bars = tuple(
-        Bar(
-            x(i + 0.15),
-            y(each.error),
-            round(x(i + 0.85) - x(i + 0.15), 1),
-            round(BOTTOM - y(each.error), 1),
-            f"{age_name(each)}: {percent(each.error)} of {each.rows:,} rows",
-        )
-        for i, each in enumerate(groups)
-    )
+    captions = [f"{age_name(g)}: {percent(g.error)} of {g.rows:,} rows" for g in groups]
+    x, y, bars = _bars([each.error for each in groups], captions)
     names = [
         f"{each.least}+" if each.most is None else f"{each.least}–{each.most}" for each in groups
     ]

@@ -169,6 +169,8 @@ def _over_time(report: Report) -> list[Chart]:
         found.append(charts.classes_so_far(report.growth))
     if any(each.rows for each in report.ages):
         found.append(charts.error_by_age(report.ages))
+    if report.level_errors:
+        found.append(charts.error_by_level(report.level_errors))
     return found
 
 
