@@ -1,6 +1,7 @@
 """What every test shares: hypothesis draws the same examples each time; real data may be absent."""
 
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,10 @@ from hypothesis import HealthCheck, settings
 # nothing but wait for one another, which took a LabelTree eleven times the processor time.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
+
+# A shell lets its background jobs ignore Ctrl-C, and tests send it to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "kesler",
