@@ -258,10 +258,11 @@ def synthetic(report: Report) -> None:
             f"{noise:.0%} of the labels are random.",
             table(header, lines),
         )
+        floor = (gamma + noise) * (K - 1) / K
         report.check(
-            f"{name}: Banditron's error after {N_SYNTHETIC:,} rows is less than half of that after "
-            "1,000",
-            bool(errors["Banditron"][-1] < errors["Banditron"][1] / 2),
+            f"{name}: Banditron's error is between what gamma and noise alone cost "
+            f"({100 * floor:.1f} %) and a third of its error after 1,000 rows",
+            bool(floor < errors["Banditron"][-1] < errors["Banditron"][1] / 3),
         )
         report.check(
             f"{name}: the default makes fewer mistakes than Banditron",
