@@ -21,7 +21,7 @@ from kesler.compiled.trial.variants import is_averaged  # noqa: E402
 
 EVERY = {
     **facts.VARIANTS,
-    **{"sparse": facts.SPARSE, "kernel": facts.KERNEL, "budget": facts.BUDGET},
+    **{"sparse": facts.SPARSE, **facts.BUDGETS},
     "m": facts.MEASURED,
 }
 

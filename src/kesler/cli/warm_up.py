@@ -11,8 +11,15 @@ from pkgutil import walk_packages
 
 import numpy as np
 
-from kesler import LinearMax, OnlineClassifier, compiled
+from kesler import (
+    BanditClassifier,
+    CostSensitiveClassifier,
+    LinearMax,
+    OnlineClassifier,
+    compiled,
+)
 from kesler.algorithms import ALGORITHMS
+from kesler.budgets import Budget
 from kesler.kernels import KERNELS
 from kesler.links import LINKS
 from kesler.maps import MAPS
@@ -67,12 +74,16 @@ def weights() -> None:
         learn(OnlineClassifier("single", name, update="pa1"))
     for name in ALGORITHMS:
         learn(LinearMax(name, "multi"))
+    CostSensitiveClassifier().partial_fit(X, [{0: 0.0, 1: 1.0, 2: 2.0}] * len(X))
+    for update in ("default", "banditron", "soba"):
+        BanditClassifier([0, 1, 2], update).partial_fit(X, y)
 
 
 def kernel_functions() -> None:
     """Compile the trial of learners whose hypotheses are support vectors, for each kernel."""
     for name in KERNELS:
         learn(OnlineClassifier("hybrid", update="pa1", kernel=name))
+    learn(OnlineClassifier("multi", update="pa1", kernel="rbf", budget=Budget(2, "projectron")))
 
 
 def others() -> None:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel
+from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel, with_globals
 from kesler.compiled.jit.pointers import dereference, hold, pointer_reader, put
 from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
 from kesler.compiled.kernels.scores import set_plain_view
@@ -24,7 +24,7 @@ from kesler.compiled.kernels.supports import (
     squared_norm,
     store,
 )
-from kesler.compiled.trial.facts import BUDGET, KERNEL
+from kesler.compiled.trial.facts import BUDGETS, KERNEL
 from kesler.compiled.trial.facts import hold as hold_facts
 from kesler.compiled.trial.forgetting import MOST
 from kesler.compiled.trial.records import (
@@ -36,7 +36,7 @@ from kesler.compiled.trial.records import (
     n_common,
     n_hypotheses,
 )
-from kesler.compiled.trial.tasks import task_at
+from kesler.compiled.trial.tasks import Kernels, task_at
 from kesler.compiled.trial.trial import dense_has_fault, learn_all, score_all
 from kesler.compiled.trial.variants import project, remove_beyond
 from kesler.compiled.weights.scores import clear, compute_phi
@@ -262,18 +262,21 @@ def pass_on_fault(learner, scratch):
 
 __all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_arguments"]
 
-learner_at = pointer_reader(KERNEL_LEARNER_RECORD, KERNEL)
+
+def kernels_for(learner: Any) -> Kernels:
+    """Return the kernels of a learner, given its record."""
+    return kernels(next(n for n, each in BUDGETS.items() if hold_facts(each, learner)))
 
 
-def kernels_for(learner: Any) -> Any:
-    """Return the module that contains the kernels of a learner, after checking its facts."""
-    if learner.weights.policy != LEAST_RECENT:
-        from kesler.compiled.kernels import budget_trial
+@cache
+def kernels(name: str) -> Kernels:
+    """Return the kernels of a variant, compiled for its facts."""
+    values = {"learner_at": pointer_reader(KERNEL_LEARNER_RECORD, BUDGETS[name])}
+    found = (with_globals(each, name, values) for each in (_learn, _predict))
+    return Kernels(*(kernel(types.void(INT, INT))(each) for each in found))
 
-        assert hold_facts(BUDGET, learner)
-        return budget_trial
-    assert hold_facts(KERNEL, learner)
-    return sys.modules[__name__]
+
+learner_at = pointer_reader(KERNEL_LEARNER_RECORD, KERNEL)  # differs between variants
 
 
 @kernel(types.void(KERNEL_LEARNER_RECORD, INT))
@@ -282,11 +285,10 @@ def write_arguments(learner, address):
     put(learner, address)
 
 
-@kernel(types.void(INT, INT))
-def learn(learner, task):
+def _learn(learner, task):
     """Run one trial per row; the arrays must have capacity for all rows.
 
-    See `kesler.compiled.trial.weight_trial.learn`.
+    See `kesler.compiled.trial.weight_trial._learn`.
     """
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_kernel_scratch(learner_, task_.rows.indptr)
@@ -299,9 +301,8 @@ def learn(learner, task):
     hold(scratch, solver)
 
 
-@kernel(types.void(INT, INT))
-def predict(learner, task):
-    """Score rows as `learn` does, without targets and without changing the learner."""
+def _predict(learner, task):
+    """Score rows as `_learn` does, without targets and without changing the learner."""
     learner_, task_ = learner_at(learner), task_at(task)
     scratch = make_kernel_scratch(learner_, task_.rows.indptr)
     outputs = task_.predictions, task_.scores, task_.probabilities

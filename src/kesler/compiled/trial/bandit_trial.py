@@ -3,36 +3,18 @@
 
 from __future__ import annotations
 
-import zlib
 from functools import cache
 from typing import Any
 
-from numba import types
-
-from kesler.compiled.jit.decorators import INT, inlined, kernel, with_globals
-from kesler.compiled.jit.pointers import (
-    Facts,
-    dereference,
-    dereference_with,
-    hold,
-    pointer_reader,
-    stay_apart,
-)
-from kesler.compiled.jit.record_types import LEARNER_RECORD
+from kesler.compiled.jit.decorators import inlined
+from kesler.compiled.jit.pointers import stay_apart
 from kesler.compiled.trial import facts
 from kesler.compiled.trial.exploration import drawn, find_chances, share_of
 from kesler.compiled.trial.feedback import calibrate_shown, learn_feedback
 from kesler.compiled.trial.forgetting import age
 from kesler.compiled.trial.preprocessing import is_preprocessed, preprocess, remember
-from kesler.compiled.trial.records import (
-    NOTHING,
-    Blocks,
-    EncodedTargets,
-    Ratings,
-    make_scratch,
-    make_solver,
-)
-from kesler.compiled.trial.tasks import task_at
+from kesler.compiled.trial.records import NOTHING, Blocks, EncodedTargets, Ratings
+from kesler.compiled.trial.tasks import Kernels
 from kesler.compiled.trial.trial import (
     brings_new,
     ends_here,
@@ -53,7 +35,7 @@ from kesler.compiled.trial.variants import (
     rescale,
     settle,
 )
-from kesler.compiled.trial.weight_trial import Kernels, _predict, write_arguments
+from kesler.compiled.trial.weight_trial import compiled_for, write_arguments
 from kesler.compiled.views.statistics import join, weigh_classes
 
 __all__ = ["Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_arguments"]
@@ -181,27 +163,4 @@ def kernels_for(learner: Any) -> Kernels:
 @cache
 def kernels(name: str) -> Kernels:
     """Return the kernels of a variant, compiled for its facts."""
-    known = facts.BANDITS[name]
-    values = {
-        "learner_at": pointer_reader(LEARNER_RECORD, known),
-        "dereference_solver": dereference_with(Facts(f for f in known if f[0].startswith("ranks"))),
-    }
-    label = f"{name}_{zlib.crc32(str(known).encode()):x}"
-    found = (with_globals(each, label, values) for each in (_learn_shown, _predict))
-    return Kernels(*(kernel(types.void(INT, INT))(each) for each in found))
-
-
-# These globals of the function below differ between variants.
-learner_at = pointer_reader(LEARNER_RECORD)
-dereference_solver = dereference
-
-
-def _learn_shown(learner, task):
-    """Run one trial per row, given the addresses of a learner and of a task (see `Task`)."""
-    learner_, task_ = learner_at(learner), task_at(task)
-    scratch = make_scratch(learner_, task_.rows)
-    solver = make_solver(learner_, scratch.scores.shape[0], task_.encoded)
-    outputs = task_.predictions, task_.scores, task_.probabilities
-    scratch_, solver_ = dereference(scratch), dereference_solver(solver)
-    learn_shown(learner_, task_.rows, task_.encoded, *outputs, scratch_, solver_)
-    hold(scratch, solver)
+    return compiled_for(name, facts.BANDITS[name], learn_all=learn_shown)

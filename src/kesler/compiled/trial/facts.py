@@ -234,11 +234,15 @@ OVER_KERNEL = {
 }
 """What :class:`kesler.learner.kernel_learner.KernelLearner` requires."""
 
-KERNEL = facts(**OVER_KERNEL, weights__policy={0})
-"""Learners over a kernel whose budget, if any, removes the oldest support vectors."""
+KERNEL = facts(**OVER_KERNEL)
+"""Learners over a kernel."""
 
-BUDGET = facts(**OVER_KERNEL, weights__policy={1, 2, 3, 4})
-"""Learners over a kernel with another policy of :class:`kesler.parts.budgets.Budget`."""
+BUDGETS = {
+    "least_recent": facts(**OVER_KERNEL, weights__policy={0}),
+    "budget": facts(**OVER_KERNEL, weights__policy={1, 2, 3, 4}),
+}
+"""The facts of their kernels: of those whose budget, if any, removes the oldest support vectors,
+and of those with another policy of :class:`kesler.parts.budgets.Budget`."""
 
 MEASURED = facts(
     settings__predictor={0},

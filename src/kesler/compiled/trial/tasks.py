@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,3 +39,10 @@ task_at = pointer_reader(TASK)
 def write_arguments(task, address):
     """Write a task to an address, from which other kernels read it."""
     put(task, address)
+
+
+class Kernels(NamedTuple):
+    """The kernels of the learners for which some facts hold."""
+
+    learn: Any
+    predict: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import types
 
@@ -21,7 +21,7 @@ from kesler.compiled.jit.pointers import (
 from kesler.compiled.jit.record_types import LEARNER_RECORD
 from kesler.compiled.trial import facts
 from kesler.compiled.trial.records import Blocks, EncodedTargets, Ratings, make_scratch, make_solver
-from kesler.compiled.trial.tasks import task_at
+from kesler.compiled.trial.tasks import Kernels, task_at
 from kesler.compiled.trial.trial import learn_all, score_all
 
 __all__ = ["Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_arguments"]
@@ -33,13 +33,6 @@ def write_arguments(learner, address):
     put(learner, address)
 
 
-class Kernels(NamedTuple):
-    """The kernels of the learners for which some facts hold."""
-
-    learn: Any
-    predict: Any
-
-
 def kernels_for(learner: Any) -> Kernels:
     """Return the kernels for a learner, given its record."""
     return kernels(next(n for n, each in facts.VARIANTS.items() if facts.hold(each, learner)))
@@ -48,8 +41,12 @@ def kernels_for(learner: Any) -> Kernels:
 @cache
 def kernels(name: str) -> Kernels:
     """Return the kernels of a variant, compiled for its facts."""
-    known = facts.VARIANTS[name]
-    values = {
+    return compiled_for(name, facts.VARIANTS[name])
+
+
+def compiled_for(name: str, known: Facts, **values: Any) -> Kernels:
+    """Return the kernels below, compiled for facts, with other values of some of their globals."""
+    values |= {
         "learner_at": pointer_reader(LEARNER_RECORD, known),
         "dereference_solver": dereference_with(Facts(f for f in known if f[0].startswith("ranks"))),
     }

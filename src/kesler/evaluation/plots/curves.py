@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -183,7 +183,60 @@ class Record(Protocol):
     def error(self) -> float: ...  # noqa: D102
 
 
-class MistakeCurveDisplay:
+R = TypeVar("R", bound="WithError")
+Self = TypeVar("Self", bound="_Curves[Any]")
+
+
+class WithError(Protocol):
+    """The interface of results with an error."""
+
+    @property
+    def error(self) -> float: ...  # noqa: D102
+
+
+class _Curves(Generic[R]):
+    """Cumulative mistakes of methods, each a line that ends with its name and its error."""
+
+    title: ClassVar[str]
+    counted: ClassVar[str]
+
+    figure_: Figure
+    ax_: Axes
+    lines_: list[Line2D]
+
+    def __init__(self, results: Mapping[str, R]) -> None:
+        if not results:
+            raise KeslerError("there is nothing to draw: give at least one result")
+        self.results = dict(results)
+
+    @classmethod
+    def from_results(cls: type[Self], results: Mapping[str, R], ax: Axes | None = None) -> Self:
+        """Draw results on `ax`, or on new axes; return the display."""
+        return cls(results).plot(ax)
+
+    def plot(self: Self, ax: Axes | None = None) -> Self:
+        """Draw on `ax`, or on new axes; return the display itself."""
+        self.ax_ = new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.lines_ = [self._draw(i, name) for i, name in enumerate(self.results)]
+        dress(self.ax_, self.title, self.counted, "mistakes so far")
+        for axis in (self.ax_.xaxis, self.ax_.yaxis):
+            axis.set_major_formatter("{x:,.0f}")
+        errors = [f"{name}  {100 * each.error:.2f} %" for name, each in self.results.items()]
+        name_lines(self.ax_, self.lines_, errors)
+        return self
+
+    def _draw(self, i: int, name: str) -> Line2D:
+        counts, mistakes = self._points(self.results[name])
+        [line] = self.ax_.plot(counts, mistakes, label=name, **style(i))
+        return line
+
+    def _points(self, result: R) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return at most 2,000 points of a line."""
+        raise NotImplementedError
+
+
+class MistakeCurveDisplay(_Curves[Record]):
     """Cumulative mistakes by trials, with a line for each method (Fink et al. 2006, Fig. 1).
 
     Parameters
@@ -224,38 +277,12 @@ class MistakeCurveDisplay:
     ['multi', 'single']
     """
 
-    figure_: Figure
-    ax_: Axes
-    lines_: list[Line2D]
+    title = "Mistakes made while learning"
+    counted = "trials"
 
-    def __init__(self, results: Mapping[str, Record]) -> None:
-        if not results:
-            raise KeslerError("there is nothing to draw: give at least one result")
-        self.results = dict(results)
-
-    @classmethod
-    def from_results(
-        cls, results: Mapping[str, Record], ax: Axes | None = None
-    ) -> MistakeCurveDisplay:
-        """Draw results on `ax`, or on new axes; return the display."""
-        return cls(results).plot(ax)
-
-    def plot(self, ax: Axes | None = None) -> MistakeCurveDisplay:
-        """Draw on `ax`, or on new axes; return the display itself."""
-        self.ax_ = new_axes() if ax is None else ax
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
-        self.lines_ = [self._draw(i, name) for i, name in enumerate(self.results)]
-        dress(self.ax_, "Mistakes made while learning", "trials", "mistakes so far")
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            axis.set_major_formatter("{x:,.0f}")
-        errors = [f"{name}  {100 * each.error:.2f} %" for name, each in self.results.items()]
-        name_lines(self.ax_, self.lines_, errors)
-        return self
-
-    def _draw(self, i: int, name: str) -> Line2D:
-        trials, mistakes = _thinned(self.results[name])
-        [line] = self.ax_.plot(trials, mistakes, label=name, **style(i))
-        return line
+    def _points(self, result: Record) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        stored = _spread(len(result.curve))
+        return result.trials[stored], result.curve[stored]
 
 
 class Confident(Protocol):
@@ -355,7 +382,7 @@ class Queried(Protocol):
     def error(self) -> float: ...  # noqa: D102
 
 
-class LabelCurveDisplay:
+class LabelCurveDisplay(_Curves[Queried]):
     """Cumulative mistakes by labels asked for, with a line for each method.
 
     Parameters
@@ -395,45 +422,21 @@ class LabelCurveDisplay:
     ['doubt', 'at random']
     """
 
-    figure_: Figure
-    ax_: Axes
-    lines_: list[Line2D]
+    title = "Mistakes by labels"
+    counted = "labels asked for"
 
     def __init__(self, results: Mapping[str, Queried]) -> None:
-        if not results:
-            raise KeslerError("there is nothing to draw: give at least one result")
+        super().__init__(results)
         for name, each in results.items():
             if not hasattr(each, "by_labels"):
                 raise KeslerError(
                     f"{name} learnt every row: give results of progressive_validate with "
                     "label_budget=..., such as 0.2"
                 )
-        self.results = dict(results)
 
-    @classmethod
-    def from_results(
-        cls, results: Mapping[str, Queried], ax: Axes | None = None
-    ) -> LabelCurveDisplay:
-        """Draw results on `ax`, or on new axes; return the display."""
-        return cls(results).plot(ax)
-
-    def plot(self, ax: Axes | None = None) -> LabelCurveDisplay:
-        """Draw on `ax`, or on new axes; return the display itself."""
-        self.ax_ = new_axes() if ax is None else ax
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
-        self.lines_ = [self._draw(i, name) for i, name in enumerate(self.results)]
-        dress(self.ax_, "Mistakes by labels", "labels asked for", "mistakes so far")
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            axis.set_major_formatter("{x:,.0f}")
-        errors = [f"{name}  {100 * each.error:.2f} %" for name, each in self.results.items()]
-        name_lines(self.ax_, self.lines_, errors)
-        return self
-
-    def _draw(self, i: int, name: str) -> Line2D:
-        points = self.results[name].by_labels
-        shown = points[_spread(len(points))]
-        [line] = self.ax_.plot(shown[:, 0], shown[:, 1], label=name, **style(i))
-        return line
+    def _points(self, result: Queried) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        shown = result.by_labels[_spread(len(result.by_labels))]
+        return shown[:, 0], shown[:, 1]
 
 
 def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -> None:
@@ -446,12 +449,6 @@ def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -
         MistakeCurveDisplay.from_results(results, ax)
         ax.set_title(title, loc="left", color=INK)
     figure.savefig(path, dpi=150)
-
-
-def _thinned(result: Record) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return at most 2,000 evenly spaced points of a curve, including both ends."""
-    stored = _spread(len(result.curve))
-    return result.trials[stored], result.curve[stored]
 
 
 def _spread(n_points: int) -> npt.NDArray[np.int64]:
