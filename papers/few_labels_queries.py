@@ -24,7 +24,7 @@ from scipy import sparse
 from kesler import OnlineClassifier, mistake_bound, progressive_validate
 from kesler.evaluation.bounds import MistakeBound
 from kesler.evaluation.queries import QueriedResult
-from kesler.parts.queries.query import Said
+from kesler.parts.queries.query import RowEstimates
 from kesler.queries import LabelBudget, MarginQuery, Query, RandomQuery
 from report import Report, table
 
@@ -150,33 +150,33 @@ def simulated(data: Path, stream: Stream, mellowness: float) -> tuple[int, float
 class ByLead(LabelBudget):
     """The lead of the probabilities alone."""
 
-    def doubt(self, said: Said) -> float:
+    def doubt(self, estimates: RowEstimates) -> float:
         """Return 1 - (p1 - p2)."""
-        return 1 - said.lead
+        return 1 - estimates.lead
 
 
 class ByConfidence(LabelBudget):
     """The calibrated confidence."""
 
-    def doubt(self, said: Said) -> float:
+    def doubt(self, estimates: RowEstimates) -> float:
         """Return 1 - confidence."""
-        return 1 - said.confidence
+        return 1 - estimates.confidence
 
 
 class ByNew(LabelBudget):
     """The probability of a new class."""
 
-    def doubt(self, said: Said) -> float:
+    def doubt(self, estimates: RowEstimates) -> float:
         """Return p_new."""
-        return said.new
+        return estimates.new
 
 
 class ByBoth(LabelBudget):
     """The mean of the confidence and of the chosen measure."""
 
-    def doubt(self, said: Said) -> float:
+    def doubt(self, estimates: RowEstimates) -> float:
         """Return the mean of both doubts."""
-        return (2 - said.confidence - said.lead * (1 - said.new)) / 2
+        return (2 - estimates.confidence - estimates.lead * (1 - estimates.new)) / 2
 
 
 MEASURES: dict[str, Query] = {

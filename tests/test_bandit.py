@@ -154,7 +154,7 @@ def test_probabilities_sum_to_one(scores: list[float], exploration: Any, n_trial
 # ---- what is learnt -----------------------------------------------------------------------------
 
 
-def told(update: str, right: bool) -> tuple[np.ndarray, int]:
+def feedback_of(update: str, right: bool) -> tuple[np.ndarray, int]:
     """Return the change of scores by feedback on one row, and the class that was shown."""
     X, y = rows()
     model = BanditClassifier(range(K), update, "greedy", hypotheses="multi").partial_fit(X, y)
@@ -164,13 +164,13 @@ def told(update: str, right: bool) -> tuple[np.ndarray, int]:
 
 
 def test_one_vs_rest_rules_lower_the_class_that_was_wrong_and_no_other() -> None:
-    change, shown = told("ovr-squared", False)
+    change, shown = feedback_of("ovr-squared", False)
     assert change[shown] < 0
     assert not np.delete(change, shown).any()
 
 
 def test_margin_rules_raise_the_best_other_class_above_a_wrong_one() -> None:
-    change, shown = told("pa1", False)
+    change, shown = feedback_of("pa1", False)
     assert change[shown] < 0
     assert sorted(np.sign(change)) == [-1, 0, 0, 1]
 
@@ -274,7 +274,7 @@ def test_a_row_that_is_refused_keeps_its_feedback_waiting() -> None:
         with pytest.raises((KeslerError, ValueError)):
             model.learn_feedback_one(x, waiting, True)
     assert model.n_pending_ == 1
-    assert model._learner.stored["exploration.told"]["probability"][0] == 0
+    assert model._learner.stored["exploration.given"]["probability"][0] == 0
 
 
 @pytest.mark.parametrize(

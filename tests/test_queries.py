@@ -27,9 +27,9 @@ from kesler import (
     query_rule,
 )
 from kesler.data import model_file
-from kesler.learner.queries import Queries, consider
+from kesler.learner.queries import Queries, estimated
 from kesler.parts.queries.budget import allowance
-from kesler.parts.queries.query import Said, uniform
+from kesler.parts.queries.query import RowEstimates, uniform
 from kesler.queries import LabelBudget, MarginQuery, RandomQuery
 from test_laws import assert_sentence
 
@@ -271,15 +271,15 @@ doubts = st.tuples(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
 @given(
     share=st.floats(0.01, 1),
-    said=st.lists(doubts, min_size=1, max_size=30),
+    estimates=st.lists(doubts, min_size=1, max_size=30),
     n_rows=st.integers(1, 900),
     seed=st.integers(0, 5),
 )
-def test_a_budget_holds_over_every_prefix(share, said, n_rows, seed):
+def test_a_budget_holds_over_every_prefix(share, estimates, n_rows, seed):
     queries, n_asked = Queries(LabelBudget(share, seed=seed)), 0
     for t in range(1, n_rows + 1):
-        lead, new = said[t % len(said)]
-        n_asked += queries.decide(Said(lead, lead, 0.5, new))
+        lead, new = estimates[t % len(estimates)]
+        n_asked += queries.decide(RowEstimates(lead, lead, 0.5, new))
         most = 20 + 200 * share * max(0.0, 1 - t / 500) + 1
         assert share * (t - 1) - 1e-6 <= n_asked <= share * t + most + 1e-6
     assert (queries.n_offered, queries.n_asked) == (n_rows, n_asked)
@@ -288,12 +288,12 @@ def test_a_budget_holds_over_every_prefix(share, said, n_rows, seed):
 def test_a_budget_asks_about_the_largest_doubts():
     rng, queries = np.random.default_rng(3), Queries(LabelBudget(0.2))
     leads = rng.random(3000)
-    asked = np.array([queries.decide(Said(0.0, lead, 0.5, 0.0)) for lead in leads])
+    asked = np.array([queries.decide(RowEstimates(0.0, lead, 0.5, 0.0)) for lead in leads])
     late = slice(1000, None)
     assert abs(asked[late].mean() - 0.2) < 0.01
     assert asked[late][leads[late] < 0.1].mean() > 0.95
     assert asked[late][leads[late] > 0.3].mean() < 0.01
-    assert LabelBudget(0.2).doubt(Said(0.0, 0.5, 0.0, 0.5)) == 0.75
+    assert LabelBudget(0.2).doubt(RowEstimates(0.0, 0.5, 0.0, 0.5)) == 0.75
 
 
 def test_random_draws_are_those_of_splitmix64():
@@ -315,7 +315,7 @@ def test_random_draws_are_those_of_splitmix64():
 def test_margins_are_asked_about_with_their_probability(b, margin):
     n = 4000
     queries = Queries(MarginQuery(b, seed=2))
-    asked = sum(queries.decide(Said(margin, 0.0, 0.5, 0.0)) for _ in range(n))
+    asked = sum(queries.decide(RowEstimates(margin, 0.0, 0.5, 0.0)) for _ in range(n))
     p = b / (b + margin)
     assert abs(asked - n * p) <= 4 * math.sqrt(n * p * (1 - p))
 
@@ -323,22 +323,22 @@ def test_margins_are_asked_about_with_their_probability(b, margin):
 def test_what_is_said_of_rows_is_what_the_estimator_says():
     for make in (ESTIMATORS["hybrid pa1"], OnlineClassifier):
         model = make().fit(X, Y)
-        said = consider(model._learner, next(model._rows_to_score(X[:40])))
+        estimates = estimated(model._learner, next(model._rows_to_score(X[:40])))
         probabilities = np.sort(model.predict_proba(X[:40]), axis=1)
-        assert np.allclose(said.lead, probabilities[:, -1] - probabilities[:, -2])
-        assert np.array_equal(said.confidence, model.confidence(X[:40]))
-        assert np.array_equal(said.new, model.predict_proba(X[:40], new=True)[:, -1])
+        assert np.allclose(estimates.lead, probabilities[:, -1] - probabilities[:, -2])
+        assert np.array_equal(estimates.confidence, model.confidence(X[:40]))
+        assert np.array_equal(estimates.new, model.predict_proba(X[:40], new=True)[:, -1])
     model = ESTIMATORS["perceptron"]().fit(X, Y)
-    said = consider(model._learner, next(model._rows_to_score(X[:40])))
+    estimates = estimated(model._learner, next(model._rows_to_score(X[:40])))
     scores = np.sort(model.decision_function(X[:40]).astype(np.float64), axis=1)
-    assert np.array_equal(said.margin, scores[:, -1] - scores[:, -2])
-    assert not said.new.any()
+    assert np.array_equal(estimates.margin, scores[:, -1] - scores[:, -2])
+    assert not estimates.new.any()
 
 
 def test_with_one_known_class_margins_are_0_and_leads_are_1():
     model = ESTIMATORS["perceptron"](label_budget=MarginQuery(0.001)).learn_one(X[0], "only")
     assert all(model.query_one(x) for x in X[:50])
-    assert consider(model._learner, next(model._rows_to_score(X[:1]))).of(0)[:2] == (0.0, 1.0)
+    assert estimated(model._learner, next(model._rows_to_score(X[:1]))).of(0)[:2] == (0.0, 1.0)
 
 
 # ---- the bound ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Learners that are told only whether the class that they show is right."""
+"""Learners that learn only whether the class that they show is right."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class BanditLearner(Learner):
             self._encode(
                 Rows(none.indptr, none.indices, none.values, self.n_features, True), labels
             )
-            self.stored["exploration.told"]["n_known"][0] = len(self.classes)
+            self.stored["exploration.given"]["n_known"][0] = len(self.classes)
             answers = Answers.of_classes(np.empty(0, dtype=np.int32))
             encoded = encoded_targets_of(answers, None, self._class_capacity)
             rows = self._kernels.Blocks(none.indptr, none.indices, none.values, no_ratings())
@@ -157,14 +157,14 @@ class BanditLearner(Learner):
         return int(self.stored["exploration.pending"][code])
 
     @contextmanager
-    def told(self, probability: float) -> Iterator[None]:
+    def with_probability(self, probability: float) -> Iterator[None]:
         """Learn targets as feedback on classes that were shown with this probability."""
-        number = self.stored["exploration.told"]["probability"]
+        number = self.stored["exploration.given"]["probability"]
         number[0] = probability
         try:
             yield
         finally:
-            self.stored["exploration.told"]["probability"][0] = 0.0
+            self.stored["exploration.given"]["probability"][0] = 0.0
 
     @property
     def feedback_sums(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What a learner says of rows whose label is unknown, and the state of the rule that asks."""
+"""The estimates of a learner for rows without a label, and the state of the rule that asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.parts.queries.query import Past, Query, Said
+from kesler.parts.queries.query import Past, Query, RowEstimates
 from kesler.state.fields import Arrays, allocated, array_of, checked, damaged, fields_of, put
 from kesler.state.queries import N_RECENT, QueryState
 
@@ -22,8 +22,8 @@ Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """What a learner says of rows, each array of shape (n_rows,); see `Said`.
+class Estimates:
+    """The estimates of a learner for rows, arrays of shape (n_rows,); see `RowEstimates`.
 
     Parameters
     ----------
@@ -41,31 +41,31 @@ class Considered:
     def __len__(self) -> int:
         return len(self.predictions)
 
-    def of(self, row: int) -> Said:
-        """Return what is said of one row."""
+    def of(self, row: int) -> RowEstimates:
+        """Return the estimates for one row."""
         arrays = self.margin, self.lead, self.confidence, self.new
-        return Said(*(float(each[row]) for each in arrays))
+        return RowEstimates(*(float(each[row]) for each in arrays))
 
 
-def consider(learner: AnyLearner, rows: Rows | Event) -> Considered:
-    """Return what a learner that knows a class says of rows; nothing is learnt.
+def estimated(learner: AnyLearner, rows: Rows | Event) -> Estimates:
+    """Return the estimates of a learner that knows a class; nothing is learnt.
 
     The margin is that of the scores of the learner, and of an ensemble that of its probabilities.
     """
     with learner.lock:
-        predictions, stack, said = learner._evidence(rows)
-        probabilities = said[:, 2:]
+        predictions, stack, evidence = learner._evidence(rows)
+        probabilities = evidence[:, 2:]
         predicted = probabilities[np.arange(len(predictions)), predictions]
         confidence, new = predicted, np.zeros(len(predictions))
         if learner.uncertainty is not None:
             inputs = learner.uncertainty.inputs_of(rows)
-            found = learner.uncertainty.assess(stack, said, predictions, inputs)
+            found = learner.uncertainty.assess(stack, evidence, predictions, inputs)
             confidence, new = found.confidence, found.new
     scores = probabilities if len(stack) > 1 else stack[0].astype(np.float64)
     only_one = probabilities.shape[1] == 1
     margin = np.zeros(len(predictions)) if only_one else _ahead(scores)
     lead = np.ones(len(predictions)) if only_one else _ahead(probabilities)
-    return Considered(predictions, probabilities, margin, lead, confidence, new)
+    return Estimates(predictions, probabilities, margin, lead, confidence, new)
 
 
 def _ahead(values: Doubles) -> Doubles:
@@ -103,14 +103,14 @@ class Queries:
         """Number of rows whose label was asked for."""
         return int(self.stored["counts"]["n_asked"][0])
 
-    def decide(self, said: Said) -> bool:
+    def decide(self, estimates: RowEstimates) -> bool:
         """Return whether to ask for a row, and count it; an error of the rule counts nothing."""
         n_offered, n_asked, rule = self.n_offered, self.n_asked, self.rule
         recent = self.stored.get("recent", np.empty(0))
         past = Past(n_offered, n_asked, recent[:n_offered])
-        asks = rule.asks(said, past, rule.draw(n_offered))
+        asks = rule.asks(estimates, past, rule.draw(n_offered))
         if rule.ranks:
-            recent[n_offered % N_RECENT] = rule.doubt(said)
+            recent[n_offered % N_RECENT] = rule.doubt(estimates)
         self.stored["counts"][0] = n_offered + 1, n_asked + asks
         return asks
 

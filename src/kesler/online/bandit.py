@@ -305,7 +305,7 @@ C, eta, delta, r, columns, on_mismatch
             if new_class is not None:
                 learner.require_admissible([new_class])
             chance = self._probability(x, learner, code, probability)
-            with learner.told(chance):
+            with learner.with_probability(chance):
                 self._trial(x, Feedback(predicted, bool(right)), keep_scores=False)
             if new_class is not None:
                 self.add_classes([new_class])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.learner.queries import Considered, Queries, consider
+from kesler.learner.queries import Estimates, Queries, estimated
 from kesler.learner.targets import Targets
 from kesler.online.contract import exclusive_trials
 from kesler.parts.queries import resolve_query
@@ -46,7 +46,7 @@ class Asked:
 
     @staticmethod
     def nothing(n_rows: int) -> Asked:
-        """Return the trials of rows before anything is said of them."""
+        """Return the trials of rows without predictions."""
         none = np.zeros(n_rows, dtype=np.bool_)
         return Asked([None] * n_rows, none, none.copy(), np.full((n_rows, 2), np.nan))
 
@@ -61,14 +61,14 @@ class Asked:
             np.concatenate([piece.probabilities for piece in pieces]),
         )
 
-    def note(self, t: int, learner: Any, said: Considered, row: int, label: Label) -> None:
-        """Note what was said of row t, which is one of the rows considered."""
-        predicted, code = int(said.predictions[row]), learner.classes.code(label)
+    def note(self, t: int, learner: Any, estimates: Estimates, row: int, label: Label) -> None:
+        """Store the prediction for row t, which is one of the rows that were estimated."""
+        predicted, code = int(estimates.predictions[row]), learner.classes.code(label)
         self.predicted[t] = learner.classes.labels[predicted]
         self.known[t] = code is not None
-        self.probabilities[t, 0] = said.probabilities[row, predicted]
+        self.probabilities[t, 0] = estimates.probabilities[row, predicted]
         if code is not None:
-            self.probabilities[t, 1] = said.probabilities[row, code]
+            self.probabilities[t, 1] = estimates.probabilities[row, code]
 
 
 # ---- the rule of an estimator -------------------------------------------------------------------
@@ -127,7 +127,7 @@ def query_one(model: Any, x: Any) -> bool:
         return True
     with model._lock:
         queries = queries_of(model)
-        return queries.decide(_considered(model, x).of(0))
+        return queries.decide(_estimates_for(model, x).of(0))
 
 
 def doubt_one(model: Any, x: Any) -> float:
@@ -145,15 +145,15 @@ def doubt_one(model: Any, x: Any) -> float:
     if model.answer != "class":
         raise KeslerError(f"{type(model).__name__} has no doubts about single classes")
     with model._lock:
-        return LabelBudget().doubt(_considered(model, x).of(0))
+        return LabelBudget().doubt(_estimates_for(model, x).of(0))
 
 
-def _considered(model: Any, x: Any) -> Considered:
-    """Return what is said of one row by a model that knows a class."""
+def _estimates_for(model: Any, x: Any) -> Estimates:
+    """Return the estimates for one row by a model that knows a class."""
     learner = model._learner
     with learner.lock:
         is_read = model._read(x, learner, learn=False)
-        return consider(learner, learner.event if is_read else model._row(x, learn=False))
+        return estimated(learner, learner.event if is_read else model._row(x, learn=False))
 
 
 # ---- streams ------------------------------------------------------------------------------------
@@ -166,9 +166,9 @@ def ask_one_by_one(model: Any, events: Iterable[Any], labels: Sequence[Label]) -
     for t, (x, label) in enumerate(zip(events, labels, strict=True)):
         asks = True
         if _knows_a_class(model):
-            said = _considered(model, x)
-            found.note(t, model._learner, said, 0, label)
-            asks = queries_of(model).decide(said.of(0))
+            estimates = _estimates_for(model, x)
+            found.note(t, model._learner, estimates, 0, label)
+            asks = queries_of(model).decide(estimates.of(0))
         found.asked[t] = asks
         if asks:
             model.learn_one(x, label)
@@ -209,17 +209,17 @@ def _learn_row(model: Any, rows: Rows, t: int, label: Label) -> None:
 def _left_out(
     model: Any, queries: Queries, window: Rows, labels: Sequence[Label], start: int, found: Asked
 ) -> int:
-    """Note what is said of the rows of a window up to the one that is asked for.
+    """Store the predictions for the rows of a window up to the one that is asked for.
 
     Returns
     -------
     The number of rows that are left out.
     """
-    said = consider(model._learner, window)
+    estimates = estimated(model._learner, window)
     for i in range(len(window)):
         t = start + i
-        asks = queries.decide(said.of(i))
-        found.note(t, model._learner, said, i, labels[t])
+        asks = queries.decide(estimates.of(i))
+        found.note(t, model._learner, estimates, i, labels[t])
         if asks:
             found.asked[t] = True
             return i

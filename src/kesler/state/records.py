@@ -74,7 +74,7 @@ OFFERED = record(n_rows="i8")
 DRAWS = record(n_drawn="i8", margin="f8", spread="f8")
 # Not stored: the number of classes that trials are to know from the start, and the probability with
 # which the class was shown that feedback is on, 0 if the target is given instead.
-TOLD = record(n_known="i8", probability="f8")
+GIVEN = record(n_known="i8", probability="f8")
 # The sum of the sample weights of all rows.
 TOTAL = record(amount="f8")
 # The decayed weight of the last row and its square root; 1 without a half-life.
@@ -553,7 +553,7 @@ class Exploration(NamedTuple):
     seed: int
     parameters: Annotated[Any, Given(f8)]
     draws: Annotated[Any, Field(DRAWS, when="explores", at_least=0, at_most=MOST_ROWS)]
-    told: Annotated[Any, Field(TOLD, when="explores", saved=False)]
+    given: Annotated[Any, Field(GIVEN, when="explores", saved=False)]
     pending: Annotated[Any, Field(i8, ("class",), when="explores", at_least=0)]
     inverse: Annotated[
         Any,

@@ -45,13 +45,13 @@ __all__ = ["Blocks", "EncodedTargets", "Ratings", "kernels_for", "write_argument
 def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scratch, solver):
     """Run one trial per row: show a class, and learn whether it is right.
 
-    Where the probability of the shown class is told, a target names this class, at level 0 if it is
-    right. Otherwise a target names the right class, the class to show is drawn, and nothing but
+    Where the probability of the shown class is given, a target names this class, at level 0 if it
+    is right. Otherwise a target names the right class, the class to show is drawn, and nothing but
     whether it is the right one is used; a class that is named for the first time becomes known.
     """
     stay_apart()
     introduce(learner, scratch.out)
-    is_told = learner.exploration.told.probability > 0
+    is_answer = learner.exploration.given.probability > 0
     for t in range(rows.indptr.shape[0] - 1):
         row = rows.indices[rows.indptr[t] : rows.indptr[t + 1]]
         values = rows.values[rows.indptr[t] : rows.indptr[t + 1]]
@@ -70,8 +70,8 @@ def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scra
         else:
             score_candidates(learner, rows, t, row, x, scratch)
         winner = best(learner, scratch.scores, k)
-        shown, right, p = winner, False, learner.exploration.told.probability
-        if is_told:
+        shown, right, p = winner, False, learner.exploration.given.probability
+        if is_answer:
             shown, right = codes[0], levels[0] == 0
         elif k > 0:
             shown, p = show(learner, k, winner, scratch)
@@ -103,9 +103,9 @@ def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scra
         if ends_here(learner, scratch):
             return t
         learner.counts.n_trials += 1
-        if is_told:
+        if is_answer:
             learner.exploration.pending[shown] -= 1
-        learner.counts.n_mistakes += not right and (is_told or codes[0] < k)
+        learner.counts.n_mistakes += not right and (is_answer or codes[0] < k)
         keep_pace(learner)
         age(learner)
         counted = weight * learner.decay.row.weight
@@ -121,7 +121,7 @@ def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scra
 def introduce(learner, out):
     """Add the classes that are to be known from the start."""
     n_before = learner.counts.n_classes
-    for y in range(n_before, learner.exploration.told.n_known):
+    for y in range(n_before, learner.exploration.given.n_known):
         learner.counts.n_classes = y + 1
         join(learner, y)
         meet_hypotheses(learner, y, out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kesler.parts.queries.query import Query, Said, require_share
+from kesler.parts.queries.query import Query, RowEstimates, require_share
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,6 @@ class RandomQuery(Query):
         super().__post_init__()
         object.__setattr__(self, "share", require_share("RandomQuery: share", self.share))
 
-    def probability(self, said: Said) -> float:
+    def probability(self, estimates: RowEstimates) -> float:
         """Return the share."""
         return self.share

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kesler.parts.queries.query import Past, Query, Said, require_share
+from kesler.parts.queries.query import Past, Query, RowEstimates, require_share
 
 # The labels that may be asked for ahead of the share: always, and at first for so many rows more.
 AHEAD, ROWS_AHEAD, N_FIRST = 20.0, 200.0, 500.0
@@ -83,14 +83,14 @@ class LabelBudget(Query):
         super().__post_init__()
         object.__setattr__(self, "share", require_share("LabelBudget: share", self.share))
 
-    def doubt(self, said: Said) -> float:
+    def doubt(self, estimates: RowEstimates) -> float:
         """Return 1 - (p1 - p2)(1 - p_new), from 0 to 1."""
-        return 1.0 - said.lead * (1.0 - said.new)
+        return 1.0 - estimates.lead * (1.0 - estimates.new)
 
-    def asks(self, said: Said, past: Past, draw: float) -> bool:
+    def asks(self, estimates: RowEstimates, past: Past, draw: float) -> bool:
         """Return whether the rank of the doubt is high enough for what has been asked so far."""
         ahead = past.n_asked - self.share * past.n_offered
-        rank = self._rank(self.doubt(said), past, draw)
+        rank = self._rank(self.doubt(estimates), past, draw)
         return rank * allowance(past.n_offered, self.share) >= ahead
 
     def _rank(self, doubt: float, past: Past, draw: float) -> float:

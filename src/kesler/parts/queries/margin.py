@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kesler.parts.queries.query import Query, Said, require_above_zero
+from kesler.parts.queries.query import Query, RowEstimates, require_above_zero
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,6 @@ class MarginQuery(Query):
         super().__post_init__()
         object.__setattr__(self, "b", require_above_zero("MarginQuery", "b", self.b))
 
-    def probability(self, said: Said) -> float:
+    def probability(self, estimates: RowEstimates) -> float:
         """Return b / (b + margin)."""
-        return self.b / (self.b + said.margin)
+        return self.b / (self.b + estimates.margin)

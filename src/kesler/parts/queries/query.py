@@ -22,7 +22,7 @@ Probability = Callable[..., float]
 _MASK = 2**64 - 1
 
 
-class Said(NamedTuple):
+class RowEstimates(NamedTuple):
     """What a learner says of a row before its label is known.
 
     Parameters
@@ -82,17 +82,17 @@ class Query:
             )
         object.__setattr__(self, "seed", int(self.seed))
 
-    def probability(self, said: Said) -> float:
-        """Return the probability of asking for a row of which this is said."""
+    def probability(self, estimates: RowEstimates) -> float:
+        """Return the probability of asking for a row with these estimates."""
         raise NotImplementedError
 
-    def doubt(self, said: Said) -> float:
+    def doubt(self, estimates: RowEstimates) -> float:
         """Return the doubt about a row, 0 or more, if the rule ranks doubts."""
         raise NotImplementedError
 
-    def asks(self, said: Said, past: Past, draw: float) -> bool:
+    def asks(self, estimates: RowEstimates, past: Past, draw: float) -> bool:
         """Return whether to ask, given a random number that is uniform on [0, 1)."""
-        return draw < self.probability(said)
+        return draw < self.probability(estimates)
 
     def draw(self, number: int) -> float:
         """Return random number `number`, uniform on [0, 1).
@@ -147,26 +147,27 @@ class CustomQuery(UserPart, Query):
         super().__post_init__()
         require_function(self.function, "a query rule")
 
-    def probability(self, said: Said) -> float:
+    def probability(self, estimates: RowEstimates) -> float:
         """Return what the function returns; raise unless it is a probability."""
-        arguments = np.array(self.values), said.margin, said.confidence, said.new
+        arguments = np.array(self.values), estimates.margin, estimates.confidence, estimates.new
         try:
             found = self.function(*arguments)
         except Exception as error:
             raise KeslerError(
-                f"{self.full_name} raised {type(error).__name__} ({error}) for {self._of(said)}; "
-                "the row was not counted: correct the function"
+                f"{self.full_name} raised {type(error).__name__} ({error}) for "
+                f"{_named(estimates)}; the row was not counted: correct the function"
             ) from error
         if not isinstance(found, (Real, np.bool_)) or not 0 <= float(found) <= 1:
             raise KeslerError(
-                f"{self.full_name} returned {found!r} for {self._of(said)}, but it must return a "
-                "probability, from 0 to 1; the row was not counted: correct the function"
+                f"{self.full_name} returned {found!r} for {_named(estimates)}, but it must return "
+                "a probability, from 0 to 1; the row was not counted: correct the function"
             )
         return float(found)
 
-    def _of(self, said: Said) -> str:
-        """Return the arguments of a call as a text."""
-        return f"margin={said.margin:g}, confidence={said.confidence:g}, new={said.new:g}"
+
+def _named(of: RowEstimates) -> str:
+    """Return the arguments of a call as a text."""
+    return f"margin={of.margin:g}, confidence={of.confidence:g}, new={of.new:g}"
 
 
 def query_rule(*, parameters: tuple[float, ...] = ()) -> Callable[[Probability], CustomQuery]:
