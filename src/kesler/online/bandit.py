@@ -158,11 +158,11 @@ C, eta, delta, r, columns, on_mismatch
     Examples
     --------
     >>> from kesler import BanditClassifier
-    >>> desk = BanditClassifier(classes=["spam", "work"])
+    >>> model = BanditClassifier(classes=["spam", "work"])
     >>> for words, folder in [("win cash", "spam"), ("team lunch", "work")] * 3:
-    ...     shown = desk.predict_one(words)
-    ...     desk = desk.learn_feedback_one(words, shown, right=shown == folder)
-    >>> desk.predict(["cash", "lunch"]).tolist(), desk.n_mistakes_
+    ...     shown = model.predict_one(words)
+    ...     model = model.learn_feedback_one(words, shown, right=shown == folder)
+    >>> model.predict(["cash", "lunch"]).tolist(), model.n_mistakes_
     (['spam', 'work'], 1)
     """
 
@@ -246,8 +246,8 @@ C, eta, delta, r, columns, on_mismatch
 
         Examples
         --------
-        >>> desk = BanditClassifier(classes=["spam", "work"], exploration=0.5)
-        >>> desk.explore_one("win cash")
+        >>> model = BanditClassifier(classes=["spam", "work"], exploration=0.5)
+        >>> model.explore_one("win cash")
         Shown(label='spam', probability=0.75)
         """
         learner = self._exploring(x)
