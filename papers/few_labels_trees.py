@@ -277,8 +277,9 @@ def main() -> int:
         f"learnt. Text: {len(SEEDS)} random orders of {MOST_ROWS:,} rows, means over the orders; "
         "rescues in their order of time; letters after the first quarter, from whose confusions "
         "the tree is learnt. Rows of words have length 1, but for the default, which prepares rows "
-        "itself; the default has no margin, so that its tree has no costs. Level 1 is below the "
-        "root. The last column: the sum of distances as a share of its bound, at most over orders."
+        "itself; the default has no margin, so that a tree has no costs there, and the class of "
+        "the least expected distance is predicted. Level 1 is below the root. "
+        "The last column: the sum of distances as a share of its bound, at most over orders."
     )
     for name, rows in tables().items():
         report.add(f"## {name}", page_table(rows))

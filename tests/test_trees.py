@@ -354,6 +354,74 @@ def test_costs_that_are_given_replace_distances():
     np.testing.assert_array_equal(*scores)
 
 
+# ---- rules without a margin ----------------------------------------------------------------------
+
+NO_MARGIN = {
+    "default": {},
+    "softmax": {"hypotheses": "multi", "update": "softmax", "averaged": True},
+    "registers": {"hypotheses": "hybrid", "update": "softmax", "on_new_class": "register"},
+    "squared": {"hypotheses": "multi", "update": "ovr-squared", "half_life": 50},
+    "kernel": {"hypotheses": "multi", "update": "softmax", "kernel": "rbf", "sigma": 1.0},
+}
+
+
+def excess(found, labels, predicted):
+    """How much further than the nearest class the predicted one is expected to be."""
+    between = np.array([[apart(PARENTS, one, other) for other in labels] for one in labels])
+    expected = np.asarray(found) @ between
+    return expected[labels.index(predicted)] - expected.min()
+
+
+@pytest.mark.parametrize("given_", NO_MARGIN.values(), ids=NO_MARGIN)
+def test_without_a_margin_the_class_of_the_least_expected_distance_is_predicted(given_):
+    X, y = rows(200, seed=3)
+    learner = OnlineClassifier(**given_, tree=PARENTS)
+    n_mistakes = n_others = 0
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        if i:
+            found, said = learner.predict_proba_one(x), learner.predict_one(x)
+            assert excess(list(found.values()), list(found), said) < 1e-5
+            n_others += said != max(found, key=found.get)
+            n_mistakes += label in found and said != label
+        learner.learn_one(x, label)
+    assert n_others > 0
+    assert learner.n_mistakes_ == n_mistakes
+    whole = OnlineClassifier(**given_, tree=PARENTS)
+    assert progressive_validate(whole, X, y).n_mistakes == n_mistakes
+    found = learner.predict_proba(X)
+    said = zip(found, learner.predict(X), strict=True)
+    assert max(excess(p, learner.classes_.tolist(), label) for p, label in said) < 1e-5
+    explained = learner.explain_one(X[0])
+    assert explained.label == learner.predict_one(X[0])
+
+
+def test_with_a_margin_the_class_of_the_highest_score_is_predicted():
+    X, y = rows(200, seed=3)
+    for update in ("pa", "hinge", "mira"):
+        learner = OnlineClassifier("multi", update=update, tree=PARENTS).partial_fit(X, y)
+        highest = learner.classes_[learner.decision_function(X).argmax(axis=1)]
+        assert learner.predict(X).tolist() == highest.tolist()
+
+
+def test_distances_lower_the_tree_loss():
+    """What it is for: nearer mistakes, by the same probabilities."""
+    X, y = rows(3000, seed=5)
+    X += 1.5 * np.random.default_rng(0).normal(size=X.shape)
+    learner = OnlineClassifier("multi", update="softmax", tree=PARENTS).fit(X[:1500], y[:1500])
+    highest = learner.classes_[learner.decision_function(X[1500:]).argmax(axis=1)]
+    nearest = learner.predict(X[1500:])
+    assert tree_loss(y[1500:], nearest, PARENTS) < tree_loss(y[1500:], highest, PARENTS)
+
+
+def test_distances_without_a_tree_are_refused():
+    from kesler.learner.classes import ClassTable
+    from kesler.learner.learner import Learner
+    from kesler.updates import SoftmaxGradient
+
+    with pytest.raises(KeslerError, match="decision='distance' is unknown"):
+        Learner([PerClass()], SoftmaxGradient(), ClassTable(), decision="distance")
+
+
 # ---- measures and reports ------------------------------------------------------------------------
 
 

@@ -122,6 +122,11 @@ def require_theorem(made: Learner) -> None:
         )
     if made.costs is not None:
         raise KeslerError("no theorem covers costs of confusions: evaluate the bound without costs")
+    if made.decision == "distance":
+        raise KeslerError(
+            "no theorem covers predictions of the least expected distance in a tree: evaluate the "
+            "bound without tree"
+        )
     if made.half_life is not None:
         raise KeslerError(
             "no theorem covers learners that forget: evaluate the bound without half_life"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -94,11 +95,23 @@ class BoundLearner(LearnerWithFunctions):
         columns = zip(*map(self._describe_part, range(len(self.parts))), strict=True)
         names = ("kind", "map", "statistic", "offset", "width")
         found = {
+            **self._nodes_above_classes(),
             **{f"parts.{name}": column for name, column in zip(names, columns, strict=True)},
             "parts.member_starts": starts,
             "parts.members": members,
         }
         return converted(LearnerRecord, found)
+
+    def _nodes_above_classes(self) -> dict[str, Any]:
+        """Return the nodes of the tree above each class, if predictions follow its distances."""
+        starts, columns, members = [0], dict[Hashable, int](), list[int]()
+        if self.decision == "distance" and self.tree is not None:
+            for label in self.classes.labels:
+                above = self.tree.path(label)
+                members += [columns.setdefault(node, len(columns)) for node in above]
+                starts.append(len(members))
+        masses = np.zeros(len(columns))
+        return {"tree.starts": starts, "tree.members": members, "tree.masses": masses}
 
     def _described_exploration(self) -> dict[str, Any]:
         """Return the settings of exploration, of which most learners have none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from kesler.errors import KeslerError
 from kesler.learner.classes import OnNewClass
@@ -18,6 +18,9 @@ from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.parts.replay import Replay
 from kesler.parts.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.parts.trees import Tree
 
 
 def require_half_life(half_life: Any) -> float | None:
@@ -199,9 +202,10 @@ def require_replayable(
             )
 
 
-def require_decidable(decision: Any, answer: Kind) -> None:
+def require_decidable(decision: Any, answer: Kind, tree: Tree | None) -> None:
     """Raise if predictions for targets of this kind cannot follow from the scores this way."""
-    more = {"rank": ["median"], "sets": ["f1"]}.get(answer, [])
+    of_classes = ["distance"] if tree is not None else []
+    more = {"rank": ["median"], "sets": ["f1"], "class": of_classes}.get(answer, [])
     if decision not in ["score", *more]:
         raise KeslerError(
             f"decision={decision!r} is unknown: choose one of {', '.join([*more, 'score'])}"

@@ -276,7 +276,7 @@ def winner_and_scores(
     scores, first = learner.scores(rows)[0], learner.classes.n_virtual
     if learner.answer == "sets":
         scores = scores - scores[THRESHOLD]
-    if isinstance(learner, EnsembleLearner) or learner.decision == "median":
+    if isinstance(learner, EnsembleLearner) or learner.decision in ("median", "distance"):
         return int(learner.predict(rows)[0]), scores
     return first + int(scores[first:].argmax()), scores
 

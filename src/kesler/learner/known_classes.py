@@ -11,6 +11,7 @@ from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.observing import Observing
+from kesler.learner.targets import Decision
 from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import Grouped, Part, require_hashable, tree_of
 from kesler.parts.links.link import Link
@@ -31,6 +32,7 @@ class KnownClasses(Observing):
     parts: list[Part]
     classes: ClassTable
     costs: Costs | None
+    decision: Decision
     link: Link
     n_features: int
     groups: list[dict[Hashable, int]]
@@ -79,7 +81,8 @@ class KnownClasses(Observing):
             )
         if label in self.classes:
             raise KeslerError(f"{label!r} has been seen, and its place in the tree stays")
-        nodes = {*tree.nodes, *(group for groups in self.groups for group in groups)}
+        above = (node for known in self.classes.labels for node in tree.path(known))
+        nodes = {*tree.nodes, *above, *(group for groups in self.groups for group in groups)}
         if under is not None and plain(under) not in nodes:
             raise KeslerError(
                 f"{label!r} cannot hang from {under!r}, which is no node of the tree so far: hang "
@@ -116,14 +119,15 @@ class KnownClasses(Observing):
             if new and isinstance(part, Grouped)
         ]
 
-    def _join(self, joined: list[tuple[int, list[list[Hashable]]]]) -> None:
-        """Add new classes to their groups."""
+    def _join(self, joined: list[tuple[int, list[list[Hashable]]]], n_before: int) -> None:
+        """Add the classes from number `n_before` on to their groups, and to the tree."""
         for i, groups_by_class in joined:
             columns, members = self.groups[i], self.memberships[i]
             for groups in groups_by_class:
                 members.append(sorted(columns.setdefault(g, len(columns)) for g in groups))
         if joined:
             self.reserve(len(self.classes), self.n_features)
+        if joined or (self.decision == "distance" and len(self.classes) > n_before):
             self._bind()
 
     def _forget_unmet(self) -> None:

@@ -75,16 +75,16 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     def __post_init__(self) -> None:
         require_compatible(self.link, self.rule)
         require_measurable(self.preconditioner, self.rule, self.link, self.parts)
-        require_priceable(self.costs, self.rule, self.answer)
+        require_priceable(self.margin_costs, self.rule, self.answer)
         require_targets(self.rule, explores=self.explores)
         require_rest(self.rule, self.link, self.answer)
         require_conceivable(
-            self.on_new_class, self.parts, self.rule, self.link, self.costs, self.answer
+            self.on_new_class, self.parts, self.rule, self.link, self.margin_costs, self.answer
         )
         require_forgettable(
             self.half_life, self.rule, self.link, self.preconditioner, averaged=self.averaged
         )
-        require_decidable(self.decision, self.answer)
+        require_decidable(self.decision, self.answer, self.tree)
         super().__post_init__()
         require_replayable(self.replay, self.answer, self.parts, scaled_means=self.has_scaled_means)
         self._require_thresholds()
@@ -387,7 +387,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             joined = self._groups_of_new(n_before)
             self.reserve(len(self.classes), rows.n_features, rows.n_sub_experts)
             self._price(n_before)
-            self._join(joined)
+            self._join(joined, n_before)
         except BaseException:
             self.classes.forget_from(n_before)
             raise

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from kesler.errors import KeslerError
 from kesler.learner.classes import OnNewClass
-from kesler.learner.targets import Kind
+from kesler.learner.targets import Decision, Kind
+from kesler.parts.costs import Costs
 from kesler.parts.hypotheses import Part, Shared
 from kesler.parts.links.link import Linear, Link
 from kesler.parts.maps.feature_map import FeatureMap
@@ -35,6 +36,8 @@ class Requirements:
     averaged: bool
     on_new_class: OnNewClass
     statistics: list[str]
+    costs: Costs | None
+    decision: Decision
     explores: ClassVar[bool] = False  # whether it is told only whether the class shown is right
 
     @property
@@ -66,6 +69,11 @@ class Requirements:
     def has_sets(self) -> bool:
         """Whether targets are label sets, and probabilities of labels are learnt."""
         return self.answer == "sets"
+
+    @property
+    def margin_costs(self) -> Costs | None:
+        """The costs that margins are proportional to; those of a tree may only affect decisions."""
+        return None if self.decision == "distance" else self.costs
 
     @property
     def has_costs(self) -> bool:

@@ -352,8 +352,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """Return the length of each axis for this many classes, features and columns."""
         return {
             **{"class": n_classes, "feature": n_features, "row": n_features, "hypothesis": width},
-            "better": n_classes if self.costs else 1,
-            "worse": n_classes if self.costs or self.has_costs else 1,
+            "better": n_classes if self.margin_costs else 1,
+            "worse": n_classes if self.margin_costs or self.has_costs else 1,
             "state": self.n_states,
             "statistic": len(self.statistics),
             "pooled": self.n_pooled,
@@ -483,10 +483,10 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     def _price(self, n_known: int) -> None:
         """Write the margins of the classes from number `n_known` on."""
         n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
-        if self.costs is None or n_known == n_classes:
+        if self.margin_costs is None or n_known == n_classes:
             return
         among = self.stored["rule.margins"][n_virtual:n_classes, n_virtual:n_classes]
-        self.costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
+        self.margin_costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
 
     def _ask_link(self, task: int) -> float:
         """Return the weight, or the scale, that the link gives to a sum of 0."""

@@ -28,12 +28,13 @@ costs : a cost of each class. The cheapest classes must outscore each of the oth
 NO_COSTS = np.empty(0)
 
 
-Decision = Literal["score", "median", "f1"]
+Decision = Literal["score", "median", "f1", "distance"]
 """How a prediction follows from the scores.
 
 score : the class of the highest score; of label sets, the labels that outscore the threshold.
 median : the median of the probabilities of ranks, which minimises the expected absolute error.
 f1 : the labels whose probability is above half of the micro-averaged F1 so far.
+distance : the class of the least expected distance in the tree of classes, by the probabilities.
 """
 
 

@@ -17,7 +17,7 @@ from kesler.learner.bandit import WHATEVER, BanditLearner
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import AnyLearner
 from kesler.learner.learner import Learner
-from kesler.learner.targets import Answers, Targets
+from kesler.learner.targets import Answers, Decision, Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import exclusive, exclusive_trials
@@ -442,6 +442,10 @@ C, eta, delta, r, columns, on_mismatch
             is_weighted=_truth("weighted", self.weighted),
             seed=require_seed(self.seed),
         )
+
+    def _decision(self, made_of: Mapping[str, Any]) -> Decision:
+        """Return "score": exploration is around the most probable class."""
+        return "score"
 
     def _resolved_exploration(self, rule: UpdateRule, *, dense: bool) -> Exploration:
         if not (isinstance(self.exploration, str) and self.exploration == "auto"):

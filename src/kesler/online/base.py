@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Sized
+from collections.abc import Hashable, Iterator, Mapping, Sized
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +22,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner, goes_by_distance
 from kesler.learner.learner import Learner
 from kesler.learner.support_vectors import limit_of
-from kesler.learner.targets import Kind, Targets
+from kesler.learner.targets import Decision, Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
@@ -33,8 +33,16 @@ from kesler.online.saving import save
 from kesler.online.trees import TreeOfClasses
 from kesler.online.trials import Trials
 from kesler.online.uncertain import UncertainLearner
+from kesler.parts.constraints import VS_REST
 from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Part, Shared, over_tree, resolve_hypotheses, takes_ratings
+from kesler.parts.hypotheses import (
+    Part,
+    Shared,
+    over_tree,
+    resolve_hypotheses,
+    takes_ratings,
+    tree_of,
+)
 from kesler.parts.kernels import resolve_kernel
 from kesler.parts.kernels.mercer import MercerKernel
 from kesler.parts.links import resolve_link
@@ -504,9 +512,9 @@ or texts
             ),
             "half_life": require_half_life(chosen.get("half_life")),
             "replay": resolve_replay(chosen.get("replay")),
-            "decision": chosen.get("decision", "score"),
             **self._moves(chosen),
         }
+        made_of["decision"] = chosen.get("decision", self._decision(made_of))
         if kernel is None:
             return self._linear_learner(made_of, dense=dense)
         return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
@@ -515,6 +523,14 @@ or texts
         """Return the learner of these arguments, whose hypotheses are weight vectors."""
         return Learner(**made_of)
 
+    def _decision(self, made_of: Mapping[str, Any]) -> Decision:
+        """Return how classes are predicted: by distances where a tree has no effect on margins."""
+        rule, costs = made_of["rule"], made_of.get("costs")
+        if self.answer != "class" or rule.heeds_margin or rule.gradient is None:
+            return "score"
+        tree = tree_of(made_of["parts"]) or (costs and costs.tree)
+        return "score" if tree is None else "distance"
+
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         """Return the parameters, with defaults resolved for the kind of the rows."""
         return resolve_open(self.get_params(deep=False), dense=dense, answer=self.answer)
@@ -522,7 +538,7 @@ or texts
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
         costs, rule = chosen.get("costs"), self._rule_of(chosen["update"])
-        if costs is None and rule.heeds_margin:
+        if costs is None and (rule.heeds_margin or rule.constraints in VS_REST):
             costs = self._tree()
         return {
             "rule": rule,
@@ -570,10 +586,13 @@ or texts
         return None
 
     def _parts(self, *, dense: bool) -> list[Part]:
-        hypotheses = self._chosen(dense=dense)["hypotheses"]
-        parts = resolve_hypotheses(hypotheses, lambda: self._shared_part(dense=dense))
-        tree = self._tree()
-        return parts if tree is None else over_tree(parts, tree)
+        chosen, tree = self._chosen(dense=dense), self._tree()
+        parts = resolve_hypotheses(chosen["hypotheses"], lambda: self._shared_part(dense=dense))
+        # Where each class is learnt against the rest, the classes below a node have contradictory
+        # targets: they keep vectors of their own.
+        if tree is None or self._rule_of(chosen["update"]).constraints in VS_REST:
+            return parts
+        return over_tree(parts, tree)
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that "single" and "hybrid" use for all classes."""

@@ -201,8 +201,10 @@ default "auto"
         n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
         once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
     tree : mapping {child: parent}, text, callable, Tree or None, default None
-        A tree of classes (:class:`~kesler.trees.Tree`): hypotheses of its nodes, and its distances
-        as costs if the rule has a margin and `costs` is None. `hang` places later classes.
+        A tree of classes (:class:`~kesler.trees.Tree`): hypotheses of its nodes, unless each class
+        is learnt against the rest, and its distances as costs if the rule has a margin and `costs`
+        is None. Gradients without a margin, such as the default, predict the class of the least
+        expected distance. `hang` places later classes.
     label_budget : float above 0, at most 1, rule or None, default None
         Which rows `query_one` asks about: the share of the rows whose label is asked for, those
         about which the doubt is largest (:class:`~kesler.queries.LabelBudget`), or a rule of

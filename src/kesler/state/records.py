@@ -285,6 +285,18 @@ class Parts(NamedTuple):
     members: Annotated[Any, Given(i8)]
 
 
+class TreeNodes(NamedTuple):
+    """The nodes above each class in the tree of classes, where predictions follow its distances.
+
+    starts, of shape (classes + 1,), members : the nodes of each class; masses : scratch, the
+    probability of the classes below each node.
+    """
+
+    starts: Annotated[Any, Given(i8)]
+    members: Annotated[Any, Given(i8)]
+    masses: Annotated[Any, Given(f8)]
+
+
 class Statistics(NamedTuple):
     """Running statistics of the instances of each class and of all rows.
 
@@ -600,6 +612,7 @@ class LearnerRecord(NamedTuple):
     charged: Annotated[Any, Field(CHARGED, when="has_costs", at_least=0.0)]
     decay: Decay
     exploration: Exploration
+    tree: TreeNodes
 
 
 class EnsembleRecord(NamedTuple):

@@ -206,6 +206,46 @@ def median_rank(learner, scores, k, winner):
     return np.int32(learner.ranks.order[k - 1])
 
 
+@inlined
+def nearest_class(learner, scores, k, winner):
+    """Return the class of the least expected distance in the tree of classes.
+
+    The distance of two classes is the number of nodes above only one of them. If P(v) is the
+    probability of the classes below node v, its expectation for class s is a constant plus the sum
+    of 1 - 2 P(v) over the nodes above s. The winner, which has the highest score, is returned if
+    scores are not finite, and if it is among the nearest.
+    """
+    if winner < 0 or not np.isfinite(scores[winner]):
+        return winner
+    starts, members, masses = learner.tree.starts, learner.tree.members, learner.tree.masses
+    calibration, top = learner.calibration, np.float64(scores[winner])
+    inverse, total = temper(calibration, scores, k, top), 0.0
+    for r in range(k):
+        total += of_score(inverse, scores[r], top)
+    lapse = calibration.lapses / calibration.n_targets
+    masses[:] = 0
+    for r in range(k):
+        share = chance(of_score(inverse, scores[r], top), total, lapse, k)
+        for m in range(starts[r], starts[r + 1]):
+            masses[members[m]] += share
+    nearest = winner
+    least = expected_distance(learner.tree, nearest)
+    for r in range(k):
+        distance = expected_distance(learner.tree, r)
+        if distance < least:
+            nearest, least = r, distance
+    return np.int32(nearest)
+
+
+@inlined
+def expected_distance(tree, r):
+    """Return the expected distance from class r, less a constant that all classes share."""
+    distance = 0.0
+    for m in range(tree.starts[r], tree.starts[r + 1]):
+        distance += 1.0 - 2.0 * tree.masses[tree.members[m]]
+    return distance
+
+
 @kernel(types.void(record_type(CALIBRATION), FLOAT_TABLE, DOUBLE_TABLE))
 def tell(calibration, scores, probabilities):
     """Write the probability of each class; there must be at least one class."""

@@ -21,7 +21,9 @@ from kesler.compiled.trial.records import (
     ADAPTIVE,
     ALL,
     CONTRAST,
+    DISTANCE,
     EUCLIDEAN,
+    F1,
     ITSELF,
     LEARN,
     LOSSES,
@@ -32,6 +34,7 @@ from kesler.compiled.trial.records import (
     PER_CLASS,
     PREDICTED,
     ROWS,
+    SCORE,
     SHARED,
     VIOLATED_VS_REST,
     VIRTUAL,
@@ -65,10 +68,11 @@ LINEAR = {
     "ranks__order__shape__0": {0},
     "rule__margins__shape__1": {1},
     "settings__has_costs": {0},
+    "settings__decision": {SCORE, F1},
     "decay__growth": {1},
     "link__exponent": {2},
 }
-"""Neither links nor algorithms, averages, ranks, costs or decay."""
+"""Neither links nor algorithms, averages, ranks, costs, trees or decay."""
 
 WITHOUT_MAPS = {
     "statistics__kinds__shape__0": {0},
@@ -216,6 +220,7 @@ SPARSE = facts(
     ranks__order__shape__0={0},
     rule__margins__shape__1={1},
     settings__has_costs={0},
+    settings__decision={SCORE, F1},
     parts__kind__each={PER_CLASS},
     parts__map__each={ITSELF},
     **WITHOUT_MAPS,
@@ -228,6 +233,7 @@ OVER_KERNEL = {
     "link__scale_source": {NO_SCALE},
     "algorithm__address": {0},
     "settings__predictor": {0},
+    "settings__decision": {SCORE, F1, DISTANCE},
     "settings__on_new_class": {WAIT, LEARN},
     "parts__map__each": {ITSELF, ADDRESS},
     **WITHOUT_STEP_SIZES,

@@ -75,7 +75,7 @@ LARGEST = 1e37
 
 
 # How a prediction follows from the scores: the highest, the median rank, or labels by their F1.
-SCORE, MEDIAN, F1 = range(3)
+SCORE, MEDIAN, F1, DISTANCE = range(4)
 
 
 class Views(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.pointers import stay_apart
-from kesler.compiled.trial.calibration import calibrate, median_rank
+from kesler.compiled.trial.calibration import calibrate, median_rank, nearest_class
 from kesler.compiled.trial.choices import (
     is_ahead,
     loss_of,
@@ -23,6 +23,7 @@ from kesler.compiled.trial.forgetting import age
 from kesler.compiled.trial.label_sets import learn_set, move_to_decide, tell_set
 from kesler.compiled.trial.preprocessing import is_preprocessed, preprocess, remember
 from kesler.compiled.trial.records import (
+    DISTANCE,
     EXACT,
     F1,
     GRAM,
@@ -273,6 +274,8 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             if learner.settings.has_sets:
                 tell_set(learner, scratch.scores, k, probabilities, t)
                 learn_set(learner, scratch.scores, k, solver.levels)
+            if learner.settings.decision == DISTANCE:
+                mistaken = codes[0] < k and codes[0] != predictions[t]
             if learner.settings.has_costs:
                 mistaken = r >= 0 and is_costly(predictions[t], codes, levels)
                 charge(learner, predictions[t], encoded, t)
@@ -371,6 +374,8 @@ def decide(learner, scores, k, winner):
     """Return the class that is predicted, given the one of the highest score."""
     if learner.settings.decision == MEDIAN:
         return median_rank(learner, scores, k, winner)
+    if learner.settings.decision == DISTANCE:
+        return nearest_class(learner, scores, k, winner)
     return winner
 
 
