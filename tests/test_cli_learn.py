@@ -237,6 +237,23 @@ def finished(capsys, tmp_path):
     return rows, path, path.read_bytes()
 
 
+def test_a_column_of_texts_is_read_by_words_whatever_its_name(capsys, tmp_path):
+    rows = ["card was lost,cards", "transfer is pending,payments", "my card was stolen,cards"]
+    rows += ["a transfer was sent,payments", "lost my card,cards", "pending transfer,payments"]
+    models = []
+    for name in ("text", "body"):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join([f"{name},topic", *rows]) + "\n")
+        model = tmp_path / f"{name}.kesler"
+        kesler(capsys, "learn", path, "--label", "topic", "--model", model)
+        models.append(load(model))
+    names = [next(iter(model.schema_)).name for model in models]
+    assert names == ["text", "body"]
+    asked = zip(models, names, strict=True)
+    one, other = (model.predict_proba_one({name: "card"}) for model, name in asked)
+    assert one == other
+
+
 def test_a_model_is_never_overwritten(capsys, finished):
     rows, path, before = finished
     refused(kesler(capsys, "learn", rows, "--model", path), "exists already", "--resume")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.readers.opening import has_columns, open_stream
+from kesler.data.readers.lines import Lines
+from kesler.data.readers.opening import format_of, has_columns, open_stream
 from kesler.data.readers.stream import Block, Stream
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
@@ -55,10 +56,15 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     if "text" in found or "as_table" in found or not os.path.isfile(options.input):
         return found
     schema = _first_rows(options, found)
-    if schema is None or [column.name for column in schema] == ["text"]:
+    if schema is None or (_is_json(options) and [column.name for column in schema] == ["text"]):
         return found  # JSON lines of one text each are read by words, in compiled code
     kinds = {column.kind for column in schema}
     return {**found, "as_table": True} if kinds & NOT_ONE_HOT else found
+
+
+def _is_json(options: Namespace) -> bool:
+    """Return whether INPUT is JSON lines, whose field "text" is a text unless told otherwise."""
+    return (options.format or format_of(options.input, Lines(options.input))) == "jsonl"
 
 
 def _first_rows(options: Namespace, how: dict[str, Any]) -> Schema | None:

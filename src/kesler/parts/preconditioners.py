@@ -413,7 +413,8 @@ class SecondOrder(Preconditioner):
 
     References
     ----------
-    Cesa-Bianchi, Conconi and Gentile (2005), "A second-order Perceptron algorithm"; Zhdanov and
+    Cesa-Bianchi, Conconi and Gentile (2005), "A second-order Perceptron algorithm", of which the
+    Perceptron with this preconditioner is a variant: each step keeps the P of its time; Zhdanov and
     Kalnishkan (2013), "An identity for kernel ridge regression", for the identity; Vovk (2001) and
     Azoury and Warmuth (2001) for the bounds that follow from it.
 
