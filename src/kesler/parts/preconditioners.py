@@ -385,8 +385,8 @@ class SecondOrder(Preconditioner):
 
     over the rows with an update, each added after its step. With the rule "least-squares" it is
     ridge regression of the indicators of the classes, exactly the optimum over the rows so far;
-    with "perceptron" the second-order Perceptron; with "pa2" a rule in the manner of AROW with a
-    full matrix that all classes share.
+    with "perceptron" a variant of the second-order Perceptron; with "pa2" a rule in the manner of
+    AROW with a full matrix that all classes share.
 
     Parameters
     ----------

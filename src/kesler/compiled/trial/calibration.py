@@ -185,6 +185,15 @@ def learn(calibration, slope, variance, lapsed):
 
 
 @inlined
+def parameters_of(calibration, scores, k, top):
+    """Return the inverse temperature, the sum of e^(beta (score - top)), and the lapses."""
+    inverse, total = temper(calibration, scores, k, top), 0.0
+    for r in range(k):
+        total += of_score(inverse, scores[r], top)
+    return inverse, total, calibration.lapses / calibration.n_targets
+
+
+@inlined
 def median_rank(learner, scores, k, winner):
     """Return the lowest rank that at least half of the probability is at or below.
 
@@ -193,11 +202,9 @@ def median_rank(learner, scores, k, winner):
     """
     if winner < 0 or not np.isfinite(scores[winner]):
         return winner
-    calibration, top = learner.calibration, np.float64(scores[winner])
-    inverse, total = temper(calibration, scores, k, top), 0.0
-    for r in range(k):
-        total += of_score(inverse, scores[r], top)
-    lapse, below_or_at = calibration.lapses / calibration.n_targets, 0.0
+    top = np.float64(scores[winner])
+    inverse, total, lapse = parameters_of(learner.calibration, scores, k, top)
+    below_or_at = 0.0
     for i in range(k - 1):
         r = learner.ranks.order[i]
         below_or_at += chance(of_score(inverse, scores[r], top), total, lapse, k)
@@ -218,11 +225,8 @@ def nearest_class(learner, scores, k, winner):
     if winner < 0 or not np.isfinite(scores[winner]):
         return winner
     starts, members, masses = learner.tree.starts, learner.tree.members, learner.tree.masses
-    calibration, top = learner.calibration, np.float64(scores[winner])
-    inverse, total = temper(calibration, scores, k, top), 0.0
-    for r in range(k):
-        total += of_score(inverse, scores[r], top)
-    lapse = calibration.lapses / calibration.n_targets
+    top = np.float64(scores[winner])
+    inverse, total, lapse = parameters_of(learner.calibration, scores, k, top)
     masses[:] = 0
     for r in range(k):
         share = chance(of_score(inverse, scores[r], top), total, lapse, k)

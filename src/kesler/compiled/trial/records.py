@@ -74,7 +74,8 @@ FEW_CLASSES = 128
 LARGEST = 1e37
 
 
-# How a prediction follows from the scores: the highest, the median rank, or labels by their F1.
+# How a prediction follows from the scores: the highest, the median rank, labels by their F1, or the
+# class of the least expected distance in a tree.
 SCORE, MEDIAN, F1, DISTANCE = range(4)
 
 
