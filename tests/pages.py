@@ -27,6 +27,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +60,7 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
     matches = list(FENCE.finditer(text))
     found = []
-    for match, after in zip(matches, [*matches[1:], None], strict=True):
+    for match, after in zip_longest(matches, matches[1:]):
         line = text.count("\n", 0, match.start()) + 1
         follows = (
             after and after["language"] == "text" and not text[match.end() : after.start()].strip()
