@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types unit papers bench races wheel clean
+.PHONY: help demo test lint types unit docs papers bench races wheel clean
 
 help:
 	@echo "make demo    two streams, letters and questions to a bank: methods side by side, and a picture"
 	@echo "make test    lint, types, the order of the layers, tests and doctests"
+	@echo "make docs    the documentation, in docs/_build/html"
 	@echo "make papers  the tables and figures of the sources, from KESLER_DATA"
 	@echo "make bench   the races with the peers in a short form, in about ten minutes"
 	@echo "make races   the races in full, and the page benchmarks/RESULTS.md"
@@ -35,6 +36,17 @@ types: $(VENV)/tested
 
 unit: $(VENV)/tested
 	$(BIN)/pytest -n 2
+
+SPHINX := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d docs/_build/doctrees
+
+docs: $(VENV)/documented
+	$(SPHINX) -b html docs docs/_build/html
+	$(SPHINX) -b markdown docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html."
+
+$(VENV)/documented: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
 
 papers: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group papers
@@ -81,4 +93,4 @@ $(VENV)/tested: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo.png src/kesler/compiled/shipped
+	rm -rf $(VENV) demo.png docs/_build docs/examples docs/reference/generated src/kesler/compiled/shipped

@@ -22,6 +22,7 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",
+    "sphinx_markdown_builder",
     "sphinx_gallery.gen_gallery",
     "reference",
     "command_line",
