@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "docstrings",
     "numpydoc",
     "myst_parser",
     "sphinx_design",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+import kesler
+
 GROUPS = {
     "Online estimators": (
         "OnlineClassifier OnlineMultilabelClassifier OnlineLabelRanker OnlineOrdinalClassifier "
@@ -63,8 +65,14 @@ def package_page() -> str:
 def module_page(module: str) -> str:
     """Return the page of a module: its first sentences and its public names."""
     names = list(importlib.import_module(module).__all__)
-    parts = [heading(module, "="), f".. automodule:: {module}", f".. currentmodule:: {module}"]
-    return "\n\n".join([*parts, summary(names)]) + "\n"
+    shared = [name for name in names if name in kesler.__all__]
+    parts = [heading(module, "="), f".. automodule:: {module}"]
+    if own := [name for name in names if name not in shared]:
+        parts += [f".. currentmodule:: {module}", summary(own)]
+    if shared:
+        parts += ["Also here, from the package itself:", ".. currentmodule:: kesler"]
+        parts += [summary(shared).replace("   :toctree: generated\n", "")]
+    return "\n\n".join(parts) + "\n"
 
 
 def summary(names: list[str]) -> str:
