@@ -17,7 +17,6 @@ version = release = kesler.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "docstrings",
     "numpydoc",
     "myst_parser",
@@ -28,6 +27,7 @@ extensions = [
     "reference",
     "command_line",
     "llms",
+    "mathml",
 ]
 root_doc = "index"
 exclude_patterns = ["_build", "gallery", "_ext", "extend/examples"]
@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
 # The pages.
 html_theme = "pydata_sphinx_theme"
 html_title = "Kesler"
+html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["kesler.css"]
 html_show_sourcelink = False
