@@ -16,9 +16,21 @@ def setup(app: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True}
 
 
+UNKNOWN = {
+    r"\\arg(?![a-z])": r"\\operatorname{arg}",
+    r"\\_": "_",
+    r"(\\[Bb]ig[lr]?)?\\\|": "\N{DOUBLE VERTICAL LINE}",
+    r"\\[Bb]ig[lr]?(?![a-z])": "",
+}
+"""Commands that the converter does not know, and what says the same."""
+
+
 def formula(latex: str, display: str) -> str:
-    """Return a formula as MathML; what cannot be converted is an error, not a backslash on the page."""
-    found = str(convert(re.sub(r"\\arg(?![a-z])", r"\\operatorname{arg}", latex), display=display))
+    """Return a formula as MathML; what cannot be converted is an error."""
+    known = latex
+    for pattern, same in UNKNOWN.items():
+        known = re.sub(pattern, same, known)
+    found = str(convert(known, display=display))
     if "\\" in found:
         raise ValueError(f"this formula cannot be converted to MathML: {latex}")
     return found
