@@ -32,7 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(
-    r"^(?P<fence>```+)(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^(?P=fence)\s*$", re.S | re.M
+    r"^(?P<fence>```+)(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.S | re.M
 )
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
