@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from kesler import (
     ShareBoostClassifier,
     SoftmaxClassifier,
 )
+from kesler.distributed.scattered import StoredValue, n_bytes
 from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Contrast, GaussianRatio
@@ -492,3 +494,9 @@ def once(function):
     """Return a function that does what another does, the first time that it is called."""
     calls = iter([function])
     return lambda given: next(calls, lambda _: None)(given)
+
+
+def test_the_size_of_a_stored_value_counts_each_array_once_also_in_cycles():
+    part, whole = SimpleNamespace(array=np.zeros(3)), SimpleNamespace(kind=dict)
+    part.whole, whole.parts = whole, [part, part]
+    assert n_bytes(StoredValue(whole)) == 24

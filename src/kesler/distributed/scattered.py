@@ -7,7 +7,7 @@ the same order, so the results do not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast
@@ -64,18 +64,31 @@ class StoredValue:
 
 
 def n_bytes(value: Any) -> int:
-    """Return the approximate memory of a value: the bytes of its arrays.
+    """Return the approximate memory of a value: the bytes of its arrays, each counted once.
 
     Examples
     --------
     >>> n_bytes(StoredValue([np.zeros(4), np.zeros(1)]))
     40
     """
-    if isinstance(value, np.ndarray):
-        return value.nbytes
+    total, seen, waiting = 0, set[int](), [value]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:  # objects may refer to each other
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            total += each.nbytes
+        else:
+            waiting.extend(_parts(each))
+    return total
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return the values of which a sequence or an object is made; classes have none."""
     if isinstance(value, (list, tuple)):
-        return sum(n_bytes(each) for each in value)
-    return sum(n_bytes(each) for each in getattr(value, "__dict__", {}).values())
+        return value
+    return () if isinstance(value, type) else getattr(value, "__dict__", {}).values()
 
 
 @dataclass(frozen=True, eq=False)
