@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -85,10 +86,12 @@ def n_bytes(value: Any) -> int:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Return the values of which a sequence or an object is made; classes have none."""
+    """Return the values of which a sequence or an object is made; code and modules have none."""
     if isinstance(value, (list, tuple)):
         return value
-    return () if isinstance(value, type) else getattr(value, "__dict__", {}).values()
+    fields = getattr(value, "__dict__", None)
+    is_code = callable(value) or isinstance(value, ModuleType)
+    return fields.values() if isinstance(fields, dict) and not is_code else ()
 
 
 @dataclass(frozen=True, eq=False)
