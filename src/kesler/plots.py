@@ -14,6 +14,7 @@ from kesler.evaluation.plots.curves import (
 from kesler.evaluation.plots.drawing import COLOURS, require_drawable
 from kesler.evaluation.plots.explanations import ExplanationDisplay
 from kesler.evaluation.plots.images import MistakenImagesDisplay, TemplatesDisplay
+from kesler.evaluation.plots.mistake_bounds import MistakeBoundDisplay
 
 __all__ = [
     "COLOURS",
@@ -22,6 +23,7 @@ __all__ = [
     "FeatureCurveDisplay",
     "LabelCurveDisplay",
     "Measure",
+    "MistakeBoundDisplay",
     "MistakeCurveDisplay",
     "MistakenImagesDisplay",
     "RiskCoverageDisplay",

@@ -207,11 +207,17 @@ of 3.25 and a squared norm of 2.5 (R = 3, rho = 1; 98 trials compared classes)
     radius: float
     sharing: int
 
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the bound is not below the number of trials, so that it says nothing."""
+        return self.bound >= self.n_compared
+
     def to_json(self) -> dict[str, Any]:
         """Return the bound as a JSON object, with None for infinity."""
         return {
             "theorem": self.theorem,
             "bound": self.bound if math.isfinite(self.bound) else None,
+            "is_vacuous": self.is_vacuous,
             "loss": self.loss,
             "squared_norm": self.squared_norm,
             "radius": self.radius,
@@ -224,11 +230,12 @@ of 3.25 and a squared norm of 2.5 (R = 3, rho = 1; 98 trials compared classes)
                 f"{self.n_mistakes:,} mistakes; {self.theorem} needs a competitor without loss, "
                 "and none was found"
             )
+        vacuous = ": no fewer than there are trials, so the bound is vacuous"
         return (
             f"{self.n_mistakes:,} mistakes, at most {self.bound:,.1f} by {self.theorem}, "
             f"whose competitor has a loss of {self.loss:,.4g} and a squared norm of "
             f"{self.squared_norm:,.4g} (R = {self.radius:.4g}, rho = {self.sharing}; "
-            f"{self.n_compared:,} trials compared classes)"
+            f"{self.n_compared:,} trials compared classes){vacuous if self.is_vacuous else ''}"
         )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Maximum length of a displayed feature name.
 LONGEST = 36
+# Maximum number of cells that are marked where their weight is negative.
+MOST_MARKED = 1000
 
 
 class ChosenFeaturesDisplay:
@@ -39,7 +41,8 @@ class ChosenFeaturesDisplay:
     ax_ : matplotlib Axes
         The axes drawn on.
     image_ : matplotlib AxesImage
-        The heat map: red for weights above 0, blue for weights below 0.
+        The heat map: orange for weights above 0, purple for weights below 0, with a dash, so that
+        they can be told apart in black and white.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class ChosenFeaturesDisplay:
     figure_: Figure
     ax_: Axes
     image_: AxesImage
+    unit = "weight"
 
     def __init__(
         self, weights: npt.ArrayLike, names: Sequence[str], classes: Sequence[Any]
@@ -82,7 +86,7 @@ class ChosenFeaturesDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, *, most: int = 30, ax: Axes | None = None
+        cls, model: Any, X: Any = None, *, most: int = 30, ax: Axes | None = None
     ) -> ChosenFeaturesDisplay:
         """Draw a fitted ShareBoostClassifier.
 
@@ -90,6 +94,10 @@ class ChosenFeaturesDisplay:
         ----------
         model : ShareBoostClassifier
             Fitted.
+        X : array of shape (n_rows, n_features), optional
+            Rows, such as those of the fit. With them each weight is multiplied by the standard
+            deviation of its feature, which makes the rows of the map comparable: a feature of
+            small values has large weights.
         most : int, default 30
             Maximum number of features to show, in the order of choice. A feature of several columns
             has a row for each column.
@@ -98,7 +106,12 @@ class ChosenFeaturesDisplay:
         """
         names = column_names(model, most)
         weights = np.asarray(model.coef_).T[: len(names)]
-        return cls(weights, names, model.classes_.tolist()).plot(ax)
+        if X is None:
+            return cls(weights, names, model.classes_.tolist()).plot(ax)
+        spread = np.asarray(model.transform(X), dtype=np.float64).std(axis=0)[: len(names)]
+        scaled = cls(weights * spread[:, None], names, model.classes_.tolist())
+        scaled.unit = "weight times the spread of the feature"
+        return scaled.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ChosenFeaturesDisplay:
         """Draw on `ax`, or on new axes; return the display itself."""
@@ -108,16 +121,28 @@ class ChosenFeaturesDisplay:
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         farthest = np.abs(self.weights).max(initial=0) or 1.0
         self.image_ = self.ax_.imshow(
-            self.weights, cmap="RdBu_r", vmin=-farthest, vmax=farthest, aspect="auto"
+            self.weights, cmap="PuOr_r", vmin=-farthest, vmax=farthest, aspect="auto"
         )
-        self.figure_.colorbar(self.image_, ax=self.ax_, label="weight")
+        self.figure_.colorbar(self.image_, ax=self.ax_, label=self.unit)
+        self._mark_negative(0.1 * farthest)
         self._name()
         return self
+
+    def _mark_negative(self, least: float) -> None:
+        """Write a dash on cells that are clearly negative, unless there are very many cells."""
+        if self.weights.size > MOST_MARKED:
+            return
+        for row, column in np.argwhere(self.weights < -least):
+            self.ax_.text(
+                column, row, "\N{EN DASH}", ha="center", va="center",
+                color=INK if self.weights[row, column] > -5 * least else "white",
+            )  # fmt: skip
 
     def _name(self) -> None:
         """Label rows and columns, with a stride if there are many."""
         self.ax_.set_title("Chosen features and their weights", loc="left", color=INK)
         self.ax_.set_xlabel("class", color=INK)
+        self.ax_.set_ylabel("feature", color=INK)
         columns, rows = _spread(len(self.classes), 40), _spread(len(self.names), 60)
         labels = [str(self.classes[i]) for i in columns]
         slant = 90 if max(map(len, labels)) > 3 else 0

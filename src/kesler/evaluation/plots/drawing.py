@@ -86,11 +86,11 @@ def blank(ax: Axes) -> None:
 
 
 def style(i: int) -> dict[str, Any]:
-    """Return the colour and line style of the i-th line."""
-    return {
-        "color": COLOURS[i % len(COLOURS)],
-        "linestyle": DASHES[i // len(COLOURS) % len(DASHES)],
-    }
+    """Return the colour and line style of the i-th line: neighbours differ in both.
+
+    So lines can be told apart in black and white.
+    """
+    return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)]}
 
 
 def dress(ax: Axes, title: str, x: str, y: str) -> None:
