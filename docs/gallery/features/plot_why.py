@@ -1,0 +1,25 @@
+"""
+Why this class?
+===============
+
+The score of a class is a sum of contributions of features. The picture shows which words speak for
+the predicted class, and which speak for its rival.
+"""
+
+import matplotlib.pyplot as plt
+
+from kesler import OnlineClassifier
+from kesler.datasets import load_banking77
+from kesler.plots import ExplanationDisplay
+
+data = load_banking77()
+texts = [record["text"] for record in data.records[:3000]]
+model = OnlineClassifier().partial_fit(texts, data.y[:3000])
+why = model.explain_one("my card has not arrived in the post", n=8)
+print(f"{why.label} rather than {why.rival}")
+
+# %%
+# Each bar has the part of the class's own weights and that of shared ones.
+
+ExplanationDisplay.from_explanation(why)
+plt.show()
