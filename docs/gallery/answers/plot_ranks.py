@@ -2,8 +2,8 @@
 Ranks
 =====
 
-Grades have an order, so a prediction may be nearly right. The ordinal learner predicts the median of
-its probabilities, which has the least expected distance in ranks.
+Grades have an order, so a prediction may be nearly right. The ordinal learner predicts the median
+of its probabilities, which has the least expected distance in ranks.
 """
 
 import matplotlib.pyplot as plt

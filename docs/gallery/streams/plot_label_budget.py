@@ -2,8 +2,8 @@
 One label in five
 =================
 
-Labels cost the time of a person. With a budget the learner chooses the rows whose labels it asks for.
-The picture compares its choice with rows chosen at random: mistakes are counted on all rows.
+Labels cost the time of a person. With a budget the learner chooses the rows whose labels it asks
+for. The picture compares its choice with rows chosen at random: mistakes are counted on all rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Is confidence right?
 ====================
 
-A confidence of 80 % should be right for 80 % of the rows. The picture compares both over the stream,
-where each confidence was given before the row was learnt.
+A confidence of 80 % should be right for 80 % of the rows. The picture compares both over the
+stream, where each confidence was given before the row was learnt.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 How many rows may be answered?
 ==============================
 
-A learner that leaves rows of low confidence to a person makes fewer mistakes on the others. The curve
-shows the error among the rows that are answered, for every share of answered rows.
+A learner that leaves rows of low confidence to a person makes fewer mistakes on the others. The
+curve shows the error among the rows that are answered, for every share of answered rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Sets of classes
 ===============
 
-Asked for a coverage of 90 %, the learner answers with a set of classes that holds the right one nine
-times in ten. Higher coverage needs larger sets.
+Asked for a coverage of 90 %, the learner answers with a set of classes that holds the right one
+nine times in ten. Higher coverage needs larger sets.
 """
 
 import matplotlib.pyplot as plt
