@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types unit docs papers bench races wheel clean
+.PHONY: help demo test lint types unit docs papers bench races wheel oldest speed clean
 
 help:
 	@echo "make demo    two streams, letters and questions to a bank: methods side by side, and a picture"
@@ -13,6 +13,8 @@ help:
 	@echo "make bench   the races with the peers in a short form, in about ten minutes"
 	@echo "make races   the races in full, and the page benchmarks/RESULTS.md"
 	@echo "make wheel   a wheel with kernels that no user need compile, in dist/"
+	@echo "make oldest  a part of the tests with the oldest dependencies, on Python 3.11"
+	@echo "make speed   whether rows take 5 % more time than in the last release, or in AGAINST"
 
 demo: $(VENV)/installed
 	@# A second process compiles a part of what the first needs.
@@ -77,6 +79,20 @@ $(VENV)/raced: $(VENV)/tested
 wheel: $(VENV)/installed
 	$(BIN)/python wheels/ship_kernels.py
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+OLDEST := tests/test_numba_internals.py tests/test_events.py tests/test_state.py \
+	tests/test_release.py
+
+oldest: # needs Python 3.11: make oldest PYTHON=python3.11
+	$(PYTHON) -m venv $(VENV)/oldest
+	$(VENV)/oldest/bin/python -m pip install --quiet --editable . --constraint wheels/oldest.txt \
+		pytest hypothesis pyyaml
+	$(VENV)/oldest/bin/python -m pytest $(OLDEST)
+
+AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
+
+speed: $(VENV)/installed
+	$(BIN)/python tests/gates/speed.py $(AGAINST)
 
 $(VENV)/python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Kesler needs Python 3.11 or newer: make PYTHON=python3.12')"
