@@ -15,7 +15,7 @@ from kesler.plots import FeatureCurveDisplay
 data = load_pendigits()
 n, X, y = data.n_train, data.X / 100, data.y
 model = ShareBoostClassifier(20, dictionary="products")
-model.fit(X[:2000], y[:2000], validation=(X[n:], y[n:]))
+model.fit(X[:2000], y[:2000], eval_set=(X[n:], y[n:]))
 
 # %%
 # ``model.at(k)`` is the predictor that uses the first k features.

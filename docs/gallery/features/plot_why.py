@@ -9,10 +9,10 @@ the predicted class, and which speak for its rival.
 import matplotlib.pyplot as plt
 
 from kesler import OnlineClassifier
-from kesler.datasets import load_banking77
+from kesler.datasets import load
 from kesler.plots import ExplanationDisplay
 
-data = load_banking77()
+data = load("banking77/stream")
 texts = [record["text"] for record in data.records[:3000]]
 model = OnlineClassifier().partial_fit(texts, data.y[:3000])
 why = model.explain_one("my card has not arrived in the post", n=8)
@@ -21,5 +21,6 @@ print(f"{why.label} rather than {why.rival}")
 # %%
 # Each bar has the part of the class's own weights and that of shared ones.
 
-ExplanationDisplay.from_explanation(why)
+display = ExplanationDisplay.from_explanation(why)
+display.ax_.set_ylabel("feature of the text")
 plt.show()

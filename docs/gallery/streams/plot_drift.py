@@ -2,8 +2,8 @@
 A stream that drifts
 ====================
 
-The boundary between two classes turns around every 1,000 rows. A half-life lets the learner forget
-what it learnt from old rows, so that its error falls soon after each turn.
+The boundary between two classes turns around every 1,000 rows. A half-life lets the learner
+forget what it learnt from old rows, so that its error falls soon after each turn.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +26,7 @@ for half_life, colour, line in ((None, COLOURS[0], "solid"), (100, COLOURS[1], "
         "multi", update="softmax", preconditioner="adagrad", half_life=half_life
     )
     error = progressive_validate(model, X, y).wrong.reshape(80, 50).mean(axis=1)
-    name = (
-        f"half-life {half_life}: {error.mean():.1%}" if half_life else f"none: {error.mean():.1%}"
-    )
+    name = f"half-life {half_life or 'none'}: {error.mean():.1%}"
     ax.plot(25 + 50 * np.arange(80), 100 * error, color=colour, linestyle=line, label=name)
 ax.set(title="Error around each turn", xlabel="rows", ylabel="error in % of 50 rows")
 ax.legend()

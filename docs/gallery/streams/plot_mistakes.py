@@ -2,8 +2,8 @@
 Mistakes of several learners
 ============================
 
-In progressive validation each row is predicted before it is learnt. The picture compares the default
-learner, a named rule, and the Perceptron on pen-written digits.
+In progressive validation each row is predicted before it is learnt. The picture compares the
+default learner, a named rule, and the Perceptron on pen-written digits.
 """
 
 import matplotlib.pyplot as plt
