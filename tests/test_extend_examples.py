@@ -1,25 +1,30 @@
 """The parts of the page "Write your own" learn."""
 
-import importlib.util
+import importlib
+import sys
 
 import numpy as np
 import pytest
 
 import pages
-from kesler import LinearMax, OnlineClassifier
+from kesler import LinearMax, OnlineClassifier, ShareBoostClassifier
 from kesler.datasets import load_pendigits
 
-PATH = pages.ROOT / "docs/extend/examples/parts.py"
+EXAMPLES = pages.ROOT / "docs/extend/examples"
 PENS = load_pendigits()
 X, Y = PENS.X[:600] / 50 - 1, PENS.y[:600]
 
 
+def example(name):
+    """Import that module of the examples: Numba's cache finds it by its name."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.append(str(EXAMPLES))
+    return importlib.import_module(name)
+
+
 @pytest.fixture(scope="module")
 def parts():
-    found = importlib.util.spec_from_file_location("parts", PATH)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return example("parts")
 
 
 LEARNERS = {
@@ -47,3 +52,20 @@ def test_the_rule_of_asking_asks_for_some_rows(parts):
             asked += 1
     assert 0 < asked < len(X)
     assert np.isfinite(model.predict_proba(X[:5])).all()
+
+
+def test_shareboost_selects_from_the_dictionary():
+    model = ShareBoostClassifier(8, dictionary=example("own_dictionary").Distances()).fit(X, Y)
+    assert model.score(X, Y) > 0.5
+
+
+def test_rows_of_the_reader_are_learnt():
+    model = OnlineClassifier()
+    for row, label in example("own_reader").read_rows(["spam; cash=1, win=2\n", "work; lunch=1\n"]):
+        model.learn_one(row, label)
+    assert model.predict_one({"lunch": 1.0}) == "work"
+
+
+def test_the_reader_names_the_line_that_it_cannot_read():
+    with pytest.raises(ValueError, match="line 1 has no ';'"):
+        list(example("own_reader").read_rows(["spam cash=1\n"]))
