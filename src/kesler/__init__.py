@@ -116,6 +116,7 @@ _MODULES = frozenset(
     {
         "algorithms",
         "budgets",
+        "checks",
         "costs",
         "datasets",
         "decompositions",
