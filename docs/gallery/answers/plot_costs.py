@@ -15,7 +15,9 @@ y = rng.choice(["ham", "spam"], 3000)
 X = rng.normal(size=(3000, 4)) + (y == "spam")[:, None] * 0.8
 costs, ham, spam = [1, 2, 5, 10, 20], [], []
 for cost in costs:
-    model = OnlineClassifier("multi", update="hinge", averaged=True, costs={("ham", "spam"): cost})
+    model = OnlineClassifier(
+        "multi", update="hinge", averaged=True, intercept=1.0, costs={("ham", "spam"): cost}
+    )
     found = model.fit(X[:2000], y[:2000]).predict(X[2000:])
     ham.append(100 * np.mean(found[y[2000:] == "ham"] == "spam"))
     spam.append(100 * np.mean(found[y[2000:] == "spam"] == "ham"))

@@ -17,7 +17,6 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(1500, 6))
 values = X[:, :4] + 0.3 * rng.normal(size=(1500, 4))
 ranks = np.argsort(np.argsort(-values, axis=1), axis=1) + 1
-names = np.arange(4)
 
 # %%
 # Learn from more and more rows, and measure on the last 500.
@@ -25,7 +24,7 @@ names = np.arange(4)
 model, sizes, taus = OnlineLabelRanker(), (10, 20, 50, 100, 200, 500, 1000), []
 for start, stop in zip((0, *sizes), sizes, strict=False):
     model.partial_fit(X[start:stop], ranks[start:stop])
-    found = np.array([np.argsort(list(order)) + 1 for order in model.predict(X[1000:])])
+    found = model.predict(X[1000:])
     each = [kendalltau(a, b)[0] for a, b in zip(found, ranks[1000:], strict=True)]
     taus.append(np.mean(each))
 figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")

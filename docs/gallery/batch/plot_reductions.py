@@ -24,10 +24,9 @@ figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
 for reduction, colour, marker in zip(reductions, COLOURS, "osD^v", strict=False):
     model = reduction(LogisticRegression()).fit(X[:1000], y[:1000])
     error = 100 * (1 - model.score(X[n:], y[n:]))
-    ax.plot(model.n_evaluations_, error, marker, color=colour, markersize=9)
-    ax.annotate(
-        reduction.__name__, (model.n_evaluations_, error), (8, 4), textcoords="offset points"
-    )
-ax.set(title="Error and price of reductions", ylabel="error in %", xlim=(0, 55), ylim=(0, None))
+    name = f"{reduction.__name__}: {error:.1f} %"
+    ax.plot(model.n_evaluations_, error, marker, color=colour, markersize=9, label=name)
+ax.set(title="Error and price of reductions", ylabel="error in %", xlim=(0, 50), ylim=(0, 32))
 ax.set_xlabel("binary predictions for one row")
+ax.legend(loc="lower left")
 plt.show()

@@ -14,7 +14,7 @@ from kesler.plots import ChosenFeaturesDisplay
 
 data = load_pendigits()
 X, y = data.X[:2000] / 100, data.y[:2000]
-model = ShareBoostClassifier(10, dictionary="products").fit(X, y)
+model = ShareBoostClassifier(10, penalty="frobenius").fit(X, y)
 
 # %%
 # Given the rows, weights are multiplied by the spread of their feature, so that they compare.

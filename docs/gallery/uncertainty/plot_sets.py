@@ -18,14 +18,15 @@ model = OnlineClassifier().partial_fit(data.X[:5000], data.y[:5000])
 rows, labels = data.X[5000:6000], data.y[5000:6000]
 
 # %%
-# Measure the coverage and the size of the sets for several levels.
+# These four levels are tracked. More than 80 % of the predictions are right here, so that sets of
+# one class already hold more than the lowest level asks for.
 
-levels = np.array([0.7, 0.8, 0.9, 0.95, 0.99])
+levels = np.array([0.8, 0.9, 0.95, 0.99])
 answers = [model.predict_set(rows, coverage=level) for level in levels]
 held = [np.mean([y in s for y, s in zip(labels, sets, strict=True)]) for sets in answers]
 sizes = [np.mean([len(s) for s in sets]) for sets in answers]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
-left.plot([70, 100], [70, 100], color="grey", linestyle="dotted", label="as asked")
+left.plot([80, 100], [80, 100], color="grey", linestyle="dotted", label="as asked")
 left.plot(100 * levels, 100 * np.array(held), "o-", color=COLOURS[0], label="measured")
 left.set(title="Coverage", xlabel="coverage asked for in %", ylabel="right class in the set, in %")
 left.legend()
