@@ -32,13 +32,13 @@ from drifting import DRIFTS
 from judging import mcnemar
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.evaluation.results import ProgressiveResult
-from pages import add_tables
 from peer import DEFAULT as UNTUNED
 from peer import SETTINGS, KeptRuns
 from refitted import PEERS, KeptPeers
 from report import Report
 from sets import SETS, RealSet, Stream
 from study import KERNEL, TUNED, VW, Study
+from study_tables import add_tables
 from targets import KERNEL_TARGETS, all_targets
 
 RESULTS = Path(__file__).parent / "results"

@@ -24,7 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_markdown_builder",
     "sphinx_gallery.gen_gallery",
-    "reference",
+    "public_names",
     "command_line",
     "llms",
     "mathml",

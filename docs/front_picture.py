@@ -5,6 +5,8 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import SGDClassifier
 
 from kesler import OnlineClassifier, progressive_validate
 from kesler.datasets import load
@@ -13,38 +15,42 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 TARGET = Path(__file__).parent / "_static" / "classes-appear.png"
+WINDOW = 1000
 
 
 def main() -> None:
-    """Learn 13,083 questions to a bank, one after the other, and draw mistakes and classes."""
+    """Learn 13,083 questions to a bank, one after the other, and draw recent mistakes."""
     data = load("banking77/stream")
-    texts = [record["text"] for record in data.records]
-    result = progressive_validate(OnlineClassifier(), texts, data.y)
-    wrong = np.asarray([p != t for p, t in zip(result.predictions, result.targets, strict=True)])
+    texts, labels = [record["text"] for record in data.records], np.asarray(data.y)
+    hashed = HashingVectorizer(n_features=2**14).transform(texts)
+    runs = {
+        "scikit-learn, SGD on hashed words": (SGDClassifier(random_state=0), hashed),
+        "Kesler, nothing chosen": (OnlineClassifier(), texts),
+    }
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
-    draw(axes, wrong, first_trials(np.asarray(data.y)))
+    for (name, (model, rows)), style in zip(runs.items(), ("--", "-"), strict=True):
+        result = progressive_validate(model, rows, labels)
+        draw(axes, name, np.asarray(result.curve), style)
+    mark(axes, np.sort(np.unique(labels, return_index=True)[1]))
     figure.savefig(TARGET, dpi=110)
 
 
-def first_trials(labels: np.ndarray) -> np.ndarray:
-    """Return the trials in which a class is met for the first time."""
-    return np.sort(np.unique(labels, return_index=True)[1])
+def draw(axes: Axes, name: str, mistakes: np.ndarray, style: str) -> None:
+    """Draw the share of wrong answers among the latest rows."""
+    counts = np.arange(WINDOW, len(mistakes), 50)
+    recent = 100 * (mistakes[counts] - mistakes[counts - WINDOW]) / WINDOW
+    colour = "#0072B2" if style == "-" else "#D55E00"
+    axes.plot(counts, recent, style, color=colour, linewidth=2)
+    axes.annotate(f"{name}: {recent[-1]:.0f} %", (counts[-1], recent[-1]), (0, 12),
+                  textcoords="offset points", ha="right", color=colour)  # fmt: skip
 
 
-def draw(axes: Axes, wrong: np.ndarray, first: np.ndarray) -> None:
-    """Draw the mistakes so far, with a mark where each class appears."""
-    mistakes = np.cumsum(wrong)
-    axes.plot(np.arange(1, len(wrong) + 1), mistakes, color="#0072B2", linewidth=2)
-    axes.plot(first + 1, mistakes[first], "o", color="#D55E00", markersize=5)
-    axes.annotate(
-        f"{len(first)} classes, each marked where it appears first",
-        (first[-1], mistakes[first[-1]]), (4200, 500), color="#A84300",
-        arrowprops={"arrowstyle": "-", "color": "#A84300"},
-    )  # fmt: skip
-    axes.set(xlabel="questions so far", ylabel="mistakes so far", xlim=(0, None), ylim=(0, None))
-    axes.set_title(
-        f"Mistakes flatten while classes appear: {wrong.mean():.1%} of all answers are wrong"
-    )
+def mark(axes: Axes, first: np.ndarray) -> None:
+    """Mark the rows in which a class appears, and name the axes."""
+    axes.plot(first + 1, np.full(len(first), 1.0), "|", color="#000000", markersize=10)
+    axes.annotate(f"each mark: one of {len(first)} classes appears", (first[-1] + 200, 0.4))
+    axes.set(xlabel="questions so far", xlim=(0, None), ylim=(0, None))
+    axes.set_ylabel(f"wrong among the last {WINDOW:,} answers, in %")
     axes.spines[["top", "right"]].set_visible(False)
 
 

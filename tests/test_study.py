@@ -17,15 +17,15 @@ import peer
 from candidates import CANDIDATES, DEFAULT, JUDGED, base_and_part
 from groups import chosen_without, gain_of, mean_over
 from kesler import OnlineClassifier
-from pages import add_tables
 from peer import KeptRuns
 from refitted import FOREST, KeptPeers, PeerRun, is_narrow, listed
 from report import Report
 from sets import FIRST, GROUPS, SETS, RealSet, Stream, numbers
 from study import VW, Study
+from study_tables import add_tables
 from targets import MOST_ERRORS, all_targets, of_kernel, of_parts
 
-MODULES = ("candidates", "groups", "judging", "pages", "peer", "sets", "study", "targets")
+MODULES = ("candidates", "groups", "judging", "peer", "sets", "study", "study_tables", "targets")
 RESULTS = Path(peer.__file__).parent / "results"
 
 

@@ -7,11 +7,14 @@ import contextlib
 import io
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+from public_names import kept
 
 from kesler.cli.arguments import parser
-from reference import kept
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 INTRODUCTION = """\
 # Command line

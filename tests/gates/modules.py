@@ -35,10 +35,10 @@ for line in sys.stdin.read().split():
 
 
 MODULES = (
-    *("algorithms", "budgets", "costs", "datasets", "decompositions", "dictionaries"),
+    *("algorithms", "budgets", "checks", "costs", "datasets", "decompositions", "dictionaries"),
     *("distributed", "durable", "errors", "exploration", "hypotheses", "kernels", "links"),
-    *("maps", "metrics", "plots", "preconditioners", "preprocessing", "readers", "service"),
-    *("trees", "updates"),
+    *("maps", "metrics", "plots", "preconditioners", "preprocessing", "queries", "readers"),
+    *("service", "trees", "updates"),
 )
 """Modules that users import from."""
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kesler.errors import KeslerError
-from kesler.evaluation.bounds import MistakeBound, mistake_bound
 from kesler.evaluation.plots.drawing import COLOURS, DASHES, INK, dress, new_axes, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from kesler.evaluation.bounds import MistakeBound
 
 
 class MistakeBoundDisplay:
@@ -84,6 +85,8 @@ class MistakeBoundDisplay:
         ax : Axes, optional
             Axes to draw on; new axes by default.
         """
+        from kesler.evaluation.bounds import mistake_bound
+
         bound = mistake_bound(result)
         return cls(result, {bound.theorem: bound}).plot(ax)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING
 
 import kesler
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 GROUPS = {
     "Online estimators": (
