@@ -41,8 +41,9 @@ def draw(axes: Axes, name: str, mistakes: np.ndarray, style: str) -> None:
     recent = 100 * (mistakes[counts] - mistakes[counts - WINDOW]) / WINDOW
     colour = "#0072B2" if style == "-" else "#D55E00"
     axes.plot(counts, recent, style, color=colour, linewidth=2)
-    axes.annotate(f"{name}: {recent[-1]:.0f} %", (counts[-1], recent[-1]), (0, 12),
-                  textcoords="offset points", ha="right", color=colour)  # fmt: skip
+    at = len(counts) // 3  # the lines fall from there on, and leave room for words
+    axes.annotate(f"{name}: {recent[-1]:.0f} % at the end", (counts[at], recent[at]), (6, 12),
+                  textcoords="offset points", color=colour)  # fmt: skip
 
 
 def mark(axes: Axes, first: np.ndarray) -> None:
@@ -51,6 +52,7 @@ def mark(axes: Axes, first: np.ndarray) -> None:
     axes.annotate(f"each mark: one of {len(first)} classes appears", (first[-1] + 200, 0.4))
     axes.set(xlabel="questions so far", xlim=(0, None), ylim=(0, None))
     axes.set_ylabel(f"wrong among the last {WINDOW:,} answers, in %")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -34,8 +34,8 @@ MEASURE = """
 import time
 from kesler import OnlineClassifier
 from kesler.datasets import load_letter
-X, y = load_letter(return_X_y=True)
-X, y = X[:{n}], y[:{n}]
+data = load_letter()
+X, y = data.X[:{n}], data.y[:{n}]
 times = []
 for _ in range({runs} + 1):  # the first loads what was compiled
     model = {learner}
