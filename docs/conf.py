@@ -27,6 +27,7 @@ extensions = [
     "public_names",
     "command_line",
     "llms",
+    "markdown_copies",
     "mathml",
 ]
 root_doc = "index"
