@@ -17,7 +17,7 @@ from commands import (
     write_svmlight,
     write_vw,
 )
-from kesler import OnlineOrdinalClassifier, load
+from kesler import OnlineClassifier, OnlineOrdinalClassifier, load
 from kesler.cli import test as command
 from kesler.datasets import load_pendigits
 
@@ -148,6 +148,42 @@ def test_tables_of_columns(capsys, tmp_path):
     same_as_python(report_of(capsys, file, path), model, X, [row["team"] for row in rows])
     assert kesler(capsys, "test", file, path, "--report", page).code == 0
     assert f"body: {rows[80]['body']}" in page.read_text("utf-8")
+
+
+SHORT = ["how do I top up", "my card is lost", "can I top up by card", "what are your fees"]
+TOPICS = ["top up", "lost", "top up", "fees"]
+
+
+@pytest.mark.parametrize("name", ["text.csv", "texts.jsonl", "question.csv"])
+def test_a_model_of_short_texts_learnt_in_python_reads_files_as_it_reads_texts(
+    capsys, tmp_path, name
+):
+    model = OnlineClassifier().partial_fit(SHORT * 3, TOPICS * 3)
+    model.save(tmp_path / "model.kesler")
+    column = name.removesuffix(".csv") if name.endswith("csv") else "text"
+    if name.endswith("csv"):
+        rows = [f"{text},{topic}" for text, topic in zip(SHORT, TOPICS, strict=True)]
+        (tmp_path / name).write_text("\n".join([f"{column},label", *rows]) + "\n")
+    else:
+        pairs = zip(SHORT, TOPICS, strict=True)
+        lines = [json.dumps({"text": text, "label": topic}) for text, topic in pairs]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    options = ["--label", "label", *(["--text", column] if column != "text" else [])]
+    given = ["--model", tmp_path / "model.kesler", "--scores", "--json-lines", *options]
+    done = kesler(capsys, "predict", tmp_path / name, *given)
+    said = [json.loads(line)["scores"] for line in done.lines]
+    for scores, row in zip(said, model.decision_function(SHORT), strict=True):
+        expected = dict(zip(model.classes_.tolist(), row.tolist(), strict=True))
+        assert scores == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_model_of_texts_asks_for_the_column_of_texts(capsys, tmp_path):
+    OnlineClassifier().partial_fit(SHORT, TOPICS).save(tmp_path / "model.kesler")
+    (tmp_path / "rows.csv").write_text("question,label\nhow do I top up,top up\n")
+    done = kesler(
+        capsys, "test", tmp_path / "model.kesler", tmp_path / "rows.csv", "--label", "label"
+    )
+    refused(done, "has no column 'text'", "name that of the texts")
 
 
 def test_rows_of_weight_0_are_skipped(capsys, model, tmp_path):

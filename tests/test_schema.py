@@ -31,7 +31,7 @@ from kesler import (
 )
 from kesler.cli import main
 from kesler.data import model_file
-from kesler.data.schema.inference import N_ROWS, infer
+from kesler.data.schema.inference import N_ROWS, column_of, infer
 from kesler.data.schema.kinds import KINDS
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Column, Schema
@@ -134,6 +134,26 @@ def features(rows: Any, **kinds: Any) -> list[dict[str, float]]:
     table = table_of(rows)
     values, schema = parse(table, infer(table.columns, given), given, "raise", learn=True)
     return entries_of(values, table.n_rows, schema, {}, None, learn=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("how do I top up my card", {"ngrams": 2, "chars": (4, 4)}),
+        ("Baker Street", {}),  # with its number a name of 3 words
+        ("the machine did not give me my cash and kept the card " * 4, {}),  # long
+    ],
+)
+def test_short_texts_have_pairs_of_words_and_runs_of_characters(
+    text: str, options: dict[str, Any]
+) -> None:
+    cells = [f"{text} {i}" for i in range(20)]
+    column = column_of("body", cells, {})
+    assert column is not None and (column.kind, column.options) == ("text", options)
+    named = column_of("body", cells, {"body": Column("body", "text")})
+    assert named is not None and named.options == options
+    words = Column("body", "text", {"ngrams": 1})
+    assert column_of("body", cells, {"body": words}) == words
 
 
 def test_words_of_two_columns_stay_apart_and_have_a_block_each() -> None:

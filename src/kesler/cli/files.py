@@ -56,10 +56,15 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     if "text" in found or "as_table" in found or not os.path.isfile(options.input):
         return found
     schema = _first_rows(options, found)
-    if schema is None or (_is_json(options) and [column.name for column in schema] == ["text"]):
-        return found  # JSON lines of one text each are read by words, in compiled code
+    if schema is None or (_is_json(options) and _is_one_long_text(schema)):
+        return found  # JSON lines of one long text each are read by words, in compiled code
     kinds = {column.kind for column in schema}
     return {**found, "as_table": True} if kinds & NOT_ONE_HOT else found
+
+
+def _is_one_long_text(schema: Schema) -> bool:
+    """Return whether rows are a text alone, of which only the words are features."""
+    return [(each.name, each.kind, each.options) for each in schema] == [("text", "text", {})]
 
 
 def _is_json(options: Namespace) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kesler.cli.files import columns, open_input, reading, reading_of_new
 from kesler.data.readers.lines import STANDARD_INPUT
+from kesler.data.readers.opening import has_columns
 from kesler.data.readers.stream import Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.named import Setting
@@ -134,13 +135,23 @@ def opened_for(model: OnlineClassifier, options: Namespace, *, require_labels: b
     Rows from a pipe are read one by one if they need no labels, since each has an answer.
     """
     of_tables = {"as_table": True} if model.schema_ is not None else {}
-    how = {**progress_of(model).reading, **reading(options), **of_tables}
+    how = {**_of_texts(model, options), **progress_of(model).reading, **reading(options)}
+    how |= of_tables
     more: dict[str, Any] = {"vocabulary": model.vocabulary_, "grow": False}
     if not require_labels and options.input == "-":
         more["block_rows"] = 1
     stream = open_input(options, how, require_labels=require_labels, **more)
     model.name_features(stream.vocabulary)
     return stream
+
+
+def _of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
+    """Return how a file is read for a model that learnt texts in Python: each row is a text."""
+    if not model.has_learnt_texts_:
+        return {}
+    may_look = options.format is not None or Path(options.input).is_file()
+    has_fields = may_look and has_columns(options.input, options.format)
+    return {"words": model.words_of, **({"text": "text"} if has_fields else {})}
 
 
 def _require_same_method(options: Namespace, progress: Progress) -> None:

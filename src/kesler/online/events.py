@@ -500,16 +500,27 @@ or sparse row
         by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
         if not by_name or row.dense:
             return row, names_of_model(self._vocabulary, self._sub_experts)
-        words = self._words_of(x) if isinstance(x, str) else x
+        words = self.words_of([x]) if isinstance(x, str) else x
         return row, names_of_entries(words, row, self._sub_experts)
 
     def _features_of_one(self, x: Any, is_of_table: bool) -> Rows:
         """Return one row; the features of a row of a table are given."""
         return self._named_rows(x, learn=False) if is_of_table else self._row(x, learn=False)
 
-    def _words_of(self, text: str) -> dict[str, float]:
-        """Return the features of a text."""
-        known = self._earlier_texts()
+    @property
+    def has_learnt_texts_(self) -> bool:
+        """Whether texts were learnt whose features depend on the lengths of those before them."""
+        return vars(self).get("_texts") is not None
+
+    def words_of(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return the features of the texts of a row, by name, as this learner reads them.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            The texts, which are read as one.
+        """
+        known, text = self._earlier_texts(), " ".join(texts)
         is_short = known is not None and known.is_short(text) and "n_features_in_" not in vars(self)
         return with_runs(text) if is_short else presence([text])
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kesler.data.datasets.dataset import Dataset, RecordDataset
 from kesler.data.datasets.loaders import load
@@ -25,7 +26,7 @@ from kesler.data.readers.lines import (
 from kesler.data.readers.mail import begins_mbox, mail_reader
 from kesler.data.readers.parquet_table import parquet_reader
 from kesler.data.readers.reader import Example, Reader
-from kesler.data.readers.records import Fields
+from kesler.data.readers.records import Fields, Words
 from kesler.data.readers.stream import Stream
 from kesler.data.readers.svmlight import begins_svmlight, svmlight_reader
 from kesler.data.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
@@ -151,6 +152,8 @@ PREFIX = "dataset:"
 def dataset_reader(source: str, names: Names) -> Reader:
     """Read a data set; the features of a text record are the tokens of all its fields.
 
+    Records of short texts are rows of a table, in which such texts have more features than tokens.
+
     Raises
     ------
     KeslerError
@@ -163,12 +166,19 @@ def dataset_reader(source: str, names: Names) -> Reader:
 
 
 def _record_reader(dataset: RecordDataset, names: Names) -> Reader:
+    from kesler.data.schema.inference import N_ROWS, infer
+    from kesler.data.schema.records import table_of
+
+    first = table_of(dataset.records[:N_ROWS]).columns
+    is_table = any(column.options for column in infer(first, {}))
+
     def parse(pair: tuple[str, dict[str, str]]) -> Example:
         label, record = pair
-        return Example(label, presence(record.values()))
+        return Example(label, record if is_table else presence(record.values()))
 
     rows = enumerate(zip(dataset.y, dataset.records, strict=True), start=1)
-    return Reader("record", rows, parse, names.gather, names.vocabulary)
+    gather: Any = table_of if is_table else names.gather
+    return Reader("record", rows, parse, gather, names.vocabulary)
 
 
 def _classes(source: str, dataset: Dataset) -> list[int | str]:
@@ -188,6 +198,7 @@ def open_stream(
     label: str | None = None,
     text: str | Sequence[str] | None = None,
     as_table: bool = False,
+    words: Words = presence,
     vocabulary: Vocabulary | None = None,
     grow: bool = True,
     require_labels: bool = True,
@@ -214,6 +225,8 @@ def open_stream(
     as_table : bool, default False
         If True, the rows of a block are a table of raw cells, for learners of tables (parameter
         `columns`), which may be of CSV, JSON lines and Parquet; `text` is then ignored.
+    words : function, default the distinct words
+        The features of the texts of a row as a dictionary, given these texts.
     vocabulary : Vocabulary, optional
         The names of the known features; it grows in place.
     grow : bool
@@ -261,7 +274,7 @@ def open_stream(
         raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
     path = os.fsdecode(source)
     texts = () if as_table else _split(text)
-    fields = Fields(source_name(path), label, texts, require_labels, as_table)
+    fields = Fields(source_name(path), label, texts, require_labels, as_table, words)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
     lines = Lines(path, max_line)
     return Stream(

@@ -20,6 +20,9 @@ from kesler.errors import KeslerError
 DENSE = "the first record, of numbers only, makes the table dense"
 
 
+Words = Callable[[Sequence[str]], dict[str, float]]
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
     """The roles of the fields of a record.
@@ -37,6 +40,8 @@ class Fields:
     as_table : bool
         If True, rows are those of a :class:`~kesler.data.schema.records.Table`, whose columns are
         given their kinds by the learner.
+    words : function
+        The features of the texts of a row.
     """
 
     source: str
@@ -44,6 +49,7 @@ class Fields:
     text: Sequence[str]
     require_labels: bool
     as_table: bool = False
+    words: Words = presence
 
     def require_columns(self, columns: Sequence[str]) -> None:
         """Raise KeslerError if columns are not distinct, or a required one is missing."""
@@ -60,8 +66,9 @@ class Fields:
         wanted = [self.label] if self.require_labels else []
         missing = [name for name in [*wanted, *self.text] if name not in columns]
         if missing:
+            hint = "; name that of the texts with text=..." if missing[0] in self.text else ""
             raise KeslerError(
-                f"{self.source} has no column {missing[0]!r}: it has {listed(columns)}"
+                f"{self.source} has no column {missing[0]!r}: it has {listed(columns)}{hint}"
             )
 
 
@@ -138,7 +145,7 @@ class Records:
     def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
         text = self._fields.text or [name for name in first if name == self._default_text]
         if text:
-            return partial(_text_entry, fields=text)
+            return partial(_text_entry, fields=text, words=self._fields.words)
         if not (self._same_fields and self._is_dense(first)):
             return _sparse_entry
         self.columns = self._in_order(first)
@@ -176,7 +183,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(quoted[:20] + more) or "none"
 
 
-def _text_entry(record: Mapping[str, Any], fields: Sequence[str]) -> dict[str, float]:
+def _text_entry(record: Mapping[str, Any], fields: Sequence[str], words: Words) -> dict[str, float]:
     if not any(field in record for field in fields):
         raise BadRow(f"there is no text field {listed(fields)}, only {listed(record)}")
     strings = list[str]()
@@ -186,7 +193,7 @@ def _text_entry(record: Mapping[str, Any], fields: Sequence[str]) -> dict[str, f
         if not all(isinstance(text, str) for text in texts):
             raise BadRow(f"the text field {field!r} holds neither a string nor a list of strings")
         strings.extend(texts)
-    return presence(strings)
+    return words(strings)
 
 
 def _dense_entry(record: Mapping[str, Any], columns: dict[str, None]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from kesler.data.inputs import TOKEN
+from kesler.data.inputs import RUN_LENGTH, SHORT_TEXT, TOKEN
 from kesler.data.schema.cells import Cell, UnfitError
 from kesler.data.schema.kinds import DATE_FORMATS, number_of, parse_date
 from kesler.data.schema.schema import Column, Schema
@@ -20,6 +20,7 @@ MANY = 10  # cells from which near uniqueness says something
 NEARLY_UNIQUE = 0.9
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
+FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
 BEGINS_DATE = re.compile(r"\d{1,4}[-/.](?:\d{1,2}|[A-Za-z]{3})[-/.]\d{1,4}")
 
 
@@ -59,12 +60,15 @@ def column_of(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> 
 
 def _is_open(column: Column) -> bool:
     """Return whether an option must be inferred from cells."""
-    needed = {"date": "format", "vector": "length"}.get(column.kind)
-    return needed is not None and needed not in column.options
+    needed = {"date": ("format",), "vector": ("length",), "text": ("ngrams", "chars")}
+    return column.kind in needed and not any(each in column.options for each in needed[column.kind])
 
 
 def _completed(column: Column, known: list[Any]) -> Column:
-    """Return a column with the option that is inferred from its cells."""
+    """Return a column with the options that are inferred from its cells."""
+    if column.kind == "text":
+        texts = [cell for cell in known if isinstance(cell, str)]
+        return Column(column.name, "text", _options_of(texts), column.reason)
     if column.kind == "date":
         texts = [cell.strip() for cell in known if isinstance(cell, str)]
         fits = [form for n in range(len(texts)) if (form := date_format(texts[: n + 1]))]
@@ -134,12 +138,29 @@ def _of_texts(name: str, texts: list[str]) -> tuple[str, dict[str, Any], str]:
     share = n_different / len(texts)
     why = f"{n_different} different in {len(texts)}, {mean:.1f} words on average"
     if mean >= LONG:
-        return "text", {}, why
+        return "text", _options_of(texts), why
     codes = sum(map(_is_code, texts)) >= NEARLY_UNIQUE * len(texts)
     if len(texts) >= MANY and share >= NEARLY_UNIQUE and (codes or _names_id(name)):
         return "identifier", {}, f"codes, {why}; ignored"
     several = mean >= (1.5 if len(texts) >= MANY else 2.0)
-    return ("text" if share > 0.5 and several else "category"), {}, why
+    if share > 0.5 and several:
+        return "text", _options_of(texts), why
+    return "category", {}, why
+
+
+def _options_of(texts: list[str]) -> dict[str, Any]:
+    """Return the options of texts: short ones have pairs of words and runs of characters, too.
+
+    Examples
+    --------
+    >>> _options_of(["how do I top up"]), _options_of(["Baker Street"])
+    ({'ngrams': 2, 'chars': (4, 4)}, {})
+    """
+    n_words = sum(len(TOKEN.findall(text)) for text in texts)
+    is_short = sum(map(len, texts)) <= SHORT_TEXT * len(texts)
+    if texts and is_short and n_words >= FEW_WORDS * len(texts):
+        return {"ngrams": 2, "chars": (RUN_LENGTH, RUN_LENGTH)}
+    return {}
 
 
 def _is_code(text: str) -> bool:

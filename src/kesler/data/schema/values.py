@@ -269,8 +269,8 @@ def text_entry(name: str, text: str, options: Mapping[str, Any]) -> Entry:
             for n in range(shortest, longest + 1)
             for i in range(len(letters) - n + 1)
         ]
-    counts = {word: 1 + math.log(n) for word, n in Counter(names).items()}
-    share = min(1.0, max(LEAST_OF_TEXT, (len(counts) / MANY_WORDS) ** 0.7))
+    counts = {word: 1 + math.log(n) if n > 1 else 1.0 for word, n in Counter(names).items()}
+    share = min(1.0, max(LEAST_OF_TEXT, (len(set(words)) / MANY_WORDS) ** 0.7))
     return scaled(counts, share * LENGTHS["text"])
 
 
