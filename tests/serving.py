@@ -35,6 +35,7 @@ class Server:
     port: int = field(default_factory=free_port)
     environment: dict[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()  # arguments of Python in place of the command line
+    python: str = sys.executable
     process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Server:
@@ -56,7 +57,7 @@ class Server:
         ours = ("-m", "kesler", "serve", self.database, "--port", port, *self.options)
         given = (*self.command, self.database, port) if self.command else ours
         self.process = subprocess.Popen(
-            [sys.executable, *given], env=os.environ | self.environment, stderr=subprocess.PIPE
+            [self.python, *given], env=os.environ | self.environment, stderr=subprocess.PIPE
         )
         while time.perf_counter() - begin < SECONDS:
             if self.process.poll() is not None:
