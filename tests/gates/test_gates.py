@@ -1,12 +1,16 @@
-"""Two gates: no figure of accuracy changes without a reason, no public name loads more modules."""
+"""Gates: accuracy changes only with a reason, and imports and rows take no more than before."""
 
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import learners
 import mistakes
 import modules
+import speed
 
 is_compiled = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="60,000 rows by four learners take minutes"
@@ -61,3 +65,32 @@ def test_no_public_name_loads_more_modules_than_its_limit():
     limits, now = modules.limits(), modules.loaded(modules.public_names())
     assert list(now) == list(limits), "python tests/gates/modules.py --write"
     assert {name: n for name, n in now.items() if n > limits[name]} == {}
+
+
+# ---- speed --------------------------------------------------------------------------------------
+
+
+def noisy(ratio, n_pairs=12):
+    """Return ratios of pairs around one, as shared machines give them."""
+    errors = np.random.default_rng(0).normal(0, 0.015, n_pairs)
+    return (ratio * np.exp(errors - errors.mean())).tolist()
+
+
+@pytest.mark.parametrize(("ratio", "is_slower"), [(0.8, False), (1.0, False), (1.06, True)])
+def test_more_time_by_five_percent_fails_and_noise_does_not(ratio, is_slower):
+    assert speed.is_slower(noisy(ratio)) == is_slower
+
+
+def test_limits_are_those_of_students_t():
+    ratios = noisy(1.02)
+    logs = np.log(ratios)
+    low, high = stats.t.interval(0.95, 11, logs.mean(), stats.sem(logs))
+    assert speed.limits(ratios) == pytest.approx((1.02, np.exp(low), np.exp(high)), rel=1e-3)
+
+
+def test_a_version_that_takes_more_time_is_found_out(monkeypatch, capsys):
+    times = {"now": 1.1, "before": 1.0}
+    monkeypatch.setattr(speed, "seconds", lambda tree, name: times[tree.name])
+    assert speed.compared(Path("now"), Path("before"), 5) == 1
+    assert "pa1: 1.100 times the time (1.100 to 1.100), TOO SLOW" in capsys.readouterr().out
+    assert speed.compared(Path("before"), Path("before"), 5) == 0
