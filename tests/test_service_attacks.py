@@ -108,6 +108,7 @@ BAD = [
     ("learn", {"rows": ["x"]}),
     ("predict", {"row": []}),
     ("predict", {"row": "x", "coverage": 1}),
+    ("predict", {"row": "x", "coverage": 0.5}),
     ("predict", {"row": "x", "coverage": "most"}),
     ("predict", {"row": "x", "explain": -1}),
     ("predict", {"row": "x", "probabilities": 1.5}),

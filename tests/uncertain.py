@@ -103,7 +103,7 @@ def all_but_estimates(model: Any) -> dict[str, Any]:
 
 def everything_said(model: Any, name: str, X: Any) -> dict[str, Any]:
     """Return all that a model says of its uncertainty about rows."""
-    said = {f"set {c}": model.predict_set(X, float(c)) for c in [0.3, *COVERAGES, 0.97]}
+    said = {f"set {c}": model.predict_set(X, float(c)) for c in [0.85, *COVERAGES, 0.97]}
     said["never empty"] = model.predict_set(X, 0.8, allow_empty=False)
     if name == "labels":
         return said
@@ -117,7 +117,7 @@ def everything_said(model: Any, name: str, X: Any) -> dict[str, Any]:
 
 def said_of_one(model: Any, name: str, x: Any) -> dict[str, Any]:
     """Return the same of one row, as `everything_said` does of several."""
-    said = {f"set {c}": [model.predict_set_one(x, float(c))] for c in [0.3, *COVERAGES, 0.97]}
+    said = {f"set {c}": [model.predict_set_one(x, float(c))] for c in [0.85, *COVERAGES, 0.97]}
     said["never empty"] = [model.predict_set_one(x, 0.8, allow_empty=False)]
     if name == "labels":
         return said

@@ -319,7 +319,7 @@ def _predict(command: Command) -> None:
         type=_share_of_rows,
         metavar="SHARE",
         help="print a set of classes, separated by tabs, that contains the right one in this share "
-        "of the rows, such as 0.9; it may contain (new), and may be empty",
+        "of the rows, from 0.8 on, such as 0.9; it may contain (new), and may be empty",
     )
     command.add_argument(
         "--min-confidence",

@@ -437,34 +437,37 @@ def _require_sound(stored: Arrays) -> None:
 
 
 def interpolated(thresholds: Doubles, coverage: float) -> float:
-    """Return the threshold for a coverage between or beyond those that are tracked.
+    """Return the threshold for a coverage between or above those that are tracked.
 
-    It is interpolated linearly, from 0 at coverage 0 to at least 1 at coverage 1.
+    It is interpolated linearly, up to at least 1 at coverage 1.
 
     Examples
     --------
     >>> tracked = np.array([0.5, 0.8, 0.9, 0.98])
     >>> interpolated(tracked, 0.9), interpolated(tracked, 0.85).__round__(3)
     (0.8, 0.65)
-    >>> interpolated(tracked, 0.4), interpolated(tracked, 0.995).__round__(3)
-    (0.25, 0.99)
+    >>> interpolated(tracked, 0.995).__round__(3)
+    0.99
     """
     if coverage in COVERAGES:
         return float(thresholds[COVERAGES.index(coverage)])
-    points = [0.0, *COVERAGES, 1.0]
-    values = [min(0.0, thresholds[0]), *thresholds, max(1.0, thresholds[-1])]
+    points, values = [*COVERAGES, 1.0], [*thresholds, max(1.0, thresholds[-1])]
     i = bisect.bisect(points, coverage)
     share = (coverage - points[i - 1]) / (points[i] - points[i - 1])
     return float(values[i - 1] + share * (values[i] - values[i - 1]))
 
 
 def require_coverage(coverage: Any) -> float:
-    """Return a coverage as a float; raise unless it is a number between 0 and 1."""
+    """Return a coverage as a float; raise unless it is a number from 0.8 to below 1.
+
+    Between thresholds that are tracked, others are interpolated well; below the smallest they
+    would cover far fewer rows than asked for.
+    """
     is_number = isinstance(coverage, (int, float, np.floating)) and not isinstance(coverage, bool)
-    if not is_number or not 0 < coverage < 1:
+    if not is_number or not COVERAGES[0] <= coverage < 1:
         raise KeslerError(
-            f"coverage={coverage!r} must be between 0 and 1: it is the share of rows whose target "
-            "is in the set, such as 0.9"
+            f"coverage={coverage!r} must be from {COVERAGES[0]} to below 1: it is the share of "
+            "rows whose target is in the set, such as 0.9"
         )
     return float(coverage)
 

@@ -111,7 +111,7 @@ class UncertainLearner:
         Parameters
         ----------
         X : rows as in `predict`.
-        coverage : float between 0 and 1, default 0.9
+        coverage : float from 0.8 to below 1, default 0.9
             The share of rows whose target is in the set. Larger values give larger sets. 0.8, 0.9,
             0.95 and 0.99 are tracked; others are interpolated.
         by_class : bool, default False

@@ -12,6 +12,7 @@ from kesler.data.labels import NEW, plain
 from kesler.errors import KeslerError
 from kesler.service.refusals import NOT_VALID, Refusal
 from kesler.service.rows_in import require_fields, whole
+from kesler.state.uncertainty import COVERAGES
 
 FIELDS = frozenset({"row", "rows", "coverage", "probabilities", "explain"})
 MOST_FEATURES = 1000
@@ -42,8 +43,9 @@ class Wanted:
         coverage = body.get("coverage")
         if coverage is not None:
             is_number = isinstance(coverage, (int, float)) and not isinstance(coverage, bool)
-            if not is_number or not 0 < coverage < 1:
-                raise Refusal(NOT_VALID, "coverage must be a number between 0 and 1")
+            if not is_number or not COVERAGES[0] <= coverage < 1:
+                least = COVERAGES[0]
+                raise Refusal(NOT_VALID, f"coverage must be a number from {least} to below 1")
         top = body.get("probabilities", 0)
         return cls(
             coverage,
