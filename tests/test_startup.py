@@ -1,10 +1,12 @@
 """What a new process does before its first answer: what it imports, and what it compiles."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -12,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kesler import Ensemble, OnlineClassifier, OnlineLabelRanker, OnlineMultilabelClassifier
+from kesler.compiled.jit.numba_internals import BITCODE, LEVELS, levels, processor_level
 
 HEAVY = [
     "sklearn",
@@ -128,13 +131,40 @@ def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
     ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
     there = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
     assert printed(ship, **there) == "[0.0, 2.0, 6.0, 12.0]"
-    assert len(list((tmp_path / "shipped").iterdir())) == 2
-    assert not list((tmp_path / "cache").rglob("*.nbc"))
+    shipped = sorted((tmp_path / "shipped").iterdir())
+    assert len(shipped) == 2 * (1 + len(levels()))
+    loaded = "[0.0, 2.0, 6.0, 12.0] 0 1"
+    assert printed(load, **there) == loaded  # machine code of the level of this processor
+    cached = list((tmp_path / "cache").rglob("*.nbc"))
+    assert bool(cached) == (processor_level() is None)
+    for each in shipped:
+        if each.suffix != f".{BITCODE}":
+            each.unlink()
     for _ in range(2):  # translated from bitcode; then found in the cache
-        assert printed(load, **there) == "[0.0, 2.0, 6.0, 12.0] 0 1"
+        assert printed(load, **there) == loaded
+    assert list((tmp_path / "cache").rglob("*.nbc"))
+    shutil.rmtree(tmp_path / "shipped")
+    assert printed(load, **there) == loaded
+
+
+@is_compiled
+@pytest.mark.parametrize("level", levels())
+def test_machine_code_of_each_level_that_this_processor_has_gives_the_same(tmp_path, level):
+    there = llvm.get_host_cpu_features()
+    if not all(map(there.get, LEVELS[level])):
+        pytest.skip(f"this processor is below {level}")
+    (tmp_path / "small_kernels.py").write_text(MODULE)
+    ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
+    assert printed(ship, **own) == "[0.0, 2.0, 6.0, 12.0]"
+    others = [BITCODE, *(each for each in levels() if each != level)]
     for each in (tmp_path / "shipped").iterdir():
-        each.unlink()
-    assert printed(load, **there) == "[0.0, 2.0, 6.0, 12.0] 0 1"
+        if each.suffix[1:] in others:
+            each.unlink()
+    chosen = "from kesler.compiled.jit import numba_internals as internals\n"
+    chosen += f"internals.processor_level = lambda: {level!r}\n"
+    assert printed(chosen + load, **own) == "[0.0, 2.0, 6.0, 12.0] 0 1"
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
 
 
 # ---- scikit-learn's contract --------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The sources of kernels: the cache of this machine, the package or, last, the compiler.
 
 Compiling a kernel from Python takes half a minute, mostly in Numba, which types and lowers about
-two hundred helpers. Therefore a package may contain kernels as bitcode, optimised by LLVM but not
-yet machine code: translating it for the processor takes seconds, once.
+two hundred helpers. Therefore a package may contain kernels: as machine code for the processors of
+a level (x86-64-v3 and v4), and as bitcode, optimised by LLVM but not yet machine code, which is
+translated for any other processor in seconds, once.
 """
 
 from __future__ import annotations
@@ -20,44 +21,54 @@ from typing import Any
 import llvmlite
 import numba
 
-from kesler.compiled.jit.numba_internals import BitcodeCache, NullCache, dumps, processor_name
+from kesler.compiled.jit.numba_internals import (
+    NullCache,
+    ShippedCache,
+    dumps,
+    processor_level,
+    processor_name,
+)
 
-# Bitcode is valid only for the versions that it was made with: others compile from Python.
+# What is shipped is valid only for the versions that it was made with: others compile from Python.
 VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}-llvmlite{llvmlite.__version__}"
 SHIPPED = Path(__file__).parents[1] / "shipped" / f"{VERSIONS}-{sys.platform}-{platform.machine()}"
+
+Function = Callable[..., Any]
 
 _destinations: list[Path] = []
 
 
 def platform_name() -> str:
     """Return what the bits of compiled loops depend on: the compiler and the processor."""
-    return f"{VERSIONS} {sys.platform} {processor_name()}"
+    level = processor_level() if SHIPPED.exists() else None
+    return f"{VERSIONS} {sys.platform} {level or processor_name()}"
 
 
-class KernelCache(BitcodeCache):
-    """A cache that also reads the bitcode in the package.
+class KernelCache(ShippedCache):
+    """A cache that also reads what is in the package.
 
     The qualified names of its functions must end with digests of all that they are compiled from.
     """
 
-    def writes_bitcode(self) -> bool:
-        """Return whether compiled functions are written as bitcode, by `shipping`."""
+    def is_shipping(self) -> bool:
+        """Return whether compiled functions are written for the package, by `shipping`."""
         return bool(_destinations)
 
-    def write_bitcode(self, function: Callable[..., Any], signature: Any, shipped: Any) -> None:
-        """Write a file of bitcode to each directory of `shipping`."""
+    def ship(self, function: Function, signature: Any, form: str, contents: Any) -> None:
+        """Write a file to each directory of `shipping`."""
         for directory in _destinations:
-            _path(directory, function, signature).write_bytes(zlib.compress(dumps(shipped), 9))
+            path = _path(directory, function, signature, form)
+            path.write_bytes(zlib.compress(dumps(contents), 9))
 
-    def read_bitcode(self, function: Callable[..., Any], signature: Any) -> Any:
-        """Return the bitcode of a function in the package, None if there is none."""
-        path = _path(SHIPPED, function, signature)
+    def shipped(self, function: Function, signature: Any, form: str) -> Any:
+        """Return a function in the package in a form, None if there is none."""
+        path = _path(SHIPPED, function, signature, form)
         return pickle.loads(zlib.decompress(path.read_bytes())) if path.exists() else None
 
 
-def _path(directory: Path, function: Callable[..., Any], signature: Any) -> Path:
+def _path(directory: Path, function: Function, signature: Any, form: str) -> Path:
     name = f"{function.__module__}.{function.__qualname__}{signature}"
-    return directory / hashlib.sha256(name.encode()).hexdigest()[:20]
+    return directory / f"{hashlib.sha256(name.encode()).hexdigest()[:20]}.{form}"
 
 
 def cache_of(function: Callable[..., Any]) -> Any:

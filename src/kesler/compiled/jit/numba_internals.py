@@ -12,12 +12,13 @@ by kernels only, where both is done once.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import njit
+from numba import config, njit
 from numba.core import cgutils
 from numba.core import ir as numba_ir
 from numba.core.analysis import compute_cfg_from_blocks, compute_live_map, compute_use_defs
@@ -49,8 +50,8 @@ from kesler.progress import compiling
 
 __all__ = [
     "AttributeTemplate",
-    "BitcodeCache",
     "NullCache",
+    "ShippedCache",
     "cgutils",
     "compiled_callback",
     "compiled_kernel",
@@ -68,6 +69,7 @@ __all__ = [
     "models",
     "numba_ir",
     "populate_array",
+    "processor_level",
     "redefine",
     "register_model",
     "register_width",
@@ -182,6 +184,11 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "llvmlite.binding.ModuleRef.as_bitcode": ("self",),
     "llvmlite.binding.TargetMachine.emit_assembly": ("self", "module"),
     "llvmlite.binding.TargetMachine.emit_object": ("self", "module"),
+    "llvmlite.binding.Target.create_target_machine": (
+        *("self", "cpu", "features", "opt", "reloc", "codemodel"),
+        *("printmc", "jit", "abiname"),
+    ),
+    "llvmlite.binding.get_host_cpu_features": (),
     "llvmlite.binding.get_host_cpu_name": (),
     "llvmlite.binding.parse_assembly": ("llvmir", "context"),
     "llvmlite.binding.parse_bitcode": ("bitcode", "context"),
@@ -292,10 +299,11 @@ class KernelCompiler(Compiler):
         return _in_library(self.state, KernelLibrary, _pruning(super().define_pipelines()))
 
 
-class BitcodeCache(FunctionCache):
-    """Numba's cache, extended by methods that read bitcode, or write it instead of machine code.
+class ShippedCache(FunctionCache):
+    """Numba's cache, extended by methods that read what a package ships, or write that instead.
 
-    Bitcode is optimised by LLVM, but not yet translated for one processor.
+    These are bitcode, optimised by LLVM but not yet translated for one processor, and machine code
+    for all processors of a level.
     """
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
@@ -304,45 +312,89 @@ class BitcodeCache(FunctionCache):
         Numba would first load all that compilation needs, SciPy's linear algebra included, which
         takes twice the time of everything else here. Machine code needs only the runtime.
         """
-        if self.writes_bitcode():
+        if self.is_shipping():
             return None
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             found = self._load_overload(signature, target_context)
-            return self._translated(signature, target_context) if found is None else found
+            return self._of_package(signature, target_context) if found is None else found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Save a function in the cache, or its bitcode if that is written instead."""
-        if not self.writes_bitcode():
+        """Save a function in the cache, or what is shipped of it."""
+        if not self.is_shipping():
             super().save_overload(signature, result)
             return
         library, *rest = self._impl.reduce(result)
-        self.write_bitcode(self._py_func, signature, (library[0], result.library.bitcode, rest))
+        name, bitcode = library[0], result.library.bitcode
+        self.ship(self._py_func, signature, BITCODE, (name, bitcode, rest))
+        for level in levels():
+            machine = _machine_of(level)
+            self.ship(self._py_func, signature, level, _translated(name, bitcode, rest, machine))
 
-    def _translated(self, signature: Any, target_context: Any) -> Any:
-        shipped = self.read_bitcode(self._py_func, signature)
+    def _of_package(self, signature: Any, target_context: Any) -> Any:
+        """Return a function that the package ships, as machine code or to be translated."""
+        level = processor_level()
+        found = None if level is None else self.shipped(self._py_func, signature, level)
+        if found is not None:
+            return self._impl.rebuild(target_context, found)
+        shipped = self.shipped(self._py_func, signature, BITCODE)
         if shipped is None:
             return None
-        name, bitcode, rest = shipped
-        codegen = target_context.codegen()
-        module = llvm.parse_bitcode(bitcode)
-        outline = _outline(module)  # first: translation to machine code changes the module
-        found = (name, "object", (codegen._tm.emit_object(module), outline)), *rest
+        codegen, (name, bitcode, rest) = target_context.codegen(), shipped
+        found = _translated(name, bitcode, rest, codegen._tm)
         self._impl.locator.ensure_cache_path()
         self._cache_file.save(self._index_key(signature, codegen), found)
         return self._impl.rebuild(target_context, found)
 
-    def writes_bitcode(self) -> bool:
-        """Return whether bitcode is written instead of the cache."""
+    def is_shipping(self) -> bool:
+        """Return whether functions are written for a package instead of to the cache."""
         raise NotImplementedError
 
-    def write_bitcode(self, function: Function, signature: Any, shipped: Any) -> None:
-        """Write what `read_bitcode` returns."""
+    def ship(self, function: Function, signature: Any, form: str, contents: Any) -> None:
+        """Write what `shipped` returns."""
         raise NotImplementedError
 
-    def read_bitcode(self, function: Function, signature: Any) -> Any:
-        """Return what was written for a function and a signature, None if there is nothing."""
+    def shipped(self, function: Function, signature: Any, form: str) -> Any:
+        """Return what was shipped of a function in a form, None if there is nothing."""
         raise NotImplementedError
+
+
+def _translated(name: str, bitcode: bytes, rest: Any, machine: Any) -> tuple[Any, ...]:
+    """Return what a cache holds of a function, with machine code."""
+    module = llvm.parse_bitcode(bitcode)
+    outline = _outline(module)  # first: translation to machine code changes the module
+    return (name, "object", (machine.emit_object(module), outline)), *rest
+
+
+# ---- levels of processors -----------------------------------------------------------------------
+
+BITCODE = "bitcode"
+OF_V3 = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+LEVELS = {
+    "x86-64-v4": (*OF_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "x86-64-v3": OF_V3,
+}
+"""What a processor of each level of x86-64 has, the highest level first."""
+
+
+def levels() -> tuple[str, ...]:
+    """Return the levels for which this machine can translate."""
+    return tuple(LEVELS) if platform.machine() in ("x86_64", "AMD64") else ()
+
+
+@cache
+def processor_level() -> str | None:
+    """Return the highest level that this processor has, None if it has none."""
+    there = llvm.get_host_cpu_features()
+    return next((level for level in levels() if all(map(there.get, LEVELS[level]))), None)
+
+
+@cache
+def _machine_of(level: str) -> Any:
+    """Return the translator to the machine code of a level, with the options of Numba's own."""
+    target = llvm.Target.from_default_triple()
+    options: dict[str, Any] = {"reloc": "static", "codemodel": "jitdefault", "jit": True}
+    return target.create_target_machine(cpu=level, opt=config.OPT, **options)
 
 
 # ---- compiling ----------------------------------------------------------------------------------
