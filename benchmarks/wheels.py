@@ -126,9 +126,8 @@ def measured(python: str) -> Times:
         return found
 
 
-def page(found: list[Times]) -> int:
+def written(report: Report, found: list[Times]) -> int:
     """Write the page; return 1 if a target is missed."""
-    report = Report("wheels", "First answers of wheels", RESULTS)
     report.add(__doc__.rpartition("\n\n")[2].strip())
     heading = ["Python", "wheel, MB", "compare, cold", "warm", "service, cold", "warm"]
     rows = [
@@ -149,7 +148,8 @@ def main() -> int:
     """Measure the wheels of all interpreters."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("python", nargs="+", help="interpreters of CPython 3.11 or newer")
-    return page([measured(python) for python in parser.parse_args().python])
+    given, report = parser.parse_args(), Report("wheels", "First answers of wheels", RESULTS)
+    return written(report, [measured(python) for python in given.python])
 
 
 if __name__ == "__main__":
