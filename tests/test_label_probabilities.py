@@ -341,3 +341,18 @@ def test_f1_of_all_labels_together():
     relevant = np.array([[True, True, True], [True, False, False]])
     assert micro_f1(scores, relevant) == pytest.approx(2 * 2 / (3 + 4))
     assert np.isnan(micro_f1(scores - 9, relevant & False))
+
+
+def test_labels_that_appear_while_rows_are_learnt_by_pieces_are_columns_of_the_results():
+    """Pieces of many rows know fewer labels than the whole; row by row gives the same answers."""
+    texts = ["invoice pay", "invoice march", "call me", "lunch friday", "notes of lunch"] * 40
+    sets = [{"bills", "urgent"}, {"bills"}, {"urgent"}, {"team"}, {"team"}] * 40
+    sets[150:] = [each | {f"late {i % 3}"} for i, each in enumerate(sets[150:])]
+    result = progressive_validate(OnlineMultilabelClassifier(), texts, sets)
+    model, found = OnlineMultilabelClassifier(), []
+    for text, target in zip(texts, sets, strict=True):
+        found.append(model.predict_one(text) if found else set())
+        model.learn_one(text, target)
+    hits = sum(len(p & t) for p, t in zip(found, sets, strict=True))
+    n_said, n_true = sum(map(len, found)), sum(map(len, sets))
+    assert result.micro_f1 == pytest.approx(2 * hits / (n_said + n_true))

@@ -146,7 +146,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         *of_rows, probabilities = learning
         found = self._learn_all(*of_rows, stack[0], probabilities)
         if len(scores):
-            scores[:] = stack[0]
+            scores[:, : stack.shape[2]] = stack[0]  # other columns are of classes of later rows
         return found
 
     def _evidence(
