@@ -25,7 +25,7 @@ def main() -> None:
     hashed = HashingVectorizer(n_features=2**14).transform(texts)
     runs = {
         "scikit-learn, SGD on hashed words": (SGDClassifier(random_state=0), hashed),
-        "Kesler, nothing chosen": (OnlineClassifier(), texts),
+        "Kesler": (OnlineClassifier(), texts),
     }
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
     for (name, (model, rows)), style in zip(runs.items(), ("--", "-"), strict=True):

@@ -20,7 +20,12 @@ from kesler import (
     SoftmaxClassifier,
     StructuredLearner,
     feature_map,
+    link_function,
     load,
+    mercer_kernel,
+    preconditioner,
+    query_rule,
+    threshold_algorithm,
     update_rule,
 )
 from kesler.compiled.jit import decorators
@@ -300,3 +305,20 @@ def test_batch_machines_name_the_function_that_failed(model):
     model.fit(ROWS, LABELS)
     with pytest.raises(KeslerError, match=r"late_\w+ failed"):
         model.predict(HOSTILE)
+
+
+PLAIN = {
+    update_rule: lambda parameters, weight, losses, squared_norms, gram, steps: None,
+    feature_map: lambda x, p: x - p,
+    link_function: lambda v: v,
+    mercer_kernel: lambda x, z: 1.0,
+    preconditioner: lambda evidence: 1.0,
+    query_rule: lambda parameters, margin, confidence, new: 1.0,
+    threshold_algorithm: lambda parameters, positions, z, margin, weights, states, numbers: None,
+}
+
+
+@pytest.mark.parametrize("decorator", PLAIN, ids=lambda decorator: decorator.__name__)
+def test_decorators_need_no_parentheses(decorator):
+    function = PLAIN[decorator]
+    assert decorator(function) == decorator()(function)

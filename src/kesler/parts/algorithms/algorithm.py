@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kesler.errors import KeslerError
 from kesler.parts.description import require_function
@@ -60,8 +60,12 @@ class CustomAlgorithm(UserPart, ThresholdAlgorithm):
 
 
 def threshold_algorithm(
-    *, begins_at: float = 0.0, n_states: int = 0, parameters: tuple[float, ...] = ()
-) -> Callable[[Update], CustomAlgorithm]:
+    function: Update | None = None,
+    *,
+    begins_at: float = 0.0,
+    n_states: int = 0,
+    parameters: tuple[float, ...] = (),
+) -> Any:
     r"""Make a linear-threshold algorithm of a plain Python function, which is compiled.
 
     The function is called in every trial with an instance z of label 1 and may change the weights;
@@ -71,6 +75,7 @@ def threshold_algorithm(
 
     Parameters
     ----------
+    function : the function, if the decorator is written without parentheses.
     begins_at : the initial weight of features not yet seen; 0 for an algorithm that multiplies all
         weights itself instead of the scale.
     n_states : the number of values stored beside each weight, from 0 to 4; they are initially 0.
@@ -122,4 +127,4 @@ def threshold_algorithm(
             values=tuple(float(p) for p in parameters),
         )
 
-    return decorate
+    return decorate if function is None else decorate(function)

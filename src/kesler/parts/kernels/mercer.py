@@ -70,14 +70,18 @@ class CustomKernel(UserPart, MercerKernel):
 
 
 def mercer_kernel(
-    *, of: Arguments = "vectors", parameters: tuple[float, ...] = ()
-) -> Callable[[Similarity], CustomKernel]:
+    function: Similarity | None = None,
+    *,
+    of: Arguments = "vectors",
+    parameters: tuple[float, ...] = (),
+) -> Any:
     r"""Make a kernel of a plain Python function, which is compiled and cached.
 
     .. math:: h(x, r) = \sum_j \beta_{j,r} K(x_j, x)
 
     Parameters
     ----------
+    function : the function, if the decorator is written without parentheses.
     of : arguments of the function. "vectors": x and z, float32 arrays of shape (n_features,), for
         dense rows only. "products": the numbers <x, z> and ||x - z||^2, which is much faster and
         supports sparse rows too.
@@ -122,4 +126,4 @@ def mercer_kernel(
     def decorate(function: Similarity) -> CustomKernel:
         return CustomKernel(k=function, of=of, values=tuple(float(p) for p in parameters))
 
-    return decorate
+    return decorate if function is None else decorate(function)

@@ -86,17 +86,19 @@ class CustomMap(UserPart, FeatureMap):
 
 
 def feature_map(
+    function: Elementwise | None = None,
     *,
     statistic: Statistic = "mean",
     zero_at_zero: bool = False,
     parameters: tuple[float, ...] = (),
-) -> Callable[[Elementwise], CustomMap]:
+) -> Any:
     r"""Make a feature map of a plain Python function, which is compiled and cached.
 
     .. math:: \phi_i(x, r) = g(x_i, p_i^r)
 
     Parameters
     ----------
+    function : the function, if the decorator is written without parentheses.
     statistic : the statistic p^r: "first" (the first instance of class r), "mean" (of its instances
         so far), "frequency" (the share of its instances so far in which feature i is not zero) or
         "contrast" (that share, and the one of the instances of all other classes: the function is
@@ -139,4 +141,4 @@ def feature_map(
         values = tuple(float(p) for p in parameters)
         return CustomMap(g=function, statistic=statistic, zero_at_zero=zero_at_zero, values=values)
 
-    return decorate
+    return decorate if function is None else decorate(function)

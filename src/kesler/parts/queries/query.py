@@ -170,7 +170,7 @@ def _named(of: RowEstimates) -> str:
     return f"margin={of.margin:g}, confidence={of.confidence:g}, new={of.new:g}"
 
 
-def query_rule(*, parameters: tuple[float, ...] = ()) -> Callable[[Probability], CustomQuery]:
+def query_rule(function: Probability | None = None, *, parameters: tuple[float, ...] = ()) -> Any:
     r"""Make a rule of asking of a plain Python function, which is called as it is.
 
     A label is asked for with the probability that the function returns,
@@ -178,6 +178,7 @@ def query_rule(*, parameters: tuple[float, ...] = ()) -> Callable[[Probability],
 
     Parameters
     ----------
+    function : the function, if the decorator is written without parentheses.
     parameters : numbers passed to the function as an array.
 
     Returns
@@ -211,7 +212,7 @@ def query_rule(*, parameters: tuple[float, ...] = ()) -> Callable[[Probability],
     def decorate(function: Probability) -> CustomQuery:
         return CustomQuery(function=function, values=tuple(float(p) for p in parameters))
 
-    return decorate
+    return decorate if function is None else decorate(function)
 
 
 def require_above_zero(name: str, parameter: str, value: Any) -> float:

@@ -156,12 +156,13 @@ class CustomRule(UserPart, UpdateRule):
 
 
 def update_rule(
+    function: Steps | None = None,
     *,
     constraints: Selection = "worst",
     requires: Requirement = "norms",
     parameters: tuple[float, ...] = (),
     margin: float = 1.0,
-) -> Callable[[Steps], CustomRule]:
+) -> Any:
     r"""Make an update rule of a plain Python function, which is compiled and cached.
 
     The function writes `steps`, one alpha_s for each constraint that it receives:
@@ -169,6 +170,7 @@ def update_rule(
 
     Parameters
     ----------
+    function : the function, if the decorator is written without parentheses.
     constraints : the constraints that the function receives, "predicted", "worst", "mistaken",
         "violated", "all" or "growing"; see :data:`kesler.parts.constraints.Selection`.
     requires : "losses" (cheapest), "norms" or "gram" (most expensive); other arrays are unset.
@@ -214,4 +216,4 @@ def update_rule(
             values=values,
         )
 
-    return decorate
+    return decorate if function is None else decorate(function)
