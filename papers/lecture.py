@@ -244,6 +244,12 @@ def draw_region(ax: Axes, method: str, model: Any, X: Array, y: Array) -> None:
     ax.set_title(f"{method}\n{error:.0f} % wrong", fontsize=7.5, fontweight="normal")
 
 
+REGIONS = """\
+The regions of the default are bounded by curves, since features of its own making are among its
+features. In the corners, where there are no points, its regions mean nothing, and pockets of another
+class appear."""
+
+
 def main(names: tuple[str, ...]) -> int:
     """Run the given sets; write the page if these are all sets."""
     report = Report("lecture", "Chang (2017): the methods of the lecture on eight real sets")
@@ -258,6 +264,7 @@ def main(names: tuple[str, ...]) -> int:
     if names != SETS:
         return 0
     draw_regions(report.picture("regions", "Predictions of each method in the plane"))
+    report.add(REGIONS)
     return report.write()
 
 
