@@ -246,8 +246,8 @@ def draw_region(ax: Axes, method: str, model: Any, X: Array, y: Array) -> None:
 
 REGIONS = """\
 The regions of the default are bounded by curves, since features of its own making are among its
-features. In the corners, where there are no points, its regions mean nothing, and pockets of another
-class appear."""
+features. In the corners, where there are no points, its regions mean nothing, and pockets of
+another class appear."""
 
 
 def main(names: tuple[str, ...]) -> int:
