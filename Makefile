@@ -24,7 +24,7 @@ demo: $(VENV)/installed
 	@echo "What to try next:"
 	@echo "  $(BIN)/kesler compare FILE             your CSV, JSON lines, Parquet or mail"
 	@echo "  $(BIN)/kesler learn FILE --model FILE  learn a model; then predict with it"
-	@echo "  README.md, From Python                 kesler.compare and OnlineClassifier"
+	@echo "  README.md, Try it                      kesler.compare and OnlineClassifier"
 
 test: lint types unit
 
@@ -89,10 +89,10 @@ oldest: # needs Python 3.11: make oldest PYTHON=python3.11
 		pytest hypothesis pyyaml
 	$(VENV)/oldest/bin/python -m pytest $(OLDEST)
 
-AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
+AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
 speed: $(VENV)/installed
-	$(BIN)/python tests/gates/speed.py $(AGAINST)
+	$(BIN)/python tests/gates/speed.py "$(AGAINST)"
 
 $(VENV)/python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Kesler needs Python 3.11 or newer: make PYTHON=python3.12')"

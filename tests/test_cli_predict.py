@@ -211,6 +211,11 @@ def test_shares_are_between_0_and_1(capsys, model, new, option, share):
     assert done.code == 2 and "share between 0 and 1" in done.err
 
 
+def test_coverages_begin_at_the_smallest_that_is_tracked(capsys, model, new):
+    done = kesler(capsys, "predict", new, "--model", model, "--coverage", "0.5")
+    assert done.code == 2 and "below 0.8" in done.err
+
+
 def test_the_median_of_ranks_is_printed(capsys, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)).astype(np.float32)

@@ -19,6 +19,7 @@ from commands import (
 )
 from kesler import OnlineClassifier, OnlineOrdinalClassifier, load
 from kesler.cli import test as command
+from kesler.datasets import load as load_stream
 from kesler.datasets import load_pendigits
 
 NEW = messages(300, seed=5)
@@ -175,6 +176,45 @@ def test_a_model_of_short_texts_learnt_in_python_reads_files_as_it_reads_texts(
     for scores, row in zip(said, model.decision_function(SHORT), strict=True):
         expected = dict(zip(model.classes_.tolist(), row.tolist(), strict=True))
         assert scores == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_model_of_a_data_set_of_short_texts_is_tested_on_it(capsys, tmp_path):
+    model, source = tmp_path / "model.kesler", "dataset:banking77/stream"
+    rows = load_stream(source.removeprefix("dataset:"))
+    texts = [each["text"] for each in rows.records[:300]]
+    OnlineClassifier(columns={"text": "text"}).fit([{"text": t} for t in texts], rows.y[:300]).save(
+        model
+    )
+    tested = kesler(capsys, "test", model, source)
+    assert tested.code == 0 and tested.out.startswith("13,083 rows of 77 classes"), tested
+    explained = kesler(capsys, "explain", model, source, "-n", "1")
+    assert explained.code == 0 and "text" in explained.out.splitlines()[0] + explained.out[:2000]
+    OnlineClassifier().partial_fit(texts, rows.y[:300]).save(tmp_path / "strings.kesler")
+    of_strings = kesler(capsys, "test", tmp_path / "strings.kesler", source)
+    assert of_strings.code == 0 and of_strings.out.startswith("13,083 rows of 77 classes")
+    assert not of_strings.err
+
+
+def test_features_that_are_all_unknown_are_said(capsys, tmp_path):
+    rows = [f"{text},{topic}" for text, topic in zip(SHORT, TOPICS, strict=True)] * 5
+    (tmp_path / "text.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    OnlineClassifier("multi", update="pa1").partial_fit(SHORT, TOPICS).save(tmp_path / "pa.kesler")
+    given = [tmp_path / "pa.kesler", tmp_path / "text.csv", "--label", "label"]
+    assert "knows none of the features of the first 20 rows" in kesler(capsys, "test", *given).err
+    assert not kesler(capsys, "test", *given, "--text", "text").err
+
+
+def test_a_model_of_short_texts_goes_on_with_a_file_of_them(capsys, tmp_path):
+    model = OnlineClassifier().partial_fit(SHORT * 3, TOPICS * 3)
+    model.save(tmp_path / "model.kesler")
+    rows = ["how do I pay my fees,fees", "I lost my card on a train,lost"]
+    (tmp_path / "more.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    given = ["--model", tmp_path / "model.kesler", "--label", "label", "--resume"]
+    assert kesler(capsys, "learn", tmp_path / "more.csv", *given).code == 0
+    for row in rows:
+        model.learn_one(*row.split(","))
+    learnt = load(tmp_path / "model.kesler")
+    assert learnt.predict_proba(SHORT).tolist() == model.predict_proba(SHORT).tolist()
 
 
 def test_a_model_of_texts_asks_for_the_column_of_texts(capsys, tmp_path):

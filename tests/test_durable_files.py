@@ -273,6 +273,28 @@ def test_backup_and_check(desk, mail, tmp_path):
     assert "differs from one" in desk.check()[0]
 
 
+def test_a_snapshot_that_cannot_be_written_is_not_tried_again_at_once(
+    tmp_path, monkeypatch, caplog
+):
+    """A database refuses contents of a gigabyte; making them takes seconds."""
+    tried = []
+
+    def refuse(self, key, snapshot, contents):
+        tried.append(snapshot.at)
+        raise KeslerError("string or blob too big")
+
+    monkeypatch.setattr(replica, "LEAST_SPACING", 10)
+    with Journal(tmp_path / "desk.db") as journal:
+        monkeypatch.setattr(type(journal._storage), "add_snapshot", refuse)
+        model = journal.open("mail", make())
+        for i in range(60):
+            model.learn_one({f"w{i % 4}": 1}, "ab"[i % 2])
+        assert 1 <= len(tried) <= 6 and min(np.diff([0, *tried])) >= 10
+        assert len([each for each in caplog.records if "no snapshot" in each.message]) == len(tried)
+    with Journal(tmp_path / "desk.db") as journal:
+        assert journal.check() == []
+
+
 def files_of(folder):
     return b"".join(each.read_bytes() for each in sorted(folder.iterdir()) if each.is_file())
 

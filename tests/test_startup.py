@@ -148,6 +148,31 @@ def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
 
 
 @is_compiled
+def test_kernels_of_the_package_are_read_where_no_cache_can_be_written(tmp_path):
+    (tmp_path / "small_kernels.py").write_text(MODULE)
+    ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
+    there = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
+    assert printed(ship, **there) == "[0.0, 2.0, 6.0, 12.0]"
+    refuse = """
+from kesler.compiled.jit import cache as caches
+
+def refuse(function):
+    raise RuntimeError("cannot cache function: no locator available")
+
+caches.KernelCache = refuse
+"""
+    assert printed(refuse + load, **there).startswith("[0.0, 2.0, 6.0, 12.0] 0 ")  # no pass is run
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
+
+
+@is_compiled
+@pytest.mark.parametrize("chosen", [{"NUMBA_CPU_NAME": "haswell"}, {"NUMBA_CPU_FEATURES": "+avx2"}])
+def test_a_processor_that_is_chosen_has_no_level(chosen):
+    code = "from kesler.compiled.jit import numba_internals as i; print(i.processor_level())"
+    assert printed(code, **chosen) == "None"
+
+
+@is_compiled
 @pytest.mark.parametrize("level", levels())
 def test_machine_code_of_each_level_that_this_processor_has_gives_the_same(tmp_path, level):
     there = llvm.get_host_cpu_features()

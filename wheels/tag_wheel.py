@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SHIPPED = "src/kesler/compiled/shipped"
 MANYLINUX = "manylinux_2_17"
-"""Bitcode calls no library but Python, Numba and the C library's mathematics."""
+"""The loops call no library but Python, Numba and the C library's mathematics."""
 
 
 class TagWheel(BuildHookInterface):  # type: ignore[misc, type-arg]

@@ -1,6 +1,6 @@
 """Whether rows take more time than in another commit: the last release, or one that is given.
 
-    python tests/gates/speed.py v0.1.0 [--pairs 12] [--tree FOLDER]
+    python tests/gates/speed.py COMMIT [--pairs 12] [--tree FOLDER]
 
 The other commit is checked out in a temporary folder. Pairs of processes, one of each version, run
 one after the other, in an order that alternates, so that what else the machine does slows both.
@@ -25,18 +25,21 @@ ROOT = Path(__file__).parents[2]
 MOST = 1.05
 """The ratio at which a learner is too slow."""
 
+LETTERS = "data = load('letter'); X, y = data.X, data.y"
+TEXTS = "data = load('banking77/stream'); X, y = [each['text'] for each in data.records], data.y"
 LEARNERS = {
-    "default": "OnlineClassifier()",
-    "pa1": "OnlineClassifier('multi', update='pa1')",
+    "default": ("OnlineClassifier()", LETTERS, 3000),
+    "pa1": ("OnlineClassifier('multi', update='pa1')", LETTERS, 20000),
+    "texts": ("OnlineClassifier()", TEXTS, 3000),
 }
-"""Learners on rows of letters, by name."""
+"""Learners by name, their rows and how many."""
 
 MEASURE = """
 import time
 from kesler import OnlineClassifier
-from kesler.datasets import load_letter
-data = load_letter()
-X, y = data.X[:{n}], data.y[:{n}]
+from kesler.datasets import load
+{rows}
+X, y = X[:{n}], y[:{n}]
 times = []
 for _ in range({runs} + 1):  # the first loads what was compiled
     model = {learner}
@@ -45,21 +48,21 @@ for _ in range({runs} + 1):  # the first loads what was compiled
     times.append(time.process_time() - start)
 print(min(times[1:]))
 """
-N_ROWS = {"default": 3000, "pa1": 20000}
 RUNS = 7
+FEWEST_PAIRS = 5
+SHIPPED = "src/kesler/compiled/shipped"
 
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 QUANTILES = {4: 2.776, 5: 2.571, 7: 2.365, 9: 2.262, 11: 2.201, 15: 2.131, 19: 2.093, 29: 2.045}
 
 
 def limits(ratios: Sequence[float]) -> tuple[float, float, float]:
-    """Return the geometric mean of ratios and its 95 % limits, lower and upper."""
+    """Return the geometric mean of five ratios or more, and its 95 % limits, lower and upper."""
     logs = [math.log(ratio) for ratio in ratios]
     n = len(logs)
     mean = sum(logs) / n
     error = math.sqrt(sum((each - mean) ** 2 for each in logs) / (n - 1) / n)
-    known = [degrees for degrees in QUANTILES if degrees <= n - 1]
-    width = QUANTILES[max(known)] * error if known else math.inf
+    width = QUANTILES[max(each for each in QUANTILES if each <= n - 1)] * error
     return math.exp(mean), math.exp(mean - width), math.exp(mean + width)
 
 
@@ -71,12 +74,13 @@ def is_slower(ratios: Sequence[float]) -> bool:
 
 def seconds(tree: Path, name: str) -> float:
     """Return the processor time of a learner of one version, in a process of its own."""
-    code = MEASURE.format(learner=LEARNERS[name], n=N_ROWS[name], runs=RUNS)
+    learner, rows, n_rows = LEARNERS[name]
+    code = MEASURE.format(learner=learner, rows=rows, n=n_rows, runs=RUNS)
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, env=environment, cwd=tree, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{name} cannot be measured in {tree}:\n{done.stderr}")
     return float(done.stdout)
 
 
@@ -124,6 +128,10 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=12, help="pairs of processes (12)")
     parser.add_argument("--tree", type=Path, default=ROOT, help="the tree that is judged (this)")
     arguments = parser.parse_args()
+    if not arguments.commit or arguments.pairs < FEWEST_PAIRS:
+        parser.error(f"name a commit (make speed AGAINST=...), and {FEWEST_PAIRS} pairs or more")
+    if (arguments.tree / SHIPPED).exists():
+        parser.error(f"{SHIPPED} holds loops of a wheel, which are other code: make clean")
     with checked_out(arguments.commit) as before:
         return compared(arguments.tree.resolve(), before, arguments.pairs)
 

@@ -316,7 +316,7 @@ def _predict(command: Command) -> None:
     )
     what.add_argument(
         "--coverage",
-        type=_share_of_rows,
+        type=_coverage,
         metavar="SHARE",
         help="print a set of classes, separated by tabs, that contains the right one in this share "
         "of the rows, from 0.8 on, such as 0.9; it may contain (new), and may be empty",
@@ -511,6 +511,15 @@ def _share_of_rows(token: str) -> float:
         share = 0.0
     if not 0 < share < 1:
         raise ArgumentTypeError(f"{token!r} is not a share between 0 and 1, such as 0.2")
+    return share
+
+
+def _coverage(token: str) -> float:
+    from kesler.state.uncertainty import COVERAGES
+
+    share = _share_of_rows(token)
+    if share < COVERAGES[0]:
+        raise ArgumentTypeError(f"{token!r} is below {COVERAGES[0]}, the smallest that is tracked")
     return share
 
 

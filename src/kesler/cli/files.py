@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.datasets.dataset import RecordDataset
+from kesler.data.datasets.loaders import load
 from kesler.data.readers.lines import Lines
-from kesler.data.readers.opening import format_of, has_columns, open_stream
+from kesler.data.readers.opening import PREFIX, format_of, has_columns, open_stream
 from kesler.data.readers.stream import Block, Stream
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
+from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Schema
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
@@ -53,18 +56,29 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     words, a date, a list or an identifier: as a category, each of these would be new in most rows.
     """
     found = reading(options)
-    if "text" in found or "as_table" in found or not os.path.isfile(options.input):
+    if "text" in found or "as_table" in found:
         return found
-    schema = _first_rows(options, found)
-    if schema is None or (_is_json(options) and _is_one_long_text(schema)):
-        return found  # JSON lines of one long text each are read by words, in compiled code
+    if options.input.startswith(PREFIX):
+        return {**found, "as_table": True} if _is_of_short_texts(options.input) else found
+    schema = _first_rows(options, found) if os.path.isfile(options.input) else None
+    if schema is None or (_is_json(options) and _is_of_words_alone(schema)):
+        return found  # words alone are read without a schema, in much less time
     kinds = {column.kind for column in schema}
     return {**found, "as_table": True} if kinds & NOT_ONE_HOT else found
 
 
-def _is_one_long_text(schema: Schema) -> bool:
-    """Return whether rows are a text alone, of which only the words are features."""
+def _is_of_words_alone(schema: Schema) -> bool:
+    """Return whether rows are a field "text" each, of which only the words are features."""
     return [(each.name, each.kind, each.options) for each in schema] == [("text", "text", {})]
+
+
+def _is_of_short_texts(source: str) -> bool:
+    """Return whether the rows of a data set are a short text each, with features beside words."""
+    dataset = load(source.removeprefix(PREFIX))
+    if not isinstance(dataset, RecordDataset):
+        return False
+    columns = [*infer(table_of(dataset.records[:N_ROWS]).columns, {})]
+    return len(columns) == 1 and columns[0].kind == "text" and bool(columns[0].options)
 
 
 def _is_json(options: Namespace) -> bool:

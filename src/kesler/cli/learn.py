@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from kesler.cli import files, table
-from kesler.cli.methods import Progress, begun, resumed
+from kesler.cli.methods import Progress, begun, of_texts, resumed
 from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
@@ -102,7 +102,7 @@ def _opened(
     seed, n_rows = progress.shuffle, progress.n_rows
     stream = files.open_input(
         options,
-        progress.reading,
+        {**of_texts(model, options), **progress.reading},
         vocabulary=model.vocabulary_,
         skip_rows=n_rows if seed is None else 0,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 from kesler.cli.files import columns, open_input, reading, reading_of_new
 from kesler.data.readers.lines import STANDARD_INPUT
 from kesler.data.readers.opening import has_columns
-from kesler.data.readers.stream import Stream
+from kesler.data.readers.stream import Block, Stream
+from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.named import Setting
 from kesler.online.classifier import OnlineClassifier
@@ -31,6 +34,7 @@ def chosen(options: Namespace) -> dict[str, Any]:
 
 
 START = 1 << 16  # bytes by which a file is recognized
+ENOUGH_ROWS = 20  # rows whose features are not all new by accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,7 @@ def opened_for(model: OnlineClassifier, options: Namespace, *, require_labels: b
     Rows from a pipe are read one by one if they need no labels, since each has an answer.
     """
     of_tables = {"as_table": True} if model.schema_ is not None else {}
-    how = {**_of_texts(model, options), **progress_of(model).reading, **reading(options)}
+    how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
     how |= of_tables
     more: dict[str, Any] = {"vocabulary": model.vocabulary_, "grow": False}
     if not require_labels and options.input == "-":
@@ -145,9 +149,29 @@ def opened_for(model: OnlineClassifier, options: Namespace, *, require_labels: b
     return stream
 
 
-def _of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
-    """Return how a file is read for a model that learnt texts in Python: each row is a text."""
-    if not model.has_learnt_texts_:
+def warn_of_unknown(model: OnlineClassifier, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks; say so on standard error if the model knows no feature of the first of them."""
+    for i, block in enumerate(blocks):
+        if i == 0 and _is_unknown(model, block):
+            print(
+                f"kesler: the model knows none of the features of the first {len(block):,} rows: "
+                "read them as those that it learnt, for instance with --text NAME",
+                file=sys.stderr,
+            )
+        yield block
+
+
+def _is_unknown(model: OnlineClassifier, block: Block) -> bool:
+    """Return whether no feature of a block is known, of enough rows that this is no accident."""
+    names, rows = model.vocabulary_, block.rows
+    if names is None or not isinstance(rows, Rows) or rows.dense or len(block) < ENOUGH_ROWS:
+        return False
+    return len(rows.indices) > 0 and int(rows.indices.min()) >= len(names)
+
+
+def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
+    """Return how a file is read for a model that learnt short texts in Python: as such texts."""
+    if not model.has_text_lengths_:
         return {}
     may_look = options.format is not None or Path(options.input).is_file()
     has_fields = may_look and has_columns(options.input, options.format)

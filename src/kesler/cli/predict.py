@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.cli.methods import loaded, opened_for
+from kesler.cli.methods import loaded, opened_for, warn_of_unknown
 from kesler.data.labels import NEW
 from kesler.data.rows import Rows
 from kesler.online.classifier import OnlineClassifier
@@ -44,7 +44,7 @@ def run(options: Namespace) -> None:
     model = loaded(options.model)
     stream = opened_for(model, options, require_labels=False)
     write = _json_line if options.json_lines else _line
-    for block in stream:
+    for block in warn_of_unknown(model, stream):
         answers = _answers(model, block.rows, options)
         sys.stdout.writelines(write(each, options) + "\n" for each in answers)
         sys.stdout.flush()

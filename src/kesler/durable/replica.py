@@ -327,6 +327,7 @@ class Replica:
                 _return_memory()
         except KeslerError as error:
             LOGGER.warning("no snapshot was written: %s", error)
+            self._wrote_at = self.applied  # the next attempt waits as after a success
         self._to_write = []
 
     def _due(self, *, closing: bool) -> list[int]:

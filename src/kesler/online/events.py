@@ -508,7 +508,7 @@ or sparse row
         return self._named_rows(x, learn=False) if is_of_table else self._row(x, learn=False)
 
     @property
-    def has_learnt_texts_(self) -> bool:
+    def has_text_lengths_(self) -> bool:
         """Whether texts were learnt whose features depend on the lengths of those before them."""
         return vars(self).get("_texts") is not None
 

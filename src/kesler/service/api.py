@@ -459,7 +459,7 @@ async def items(call: Call) -> Response:
 ONE_ROW = {
     "row": "a text, a list of numbers, or an object of names and values",
     "rows": "several rows, in place of row",
-    "coverage": "the share of rows whose set contains the right class, such as 0.9: adds set and "
+    "coverage": "the share of rows whose set contains the right class, from 0.8 on: adds set and "
     "may_be_new",
     "probabilities": "the number of the most probable classes to list",
     "explain": "the number of features of an explanation",

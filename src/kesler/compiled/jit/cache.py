@@ -15,6 +15,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ import llvmlite
 import numba
 
 from kesler.compiled.jit.numba_internals import (
-    NullCache,
     ShippedCache,
+    UnwritableCache,
     dumps,
     processor_level,
     processor_name,
@@ -40,8 +41,13 @@ _destinations: list[Path] = []
 
 def platform_name() -> str:
     """Return what the bits of compiled loops depend on: the compiler and the processor."""
-    level = processor_level() if SHIPPED.exists() else None
-    return f"{VERSIONS} {sys.platform} {level or processor_name()}"
+    level = f", {processor_level()}" if SHIPPED.exists() else ""
+    return f"{VERSIONS} {sys.platform} {processor_name()}{level}"
+
+
+def is_shipping() -> bool:
+    """Return whether functions are compiled for the package."""
+    return bool(_destinations)
 
 
 class KernelCache(ShippedCache):
@@ -52,7 +58,7 @@ class KernelCache(ShippedCache):
 
     def is_shipping(self) -> bool:
         """Return whether compiled functions are written for the package, by `shipping`."""
-        return bool(_destinations)
+        return is_shipping()
 
     def ship(self, function: Function, signature: Any, form: str, contents: Any) -> None:
         """Write a file to each directory of `shipping`."""
@@ -62,8 +68,13 @@ class KernelCache(ShippedCache):
 
     def shipped(self, function: Function, signature: Any, form: str) -> Any:
         """Return a function in the package in a form, None if there is none."""
-        path = _path(SHIPPED, function, signature, form)
-        return pickle.loads(zlib.decompress(path.read_bytes())) if path.exists() else None
+        return shipped(function, signature, form)
+
+
+def shipped(function: Function, signature: Any, form: str) -> Any:
+    """Return a function in the package in a form, None if there is none."""
+    path = _path(SHIPPED, function, signature, form)
+    return pickle.loads(zlib.decompress(path.read_bytes())) if path.exists() else None
 
 
 def _path(directory: Path, function: Function, signature: Any, form: str) -> Path:
@@ -71,18 +82,19 @@ def _path(directory: Path, function: Function, signature: Any, form: str) -> Pat
     return directory / f"{hashlib.sha256(name.encode()).hexdigest()[:20]}.{form}"
 
 
-def cache_of(function: Callable[..., Any]) -> Any:
+def cache_of(function: Function) -> Any:
     """Return the cache of the machine code of a function.
 
     Numba raises an error if there is no directory for the cache: for a package on a read-only disk
-    and a user without a home directory, or a function typed at a prompt. These are not cached.
+    and a user without a home directory, or a function typed at a prompt. These are not cached, but
+    what the package contains is read.
     """
     try:
         return KernelCache(function)
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
-        return NullCache()
+        return UnwritableCache(partial(shipped, function))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -25,7 +25,7 @@ from numba.core.analysis import compute_cfg_from_blocks, compute_live_map, compu
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
-from numba.core.compiler import Compiler, run_frontend
+from numba.core.compiler import Compiler, CompileResult, run_frontend
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.ir_utils import build_definitions
@@ -50,8 +50,8 @@ from kesler.progress import compiling
 
 __all__ = [
     "AttributeTemplate",
-    "NullCache",
     "ShippedCache",
+    "UnwritableCache",
     "cgutils",
     "compiled_callback",
     "compiled_kernel",
@@ -116,6 +116,10 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.core.codegen.JITCodeLibrary._get_compiled_object": ("self",),
     "numba.core.codegen.JITCodeLibrary._raise_if_finalized": ("self",),
     "numba.core.codegen.JITCPUCodegen.set_env": ("self", "env_name", "env"),
+    "numba.core.compiler.CompileResult._rebuild": (
+        *("target_context", "libdata", "fndesc", "env", "signature", "objectmode", "lifted"),
+        *("typeann", "reload_init", "referenced_envs"),
+    ),
     "numba.core.compiler.Compiler.compile_extra": ("self", "func"),
     "numba.core.compiler.Compiler.define_pipelines": ("self",),
     "numba.core.dispatcher.Dispatcher.compile": ("self", "sig"),
@@ -307,7 +311,7 @@ class ShippedCache(FunctionCache):
     """
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return a function found in the cache or as bitcode, None if there is neither.
+        """Return a function found in the cache or in the package, None if there is neither.
 
         Numba would first load all that compilation needs, SciPy's linear algebra included, which
         takes twice the time of everything else here. Machine code needs only the runtime.
@@ -332,19 +336,13 @@ class ShippedCache(FunctionCache):
             self.ship(self._py_func, signature, level, _translated(name, bitcode, rest, machine))
 
     def _of_package(self, signature: Any, target_context: Any) -> Any:
-        """Return a function that the package ships, as machine code or to be translated."""
-        level = processor_level()
-        found = None if level is None else self.shipped(self._py_func, signature, level)
-        if found is not None:
-            return self._impl.rebuild(target_context, found)
-        shipped = self.shipped(self._py_func, signature, BITCODE)
-        if shipped is None:
-            return None
-        codegen, (name, bitcode, rest) = target_context.codegen(), shipped
-        found = _translated(name, bitcode, rest, codegen._tm)
-        self._impl.locator.ensure_cache_path()
-        self._cache_file.save(self._index_key(signature, codegen), found)
-        return self._impl.rebuild(target_context, found)
+        """Return a function that the package ships; what must be translated is saved."""
+        codegen = target_context.codegen()
+        found, is_new = _of_forms(partial(self.shipped, self._py_func, signature), codegen._tm)
+        if is_new:
+            self._impl.locator.ensure_cache_path()
+            self._cache_file.save(self._index_key(signature, codegen), found)
+        return None if found is None else self._impl.rebuild(target_context, found)
 
     def is_shipping(self) -> bool:
         """Return whether functions are written for a package instead of to the cache."""
@@ -357,6 +355,35 @@ class ShippedCache(FunctionCache):
     def shipped(self, function: Function, signature: Any, form: str) -> Any:
         """Return what was shipped of a function in a form, None if there is nothing."""
         raise NotImplementedError
+
+
+class UnwritableCache(NullCache):
+    """What a package ships of a function, where no cache can be written.
+
+    Parameters
+    ----------
+    shipped : function of a signature and a form, as `ShippedCache.shipped` without the function.
+    """
+
+    def __init__(self, shipped: Callable[[Any, str], Any]) -> None:
+        self._shipped = shipped
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the function, None if the package does not ship it."""
+        rtsys.initialize(target_context)
+        found, _ = _of_forms(partial(self._shipped, sig), target_context.codegen()._tm)
+        return None if found is None else CompileResult._rebuild(target_context, *found)
+
+
+def _of_forms(shipped: Callable[[str], Any], machine: Any) -> tuple[Any, bool]:
+    """Return what a cache holds of a shipped function or None, and whether it was translated."""
+    level = processor_level()
+    found = None if level is None else shipped(level)
+    of_bitcode = shipped(BITCODE) if found is None else None
+    if of_bitcode is None:
+        return found, False
+    name, bitcode, rest = of_bitcode
+    return _translated(name, bitcode, rest, machine), True
 
 
 def _translated(name: str, bitcode: bytes, rest: Any, machine: Any) -> tuple[Any, ...]:
@@ -384,7 +411,10 @@ def levels() -> tuple[str, ...]:
 
 @cache
 def processor_level() -> str | None:
-    """Return the highest level that this processor has, None if it has none."""
+    """Return the highest level that this processor has; None if none, or if another is chosen."""
+    is_chosen = config.CPU_NAME is not None or config.CPU_FEATURES is not None
+    if is_chosen or not config.ENABLE_AVX:
+        return None
     there = llvm.get_host_cpu_features()
     return next((level for level in levels() if all(map(there.get, LEVELS[level]))), None)
 

@@ -22,6 +22,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
+from kesler.compiled.jit.cache import is_shipping
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.numba_internals import (
     cgutils,
@@ -144,7 +145,8 @@ def _beyond(_: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
 
 def _first_of(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
     line, n = values
-    if register_width() == 512:
+    # One form is shipped for all processors: the second, which costs little anywhere.
+    if register_width() == 512 and not is_shipping():
         return builder.select(
             _lane_is_below(builder, n, line.type.count), line, ir.Constant(line.type, None)
         )

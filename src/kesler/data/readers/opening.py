@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kesler.data.datasets.dataset import Dataset, RecordDataset
 from kesler.data.datasets.loaders import load
@@ -26,7 +25,7 @@ from kesler.data.readers.lines import (
 from kesler.data.readers.mail import begins_mbox, mail_reader
 from kesler.data.readers.parquet_table import parquet_reader
 from kesler.data.readers.reader import Example, Reader
-from kesler.data.readers.records import Fields, Words
+from kesler.data.readers.records import Fields, Records, Words
 from kesler.data.readers.stream import Stream
 from kesler.data.readers.svmlight import begins_svmlight, svmlight_reader
 from kesler.data.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
@@ -149,10 +148,8 @@ def _format_of_line(line: bytes, source: str) -> str:
 PREFIX = "dataset:"
 
 
-def dataset_reader(source: str, names: Names) -> Reader:
-    """Read a data set; the features of a text record are the tokens of all its fields.
-
-    Records of short texts are rows of a table, in which such texts have more features than tokens.
+def dataset_reader(source: str, names: Names, fields: Fields) -> Reader:
+    """Read a data set; the features of a text record are those of all its fields together.
 
     Raises
     ------
@@ -161,24 +158,19 @@ def dataset_reader(source: str, names: Names) -> Reader:
     """
     dataset = load(source.removeprefix(PREFIX))
     if isinstance(dataset, RecordDataset):
-        return _record_reader(dataset, names)
+        return _record_reader(dataset, names, fields)
+    if fields.as_table:
+        raise KeslerError(f"{source} holds numbers, whose columns have one kind: name no kinds")
     return array_reader(dataset.X, _classes(source, dataset))
 
 
-def _record_reader(dataset: RecordDataset, names: Names) -> Reader:
-    from kesler.data.schema.inference import N_ROWS, infer
-    from kesler.data.schema.records import table_of
-
-    first = table_of(dataset.records[:N_ROWS]).columns
-    is_table = any(column.options for column in infer(first, {}))
-
+def _record_reader(dataset: RecordDataset, names: Names, fields: Fields) -> Reader:
     def parse(pair: tuple[str, dict[str, str]]) -> Example:
         label, record = pair
-        return Example(label, record if is_table else presence(record.values()))
+        return Example(label, record if fields.as_table else fields.words([*record.values()]))
 
     rows = enumerate(zip(dataset.y, dataset.records, strict=True), start=1)
-    gather: Any = table_of if is_table else names.gather
-    return Reader("record", rows, parse, gather, names.vocabulary)
+    return Reader("record", rows, parse, Records(fields, names).gather, names.vocabulary)
 
 
 def _classes(source: str, dataset: Dataset) -> list[int | str]:
@@ -224,7 +216,8 @@ def open_stream(
         default this is the field ``text`` of JSON lines if there is one; other sources are tables.
     as_table : bool, default False
         If True, the rows of a block are a table of raw cells, for learners of tables (parameter
-        `columns`), which may be of CSV, JSON lines and Parquet; `text` is then ignored.
+        `columns`), which may be of CSV, JSON lines, Parquet and data sets of texts; `text` is then
+        ignored.
     words : function, default the distinct words
         The features of the texts of a row as a dictionary, given these texts.
     vocabulary : Vocabulary, optional
@@ -296,11 +289,9 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
 
 def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
     if path.startswith(PREFIX):
-        if format or fields.label is not None or fields.text or fields.as_table:
-            raise KeslerError(
-                f"{path} needs no format, label, text or kinds of columns: leave them out"
-            )
-        return dataset_reader(path, names)
+        if format or fields.label is not None or fields.text:
+            raise KeslerError(f"{path} needs no format, label or text: leave them out")
+        return dataset_reader(path, names, fields)
     if path != STANDARD_INPUT and not os.path.exists(path):
         raise KeslerError(f"{path} does not exist: check the path")
     found = _fitting(format or format_of(path, lines), path, fields, names)

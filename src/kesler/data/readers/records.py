@@ -66,7 +66,7 @@ class Fields:
         wanted = [self.label] if self.require_labels else []
         missing = [name for name in [*wanted, *self.text] if name not in columns]
         if missing:
-            hint = "; name that of the texts with text=..." if missing[0] in self.text else ""
+            hint = "; name that of the texts (text=... or --text)" * (missing[0] in self.text)
             raise KeslerError(
                 f"{self.source} has no column {missing[0]!r}: it has {listed(columns)}{hint}"
             )

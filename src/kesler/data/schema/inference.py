@@ -21,6 +21,7 @@ NEARLY_UNIQUE = 0.9
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
+UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
 BEGINS_DATE = re.compile(r"\d{1,4}[-/.](?:\d{1,2}|[A-Za-z]{3})[-/.]\d{1,4}")
 
 
@@ -151,16 +152,18 @@ def _of_texts(name: str, texts: list[str]) -> tuple[str, dict[str, Any], str]:
 def _options_of(texts: list[str]) -> dict[str, Any]:
     """Return the options of texts: short ones have pairs of words and runs of characters, too.
 
+    A single text, as that of a column that appears late, says too little. Scripts without spaces
+    have few tokens, of many characters.
+
     Examples
     --------
-    >>> _options_of(["how do I top up"]), _options_of(["Baker Street"])
+    >>> _options_of(["how do I top up"] * 2), _options_of(["Baker Street"] * 2)
     ({'ngrams': 2, 'chars': (4, 4)}, {})
     """
-    n_words = sum(len(TOKEN.findall(text)) for text in texts)
-    is_short = sum(map(len, texts)) <= SHORT_TEXT * len(texts)
-    if texts and is_short and n_words >= FEW_WORDS * len(texts):
-        return {"ngrams": 2, "chars": (RUN_LENGTH, RUN_LENGTH)}
-    return {}
+    n_words, n_characters = sum(len(TOKEN.findall(t)) for t in texts), sum(map(len, texts))
+    is_short = len(texts) > 1 and n_characters <= SHORT_TEXT * len(texts)
+    is_sentence = n_words >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_words
+    return {"ngrams": 2, "chars": (RUN_LENGTH, RUN_LENGTH)} if is_short and is_sentence else {}
 
 
 def _is_code(text: str) -> bool:

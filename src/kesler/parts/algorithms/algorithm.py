@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 from kesler.errors import KeslerError
 from kesler.parts.description import require_function
@@ -59,6 +59,12 @@ class CustomAlgorithm(UserPart, ThresholdAlgorithm):
             )
 
 
+@overload
+def threshold_algorithm(function: Update) -> CustomAlgorithm: ...
+@overload
+def threshold_algorithm(
+    *, begins_at: float = ..., n_states: int = ..., parameters: tuple[float, ...] = ...
+) -> Callable[[Update], CustomAlgorithm]: ...
 def threshold_algorithm(
     function: Update | None = None,
     *,

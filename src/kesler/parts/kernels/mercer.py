@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args, overload
 
 from kesler.errors import KeslerError
 from kesler.parts.description import describe, require_function
@@ -69,6 +69,12 @@ class CustomKernel(UserPart, MercerKernel):
             )
 
 
+@overload
+def mercer_kernel(function: Similarity) -> CustomKernel: ...
+@overload
+def mercer_kernel(
+    *, of: Arguments = ..., parameters: tuple[float, ...] = ...
+) -> Callable[[Similarity], CustomKernel]: ...
 def mercer_kernel(
     function: Similarity | None = None,
     *,

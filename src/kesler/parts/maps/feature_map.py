@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args, overload
 
 import numpy as np
 
@@ -85,6 +85,12 @@ class CustomMap(UserPart, FeatureMap):
                 )
 
 
+@overload
+def feature_map(function: Elementwise) -> CustomMap: ...
+@overload
+def feature_map(
+    *, statistic: Statistic = ..., zero_at_zero: bool = ..., parameters: tuple[float, ...] = ...
+) -> Callable[[Elementwise], CustomMap]: ...
 def feature_map(
     function: Elementwise | None = None,
     *,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -170,6 +170,10 @@ def _named(of: RowEstimates) -> str:
     return f"margin={of.margin:g}, confidence={of.confidence:g}, new={of.new:g}"
 
 
+@overload
+def query_rule(function: Probability) -> CustomQuery: ...
+@overload
+def query_rule(*, parameters: tuple[float, ...] = ...) -> Callable[[Probability], CustomQuery]: ...
 def query_rule(function: Probability | None = None, *, parameters: tuple[float, ...] = ()) -> Any:
     r"""Make a rule of asking of a plain Python function, which is called as it is.
 

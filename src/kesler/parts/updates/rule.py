@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 from kesler.errors import KeslerError
 from kesler.parts.constraints import Requirement, Selection, requirement_code, selection_code
@@ -155,6 +155,16 @@ class CustomRule(UserPart, UpdateRule):
             )
 
 
+@overload
+def update_rule(function: Steps) -> CustomRule: ...
+@overload
+def update_rule(
+    *,
+    constraints: Selection = ...,
+    requires: Requirement = ...,
+    parameters: tuple[float, ...] = ...,
+    margin: float = ...,
+) -> Callable[[Steps], CustomRule]: ...
 def update_rule(
     function: Steps | None = None,
     *,
