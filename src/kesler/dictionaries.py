@@ -4,6 +4,7 @@ from kesler.sharing.dictionaries.dictionary import Columns, Dictionary, Pool
 from kesler.sharing.dictionaries.pieces import Pieces
 from kesler.sharing.dictionaries.products import Products
 from kesler.sharing.dictionaries.registry import DICTIONARIES, resolve_dictionary
+from kesler.sharing.dictionaries.steps import Step
 from kesler.sharing.dictionaries.stumps import Stumps
 from kesler.sharing.dictionaries.templates import Templates
 
@@ -14,6 +15,7 @@ __all__ = [
     "Pieces",
     "Pool",
     "Products",
+    "Step",
     "Stumps",
     "Templates",
     "resolve_dictionary",
