@@ -206,7 +206,7 @@ def damages(name: str, array: Any) -> dict[str, Any]:
     """Return what may have become of an array."""
     found: dict[str, Any] = {"missing": None, "flat": np.append(array.ravel(), array.ravel()[:1])}
     found["longer"] = np.concatenate([array, array[-1:]]) if len(array) else np.ones(1)
-    found["other type"] = array.astype(np.complex64)
+    found["other type"] = array.astype(np.bool_ if array.dtype != np.bool_ else np.int64)
     if array.dtype.kind == "f" and array.size:
         odd = array.copy()
         odd.flat[0] = np.nan
