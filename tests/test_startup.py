@@ -125,12 +125,18 @@ print(values, len(passes.buffer), sum(add_up.stats.cache_hits.values()))
 LOAD = RUN + LOAD
 
 
+def shipped_to(folder: Path) -> tuple[str, dict[str, str]]:
+    """Ship small kernels; return the code that loads them, and its environment."""
+    (folder / "small_kernels.py").write_text(MODULE)
+    ship, load = (code.format(folder=str(folder / "shipped")) for code in (SHIP, LOAD))
+    there = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": f"{SOURCE}:{folder}"}
+    assert printed(ship, **there) == "[0.0, 2.0, 6.0, 12.0]"
+    return load, there
+
+
 @is_compiled
 def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
-    (tmp_path / "small_kernels.py").write_text(MODULE)
-    ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
-    there = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
-    assert printed(ship, **there) == "[0.0, 2.0, 6.0, 12.0]"
+    load, there = shipped_to(tmp_path)
     shipped = sorted((tmp_path / "shipped").iterdir())
     assert len(shipped) == 2 * (1 + len(levels()))
     loaded = "[0.0, 2.0, 6.0, 12.0] 0 1"
@@ -149,10 +155,7 @@ def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
 
 @is_compiled
 def test_kernels_of_the_package_are_read_where_no_cache_can_be_written(tmp_path):
-    (tmp_path / "small_kernels.py").write_text(MODULE)
-    ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
-    there = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
-    assert printed(ship, **there) == "[0.0, 2.0, 6.0, 12.0]"
+    load, there = shipped_to(tmp_path)
     refuse = """
 from kesler.compiled.jit import cache as caches
 
@@ -178,10 +181,7 @@ def test_machine_code_of_each_level_that_this_processor_has_gives_the_same(tmp_p
     there = llvm.get_host_cpu_features()
     if not all(map(there.get, LEVELS[level])):
         pytest.skip(f"this processor is below {level}")
-    (tmp_path / "small_kernels.py").write_text(MODULE)
-    ship, load = (code.format(folder=str(tmp_path / "shipped")) for code in (SHIP, LOAD))
-    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{SOURCE}:{tmp_path}"}
-    assert printed(ship, **own) == "[0.0, 2.0, 6.0, 12.0]"
+    load, own = shipped_to(tmp_path)
     others = [BITCODE, *(each for each in levels() if each != level)]
     for each in (tmp_path / "shipped").iterdir():
         if each.suffix[1:] in others:

@@ -60,13 +60,18 @@ def stream_is_deterministic(estimator: Any) -> None:
     require_same(one, other, "the same rows give two models")
 
 
-def classes_may_appear(estimator: Any) -> None:
-    """Require that a class may appear after others were learnt, and is then predicted."""
+def _before_a_class_appears(estimator: Any) -> tuple[Subject, Any, Any, Any]:
+    """Return a new subject, a stream, and which of its rows are of the last class."""
     subject = Subject(estimator)
     if subject.needs_classes:
         raise NotApplicable("all classes must be given in the first call of partial_fit")
     X, y = stream(160)
-    late = y == LABELS[3]
+    return subject, X, y, y == LABELS[3]
+
+
+def classes_may_appear(estimator: Any) -> None:
+    """Require that a class may appear after others were learnt, and is then predicted."""
+    subject, X, y, late = _before_a_class_appears(estimator)
     subject.learn(X[~late], y[~late])
     require(LABELS[3] not in subject.predict(PROBES), "it predicts a class before its first row")
     for _ in range(3):
@@ -79,11 +84,7 @@ def classes_may_appear(estimator: Any) -> None:
 
 def growth_forgets_nothing(estimator: Any) -> None:
     """Require that rows of the earlier classes are still predicted after a class appears."""
-    subject = Subject(estimator)
-    if subject.needs_classes:
-        raise NotApplicable("all classes must be given in the first call of partial_fit")
-    X, y = stream(160)
-    late = y == LABELS[3]
+    subject, X, y, late = _before_a_class_appears(estimator)
     early, of_early = X[~late], y[~late]
     subject.learn(early, of_early)
     before = np.mean(np.array(subject.predict(early)) == of_early)

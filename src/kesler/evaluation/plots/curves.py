@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.evaluation.plots.drawing import INK, dress, name_lines, new_axes, style
+from kesler.evaluation.plots.drawing import (
+    INK,
+    dress,
+    name_lines,
+    new_axes,
+    show_counts,
+    spread,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,9 +177,6 @@ def _checked(
     return sizes, values
 
 
-MAX_POINTS = 2000
-
-
 class Record(Protocol):
     """The interface of results that can be drawn: ProgressiveResult and MethodResult."""
 
@@ -220,8 +225,7 @@ class _Curves(Generic[R]):
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         self.lines_ = [self._draw(i, name) for i, name in enumerate(self.results)]
         dress(self.ax_, self.title, self.counted, "mistakes so far")
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            axis.set_major_formatter("{x:,.0f}")
+        show_counts(self.ax_)
         errors = [f"{name}  {100 * each.error:.2f} %" for name, each in self.results.items()]
         name_lines(self.ax_, self.lines_, errors)
         return self
@@ -281,7 +285,7 @@ class MistakeCurveDisplay(_Curves[Record]):
     counted = "trials"
 
     def _points(self, result: Record) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        stored = _spread(len(result.curve))
+        stored = spread(len(result.curve))
         return result.trials[stored], result.curve[stored]
 
 
@@ -367,7 +371,7 @@ class RiskCoverageDisplay:
 
     def _draw(self, i: int, name: str) -> Line2D:
         curve = self.curves[name]
-        shown = _spread(len(curve.thresholds))
+        shown = spread(len(curve.thresholds))
         coverage, risk = 100 * curve.coverage[shown], 100 * curve.risk[shown]
         [line] = self.ax_.plot(coverage, risk, label=name, **style(i))
         return line
@@ -435,7 +439,7 @@ class LabelCurveDisplay(_Curves[Queried]):
                 )
 
     def _points(self, result: Queried) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        shown = result.by_labels[_spread(len(result.by_labels))]
+        shown = result.by_labels[spread(len(result.by_labels))]
         return shown[:, 0], shown[:, 1]
 
 
@@ -449,8 +453,3 @@ def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -
         MistakeCurveDisplay.from_results(results, ax)
         ax.set_title(title, loc="left", color=INK)
     figure.savefig(path, dpi=150)
-
-
-def _spread(n_points: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of at most 2,000 evenly spaced points, including both ends."""
-    return np.unique(np.linspace(0, n_points - 1, min(n_points, MAX_POINTS)).astype(np.int64))

@@ -93,6 +93,26 @@ def style(i: int) -> dict[str, Any]:
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)]}
 
 
+MAX_POINTS = 2000  # of a line
+
+
+def spread(n: int, most: int = MAX_POINTS) -> npt.NDArray[np.int64]:
+    """Return at most so many of the numbers from 0 to n - 1, evenly spaced, with both ends.
+
+    Examples
+    --------
+    >>> spread(3).tolist(), spread(90, 4).tolist()
+    ([0, 1, 2], [0, 29, 59, 89])
+    """
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+
+
+def show_counts(ax: Axes) -> None:
+    """Write the numbers of both axes as counts, with commas."""
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:,.0f}")
+
+
 def dress(ax: Axes, title: str, x: str, y: str) -> None:
     """Set the title and labels of axes that start at zero, and draw a faint grid."""
     ax.set_title(title, loc="left", color=INK)

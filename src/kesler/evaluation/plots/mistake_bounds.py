@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kesler.errors import KeslerError
-from kesler.evaluation.plots.drawing import COLOURS, DASHES, INK, dress, new_axes, style
+from kesler.evaluation.plots.drawing import INK, dress, new_axes, show_counts, spread, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ class MistakeBoundDisplay:
     ax_ : matplotlib Axes
         The axes drawn on.
     line_ : matplotlib Line2D
-        The mistakes so far.
+        The mistakes so far, of at most 2,000 points.
     lines_ : dict of str to matplotlib Line2D
         The bounds by name, as far as they are finite.
 
@@ -94,16 +94,11 @@ class MistakeBoundDisplay:
         """Draw on `ax`, or on new axes; return the display itself."""
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
-        [self.line_] = self.ax_.plot(
-            self.result.trials, self.result.curve, label="mistakes", **style(0)
-        )
+        trials, mistakes = self.result.trials, self.result.curve
+        shown = spread(len(mistakes))
+        [self.line_] = self.ax_.plot(trials[shown], mistakes[shown], label="mistakes", **style(0))
         self.lines_ = {
-            name: self.ax_.axhline(
-                bound.bound,
-                color=COLOURS[i % len(COLOURS)],
-                linestyle=DASHES[i % len(DASHES)],
-                label=_said(name, bound),
-            )
+            name: self.ax_.axhline(bound.bound, label=_said(name, bound), **style(i))
             for i, (name, bound) in enumerate(self.bounds.items(), start=1)
             if math.isfinite(bound.bound)
         }
@@ -117,8 +112,7 @@ class MistakeBoundDisplay:
         if without:
             title += f"\n{', '.join(without)}: no competitor without loss was found, no bound"
         dress(self.ax_, title, "trials", "mistakes so far")
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            axis.set_major_formatter("{x:,.0f}")
+        show_counts(self.ax_)
         self.ax_.legend(frameon=False, labelcolor=INK)
 
 

@@ -74,8 +74,7 @@ class Dictionary(BaseEstimator, ABC):
         """
         raise KeslerError(
             f"{type(self).__name__} does not define how candidate {candidate} is computed: give "
-            "the class a method step(candidate) that returns a "
-            "kesler.dictionaries.Step"
+            "the class a method step(candidate) that returns a kesler.dictionaries.Step"
         )
 
 
