@@ -519,6 +519,22 @@ or sparse row
         ----------
         texts : sequence of str
             The texts, which are read as one.
+
+        Returns
+        -------
+        dict of str to float
+            1 for each word; for texts that count as short (see `fit`) also for each pair of words
+            and each run of 4 characters.
+
+        Notes
+        -----
+        O(n) for n characters. Nothing is learnt.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> list(OnlineClassifier("multi", update="pa1").words_of(["Top up!"]))
+        ['top', 'up']
         """
         known, text = self._earlier_texts(), " ".join(texts)
         is_short = known is not None and known.is_short(text) and "n_features_in_" not in vars(self)
