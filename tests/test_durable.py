@@ -18,7 +18,7 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
 )
-from kesler.durable import Journal, replica
+from kesler.durable import Journal, replica, storage
 
 WORDS = [f"w{i}" for i in range(30)]
 LABELS = ["a", "b", "c", "d"]
@@ -26,7 +26,8 @@ LABELS = ["a", "b", "c", "d"]
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """Make copies and snapshots every few events, and learn again in small blocks."""
+    """Make copies and snapshots every few events, in parts, and learn again in small blocks."""
+    monkeypatch.setattr(storage, "PART", 1000)
     monkeypatch.setattr(replica, "LEAST_SPACING", 3)
     monkeypatch.setattr(replica, "COPIED", 1 << 40)
     monkeypatch.setattr(replica, "WRITTEN", 1 << 40)

@@ -25,7 +25,7 @@ from kesler import (
     OnlineOrdinalClassifier,
     load,
 )
-from kesler.durable import Journal, replica, snapshots
+from kesler.durable import Journal, replica, snapshots, storage
 
 SOURCE = str(Path(sys.modules["kesler"].__file__ or "").parents[1])
 make = OnlineClassifier
@@ -548,18 +548,44 @@ def test_other_makers(tmp_path, monkeypatch, caplog):
             contents = file_of(mail, tmp_path)
 
 
-def test_snapshots_are_used(tmp_path, monkeypatch):
+_UNDIVIDED = """
+ALTER TABLE snapshots RENAME TO parts;
+CREATE TABLE snapshots (
+    model INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    maker TEXT NOT NULL,
+    contents BLOB NOT NULL,
+    PRIMARY KEY (model, at)
+);
+INSERT INTO snapshots SELECT model, at, digest, maker, contents FROM parts;
+DROP TABLE parts;
+PRAGMA user_version = 1;
+"""  # what a journal of the first version had
+
+
+@pytest.mark.parametrize("part", [100, 1 << 20], ids=["parts", "whole"])
+@pytest.mark.parametrize("version", [1, storage.VERSION])
+def test_snapshots_are_used(tmp_path, monkeypatch, part, version):
+    monkeypatch.setattr(storage, "PART", part if version > 1 else 1 << 20)
     path = tmp_path / "desk.db"
     with Journal(path) as journal:
         mail = journal.open("mail", make())
         mail.learn_many([({f"w{i % 7}": 1}, "abc"[i % 3]) for i in range(500)])
         contents = file_of(mail, tmp_path)
+    if version == 1:
+        database = sqlite3.connect(path)
+        database.executescript(_UNDIVIDED)
+        database.close()
     read = []
     original = snapshots.learner_of
     monkeypatch.setattr(replica, "learner_of", lambda b: read.append(1) or original(b))
-    with Journal(path) as journal:
-        assert file_of(journal.open("mail"), tmp_path) == contents
-    assert read == [1]
+    for _ in range(2):
+        with Journal(path) as journal:
+            mail = journal.open("mail")
+            assert file_of(mail, tmp_path) == contents
+            assert not journal.check()
+    assert read == [1, 1]
 
 
 def test_exported_model_continues(mail, tmp_path):

@@ -18,7 +18,8 @@ from kesler.durable.failures import JournalError, not_a_journal, sentence_of
 from kesler.errors import KeslerError
 
 APPLICATION = 0x6B736C72  # "kslr": what tells a journal from other SQLite databases
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
+PART = 64 << 20  # bytes of a snapshot in one row of its table: SQLite refuses more than 1 GB
 
 _TABLES = """
 CREATE TABLE models (
@@ -52,17 +53,30 @@ CREATE TABLE rows (
     form TEXT NOT NULL,
     row TEXT NOT NULL
 );
-CREATE TABLE snapshots (
-    model INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    digest TEXT NOT NULL,
-    maker TEXT NOT NULL,
-    contents BLOB NOT NULL,
-    PRIMARY KEY (model, at)
-);
 CREATE TABLE state (purging INTEGER NOT NULL);
 INSERT INTO state VALUES (0);
 """
+
+_SNAPSHOTS = """
+CREATE TABLE snapshots (
+    model INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    maker TEXT NOT NULL,
+    contents BLOB NOT NULL,
+    PRIMARY KEY (model, at, part)
+);
+"""
+
+_UPGRADES = {
+    1: f"""
+ALTER TABLE snapshots RENAME TO undivided;
+{_SNAPSHOTS}
+INSERT INTO snapshots SELECT model, at, 0, digest, maker, contents FROM undivided;
+DROP TABLE undivided;
+"""
+}  # from the tables of a version to those of the next
 
 _COLUMNS = (
     "number, kind, id, subject, answer, old, target, time, author, taken_back, changed_from, n_rows"
@@ -154,16 +168,29 @@ class Storage:
                 f"{VERSION}): update Kesler",
                 "unusable",
             )
+        if version < VERSION:
+            self._upgrade()
 
     def _create(self) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
         with self.writing():
             if self._one("SELECT count(*) FROM sqlite_master")[0]:
                 return  # another process has been faster
-            for statement in filter(str.strip, _TABLES.split(";")):
-                self._connection.execute(statement)
+            self._run(_TABLES + _SNAPSHOTS)
             self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _upgrade(self) -> None:
+        """Change the tables of an earlier version to those of this one."""
+        with self.writing():
+            (version,) = self._one("PRAGMA user_version")  # another process may have been faster
+            for each in range(version, VERSION):
+                self._run(_UPGRADES[each])
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _run(self, statements: str) -> None:
+        for statement in filter(str.strip, statements.split(";")):
+            self._connection.execute(statement)
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
@@ -455,19 +482,22 @@ class Storage:
 
     def snapshots(self, key: int) -> list[Snapshot]:
         """Return the snapshots of a model, the last first, without their contents."""
-        query = "SELECT at, digest, maker FROM snapshots WHERE model = ? ORDER BY at DESC"
+        columns = "SELECT at, digest, maker FROM snapshots"
+        query = f"{columns} WHERE model = ? AND part = 0 ORDER BY at DESC"
         return [Snapshot(*found) for found in self._all(query, key)]
 
     def contents(self, key: int, at: int) -> bytes:
         """Return the contents of a snapshot."""
-        query = "SELECT contents FROM snapshots WHERE model = ? AND at = ?"
-        return bytes(self._one(query, key, at)[0])
+        query = "SELECT contents FROM snapshots WHERE model = ? AND at = ? ORDER BY part"
+        return b"".join(part for (part,) in self._all(query, key, at))
 
     def add_snapshot(self, key: int, snapshot: Snapshot, contents: bytes) -> None:
         """Store a snapshot, in place of an earlier one of the same number."""
-        self._do(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", key, *snapshot, contents
-        )
+        self.remove_snapshots(key, [snapshot.at])
+        at, *described = snapshot
+        for part, start in enumerate(range(0, len(contents), PART)):
+            values = (key, at, part, *described, memoryview(contents)[start : start + PART])
+            self._do("INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", *values)
 
     def remove_snapshots(self, key: int, numbers: list[int]) -> None:
         """Remove snapshots."""
