@@ -328,6 +328,7 @@ def beginnings(folder: Path) -> dict[str, float]:
 
 
 def written(
+    report: Report,
     ours: dict[tuple[str, int], Load],
     peers: dict[str, dict[tuple[str, int], Load]],
     killing: Killing,
@@ -335,7 +336,6 @@ def written(
     seconds: float,
 ) -> int:
     """Write the page of the results; return 1 if a target is missed."""
-    report = Report("service", "The service under load and under kills", RESULTS)
     report.add(
         f"Clients in another process on the same cores, {seconds:g} s for each line. Predictions "
         f"say the class and its confidence, after {TAUGHT_BEFORE:,} of banking77's questions and "
@@ -386,6 +386,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="seconds of each load")
     parser.add_argument("--kills", type=int, help="number of kills")
     options = parser.parse_args()
+    report = Report("service", "The service under load and under kills", RESULTS)
     seconds = options.seconds or (300.0 if options.full else 5.0)
     n_kills = options.kills if options.kills is not None else (200 if options.full else 10)
     os.environ.setdefault("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
@@ -402,7 +403,7 @@ def main() -> int:
             "Vowpal Wabbit": wabbit_load(min(seconds, 30)),
         }
         killing = kills(folder, n_kills)
-    return written(ours, peers, killing, first, seconds)
+    return written(report, ours, peers, killing, first, seconds)
 
 
 if __name__ == "__main__":
