@@ -248,6 +248,11 @@ class EnsembleLearner(Observing):
         if errors:
             raise errors[0]
 
+    def end_sequence(self) -> None:
+        """Predict rows without the last class, until the next row is learnt."""
+        with self.lock:
+            self.stored["last"]["is_over"] = 1
+
     def learn_event(self, label: Label) -> int | None:
         """Return None: an ensemble has no faster way to learn one event."""
         return None

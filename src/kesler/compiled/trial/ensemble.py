@@ -53,9 +53,10 @@ def has_pools(ensemble):
 
 
 @always_inlined
-def blend(ensemble, winners, member_probabilities, t, k, pooled, scores):
+def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
     """Score the k classes of row t by votes, by the best member, or by probabilities.
 
+    last : the class of the row before, negative if it is not known.
     pooled : (2, classes), receives the pool of the members' probabilities, and the pool that knows
     the last class, if they are used.
     """
@@ -77,7 +78,7 @@ def blend(ensemble, winners, member_probabilities, t, k, pooled, scores):
                 scores[r] += ensemble.weights[i] * member_probabilities[i, t, 2 + r]
     if rule == FIXED_SHARE and has_pools(ensemble):
         pool(member_probabilities, n_members, t, k, pooled[0])
-        repeat(ensemble, k, pooled[0], pooled[1])
+        repeat(ensemble, k, last, pooled[0], pooled[1])
         for r in range(k):
             scores[r] += ensemble.weights[n_members] * pooled[0, r]
             scores[r] += ensemble.weights[n_members + 1] * pooled[1, r]
@@ -113,13 +114,13 @@ def log_odds(p):
 
 
 @inlined
-def knows_last(ensemble, k):
-    """Return whether the last target is one of several known classes."""
-    return k > 1 and 0 <= ensemble.last.target < k
+def may_repeat(last, k):
+    """Return whether the last class is one of several known classes."""
+    return k > 1 and 0 <= last < k
 
 
 @inlined
-def repeat(ensemble, k, pooled, repeated):
+def repeat(ensemble, k, last, pooled, repeated):
     """Set repeated[r] to the pool, with the probability that the last class comes again as learnt.
 
     The log-odds of the last class are those of the pool, times a factor, plus an addend. The other
@@ -127,9 +128,9 @@ def repeat(ensemble, k, pooled, repeated):
     """
     for r in range(k):
         repeated[r] = pooled[r]
-    if not knows_last(ensemble, k):
+    if not may_repeat(last, k):
         return
-    last, learnt = ensemble.last.target, ensemble.repetition
+    learnt = ensemble.repetition
     before = within(pooled[last])
     odds = learnt.factor * log_odds(before) + learnt.addend
     again = within(1.0 / (1.0 + math.exp(-odds)))
@@ -144,9 +145,9 @@ def learn_repetition(ensemble, k, y, pooled, repeated):
 
     AdaGrad takes a step for the factor and for the addend.
     """
-    if not knows_last(ensemble, k):
-        return
     last, learnt = ensemble.last.target, ensemble.repetition
+    if not may_repeat(last, k):
+        return
     by_addend = repeated[last] - (1.0 if y == last else 0.0)
     by_factor = by_addend * log_odds(within(pooled[last]))
     learnt.addend_squares += by_addend * by_addend
@@ -236,7 +237,8 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
     votes, exponentials = np.zeros(capacity, np.float32), np.empty(capacity, np.float32)
     for t in range(codes.shape[0]):
         k, y = ensemble.counts.n_classes, codes[t]
-        blend(ensemble, winners, member_probabilities, t, k, pooled, blended)
+        last = ensemble.last.target
+        blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended)
         predictions[t] = dense_best(ensemble, blended, k)
         if k and ensemble.rule == BEST:
             predictions[t] = winners[followed(ensemble.losses), t]
@@ -259,13 +261,15 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
             judge(ensemble, winners, member_probabilities, t, k, y, pooled)
         else:
             ensemble.counts.n_classes = y + 1
-        ensemble.last.target = y
+        ensemble.last.target, ensemble.last.is_over = y, 0
 
 
 @kernel(types.void(ENSEMBLE, INT_TABLE, DOUBLE_STACK, DOUBLE_TABLE))
 def combine_all(ensemble, winners, member_probabilities, blended):
     """Write the scores of the known classes of each row, as `combine` does, without learning."""
-    k = ensemble.counts.n_classes
+    k, last = ensemble.counts.n_classes, ensemble.last.target
+    if ensemble.last.is_over:
+        last = -1
     pooled = np.empty((2, k))
     for t in range(blended.shape[0]):
-        blend(ensemble, winners, member_probabilities, t, k, pooled, blended[t])
+        blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended[t])
