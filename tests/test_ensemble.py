@@ -211,7 +211,9 @@ def test_rows_after_fit_do_not_follow_the_last():
     assert fitted.predict_proba_one(unclear)[last] < 0.5 < learnt.predict_proba_one(unclear)[last]
     experts = fitted._learner.stored["weights"]
     assert experts[-1] > 0.9
-    pool = np.mean([np.log(each.fit(X, y).predict_proba([unclear])[0]) for each in members()], axis=0)
+    pool = np.mean(
+        [np.log(each.fit(X, y).predict_proba([unclear])[0]) for each in members()], axis=0
+    )
     pool = np.exp(pool) / np.exp(pool).sum()
     np.testing.assert_allclose(fitted.predict_proba([unclear])[0], pool, atol=0.1)
 
