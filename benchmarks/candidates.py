@@ -93,7 +93,6 @@ def parts_of_words(kind: str) -> dict[str, Make]:
 def parts_of_measurements() -> dict[str, Make]:
     """Return the candidates for rows that list every feature."""
     first, second = members_of_default(dense=True)
-    both = {"bins": Bins(), "random features": RandomFourier()}
 
     def expanded(*blocks: Any) -> Make:
         return together({**first, "preprocessing": Concatenated((ZScores(), *blocks))}, second)
@@ -103,8 +102,8 @@ def parts_of_measurements() -> dict[str, Make]:
         ENSEMBLE: lambda: OnlineClassifier(update="ensemble"),
         "default without ridge regression": lambda: OnlineClassifier(**first),
         "default without softmax": lambda: OnlineClassifier(**second),
-        "default without bins": expanded(both["random features"]),
-        "default without random features": expanded(both["bins"]),
+        "default without bins": expanded(Pairs()),
+        "default without pairs": expanded(Bins()),
         "default without expansions": together(
             {**first, "preprocessing": ZScores()}, {**second, "preprocessing": ZScores()}
         ),
@@ -112,7 +111,8 @@ def parts_of_measurements() -> dict[str, Make]:
             [OnlineClassifier(**first), OnlineClassifier(**second)], "mixture"
         ),
         "ensemble without large steps": OnlineClassifier,
-        "with pairs": expanded(*both.values(), Pairs()),
+        "with random features": expanded(Bins(), RandomFourier(), Pairs()),
+        "random features for pairs": expanded(Bins(), RandomFourier()),
         "with Gaussian map": together(first, second, of_mapped()),
         "Gaussian map, as before": lambda: OnlineClassifier(**of_mapped()),
         "half-life 250": changed("dense", half_life=250),

@@ -1,5 +1,6 @@
 """Ways to combine learners in plain NumPy, written from the maths in `kesler.Ensemble`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,35 @@ def shares(losses: Array, base: float) -> Array:
     return np.asarray(base**losses / (base**losses).sum())
 
 
-def with_pool(p: Array, k: int) -> Array:
-    """Genest and Zidek 1986: the members' probabilities, and their geometric mean scaled to 1."""
-    if len(p) == 1:
-        return p
-    mean = np.exp(np.log(np.maximum(p[:, :k], 1e-6)).mean(axis=0))
-    pool = np.zeros(p.shape[1])
-    pool[:k] = mean / mean.sum()
-    return np.vstack([p, pool])
+def with_pools(p: Array, y: Any) -> Iterator[tuple[int, int, Array]]:
+    """Yield each target, the number of classes known before it and the experts' probabilities.
+
+    Genest and Zidek 1986: the members' geometric mean, scaled to 1. The last expert corrects it by
+    a logistic regression, of whether the target is that of the row before, on the log-odds.
+    """
+    k, last = 0, -1
+    theta, squares, steps = np.array([1.0, 0.0]), np.ones(2), np.array([0.1, 0.3])
+    for t, answer in enumerate(y):
+        if len(p) == 1:
+            yield answer, k, p[:, t]
+            k = max(k, answer + 1)
+            continue
+        pools, before = np.zeros((2, p.shape[2])), np.ones(2)
+        if k:
+            mean = np.exp(np.log(np.maximum(p[:, t, :k], 1e-6)).mean(axis=0))
+            pools[:, :k] = mean / mean.sum()
+        if k > 1:
+            was = np.clip(pools[0, last], 1e-6, 1 - 1e-6)
+            before[0] = np.log(was / (1 - was))
+            again = np.clip(1 / (1 + np.exp(-theta @ before)), 1e-6, 1 - 1e-6)
+            pools[1] *= (1 - again) / (1 - was)
+            pools[1, last] = again
+        yield answer, k, np.vstack([p[:, t], pools])
+        if answer < k and k > 1:
+            slope = (again - (answer == last)) * before
+            squares += slope**2
+            theta = theta - steps * slope / np.sqrt(squares)
+        k, last = max(k, answer + 1), answer
 
 
 def fixed_share(p: Array, y: Any, alpha: float) -> tuple[Array, list[float]]:
@@ -28,14 +50,12 @@ def fixed_share(p: Array, y: Any, alpha: float) -> tuple[Array, list[float]]:
 
     The second are the log-losses of the mixture, of rows whose target is known.
     """
-    k, weights = 0, np.full(len(p) + (len(p) > 1), 1 / (len(p) + (len(p) > 1)))
-    mixtures, losses = np.zeros(p.shape[1:]), []
-    for t, answer in enumerate(y):
-        if k:
-            experts = with_pool(p[:, t], k)
-            mixtures[t] = weights @ experts
+    weights, mixtures, losses = None, np.zeros(p.shape[1:]), []
+    for t, (answer, k, experts) in enumerate(with_pools(p, y)):
+        if weights is None:
+            weights = np.full(len(experts), 1 / len(experts))
+        mixtures[t] = weights @ experts
         if answer >= k:
-            k = answer + 1
             continue
         likely = np.maximum(experts[:, answer], 1e-30)
         losses.append(-np.log(weights @ likely))
@@ -46,13 +66,12 @@ def fixed_share(p: Array, y: Any, alpha: float) -> tuple[Array, list[float]]:
 
 def best_sequence(p: Array, y: Any, alpha: float) -> float:
     """Return the least loss of a sequence of experts, minus the log of its prior probability."""
-    k, least, n = 0, None, len(p) + (len(p) > 1)
+    least, n = None, len(p) + 2 * (len(p) > 1)
     stay, switch = 1 - alpha + alpha / n, alpha / n
-    for t, answer in enumerate(y):
+    for answer, k, experts in with_pools(p, y):
         if answer >= k:
-            k = answer + 1
             continue
-        loss = -np.log(np.maximum(with_pool(p[:, t], k)[:, answer], 1e-30))
+        loss = -np.log(np.maximum(experts[:, answer], 1e-30))
         before = np.full(n, np.log(n)) if least is None else least
         costs = -np.log(np.where(np.eye(n, dtype=bool), stay, switch))
         least = (before[:, None] + costs).min(axis=0) + loss

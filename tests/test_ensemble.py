@@ -96,7 +96,7 @@ def run(way, winners, p, y, discount=0.9, demotion=0.5, state=None):
     n_members, n_rows, _ = p.shape
     if state is None:
         shares = way == "fixed-share"
-        n_experts = n_members + (shares and n_members > 1)
+        n_experts = n_members + 2 * (shares and n_members > 1)
         lengths = {"member": n_members, "expert": n_experts}
         owner = SimpleNamespace(shares=shares)
         stored = allocated(fields_of(EnsembleRecord), owner, lengths)
@@ -169,6 +169,64 @@ def test_fixed_share_states_the_bound_of_a_run():
     model = Ensemble(members()).fit(STREAM.X, STREAM.y)
     assert 0 < model.n_mistakes_ <= model.mistake_bound_
     assert Ensemble(members(), "mixture").fit(STREAM.X, STREAM.y).mistake_bound_ is None
+
+
+def in_runs(n_runs=60, length=10, n_classes=6):
+    """Return rows of noisy classes, each of which stays for a number of rows."""
+    generator = np.random.default_rng(0)
+    y = np.repeat(generator.integers(n_classes, size=n_runs), length)
+    X = generator.normal(size=(n_classes, 5))[y] + generator.normal(size=(len(y), 5))
+    return X, y, generator.permutation(len(y))
+
+
+def test_fixed_share_learns_that_classes_come_in_runs():
+    X, y, order = in_runs()
+    errors = {
+        way: [
+            progressive_validate(Ensemble(members(), way), X[rows], y[rows]).error
+            for rows in (np.arange(len(y)), order)
+        ]
+        for way in ("fixed-share", "mixture")
+    }
+    assert errors["fixed-share"][0] < 0.5 * errors["mixture"][0]
+    assert errors["fixed-share"][1] < errors["mixture"][1] + 0.01
+
+
+def test_a_prediction_is_for_the_row_after_the_last_learnt():
+    X, y, _ = in_runs()
+    model = Ensemble(members()).partial_fit(X, y)
+    unclear, last = X.mean(axis=0), int(y[-1])
+    other = (last + 1) % 6
+    before = model.predict_proba_one(unclear)[last]
+    for _ in range(2):
+        model.learn_one(X[np.flatnonzero(y == other)[0]], other)
+    after = model.predict_proba_one(unclear)
+    assert after[last] < 0.5 * before and after[other] > 0.5
+
+
+def test_rows_after_fit_do_not_follow_the_last():
+    X, y, _ = in_runs()
+    fitted, learnt = Ensemble(members()).fit(X, y), Ensemble(members()).partial_fit(X, y)
+    unclear, last = X.mean(axis=0), int(y[-1])
+    assert fitted.predict_proba_one(unclear)[last] < 0.5 < learnt.predict_proba_one(unclear)[last]
+    experts = fitted._learner.stored["weights"]
+    assert experts[-1] > 0.9
+    pool = np.mean(
+        [np.log(each.fit(X, y).predict_proba([unclear])[0]) for each in members()], axis=0
+    )
+    pool = np.exp(pool) / np.exp(pool).sum()
+    np.testing.assert_allclose(fitted.predict_proba([unclear])[0], pool, atol=0.1)
+
+
+@pytest.mark.parametrize("last", [-1, 6, 10**12])
+def test_a_last_class_that_cannot_be_is_ignored(last):
+    model = Ensemble(members()).fit(STREAM.X, STREAM.y)
+    arrays = model._learner.arrays()
+    arrays["ensemble.last"][:] = [last, 0]
+    model._learner.restore(arrays)
+    probabilities = model.predict_proba(STREAM.X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    model.partial_fit(STREAM.X, STREAM.y)
 
 
 @pytest.mark.parametrize("demotion", [0.05, 0.5, 0.9])
@@ -295,7 +353,7 @@ def test_dense_sparse_and_named_rows_are_the_same(way):
 @every_way
 def test_labels_are_names_and_declared_classes_capacity(way):
     learners = [OnlineClassifier("multi", update="pa1"), LinearMax("romma")]
-    plain = Ensemble(learners, way).fit(STREAM.X, STREAM.y)
+    plain = Ensemble(learners, way).partial_fit(STREAM.X, STREAM.y)
     names = np.array([*"fedcba"])
     named = Ensemble(learners, way).partial_fit(STREAM.X, names[STREAM.y], classes=names)
     assert held(named) == held(plain)
@@ -304,8 +362,8 @@ def test_labels_are_names_and_declared_classes_capacity(way):
 
 @every_way
 def test_files_and_pickles_go_on_as_if_never_stopped(way, tmp_path):
-    whole = ensemble(way).fit(STREAM.X, STREAM.y)
-    model = ensemble(way).fit(STREAM.X[:30], STREAM.y[:30])
+    whole = ensemble(way).partial_fit(STREAM.X, STREAM.y)
+    model = ensemble(way).partial_fit(STREAM.X[:30], STREAM.y[:30])
     model.save(tmp_path / "model", seen=30)
     loaded = load(tmp_path / "model")
     assert loaded.notes_ == {"seen": 30} and loaded.combine == way
@@ -314,7 +372,7 @@ def test_files_and_pickles_go_on_as_if_never_stopped(way, tmp_path):
         assert_same(whole, copy, STREAM.X)
     assert [type(each).__name__ for each in loaded.learners].count("LinearMax") == 1
     # What was loaded can begin anew, like any estimator.
-    assert_same(whole, clone(loaded).fit(STREAM.X, STREAM.y), STREAM.X)
+    assert_same(whole, clone(loaded).partial_fit(STREAM.X, STREAM.y), STREAM.X)
 
 
 def test_update_takes_a_ensemble(tmp_path):

@@ -156,6 +156,8 @@ class Session:
     def save(self, *, finished: bool) -> None:
         """Write the model and its progress."""
         self._progress = replace(self._progress, finished=finished)
+        if finished:
+            self.model._fitted().end_sequence()
         notes = {**getattr(self.model, "notes_", {}), "learning": asdict(self._progress)}
         self.model.save(self._path, **notes)
         self._n_saved = self._progress.n_rows

@@ -47,6 +47,7 @@ DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98, "fixed-share": 1.0
 
 # Members process this many rows before they are combined; their predictions are buffered.
 ROWS_AT_ONCE = 1024
+POOLED = 2  # experts beside several members: their pool, and the pool that knows the last class
 NO_STACK = np.empty((0, 0, 0), dtype=np.float32)
 # From this number of rows on, members run in threads.
 WORTH_THREADS = 512
@@ -140,14 +141,14 @@ class EnsembleLearner(Observing):
 
     @property
     def shares(self) -> bool:
-        """Whether weights are shared among the members and their pool."""
+        """Whether weights are shared among experts: the members, and two that pool them."""
         return self.combine == "fixed-share"
 
     @property
     def _lengths(self) -> dict[str, int]:
-        """The number of members, and of experts that have weights: several members have a pool."""
+        """The number of members, and of experts that have weights."""
         n = len(self.members)
-        return {"member": n, "expert": n + (self.shares and n > 1)}
+        return {"member": n, "expert": n + (POOLED if self.shares and n > 1 else 0)}
 
     @property
     def _fields(self) -> dict[str, Field]:
@@ -246,6 +247,11 @@ class EnsembleLearner(Observing):
                 errors.append(error)
         if errors:
             raise errors[0]
+
+    def end_sequence(self) -> None:
+        """Predict rows without the last class, until the next row is learnt."""
+        with self.lock:
+            self.stored["last"]["is_over"] = 1
 
     def learn_event(self, label: Label) -> int | None:
         """Return None: an ensemble has no faster way to learn one event."""

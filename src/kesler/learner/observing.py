@@ -55,6 +55,9 @@ class Observing(Counted):
         """Number of learners that score each row."""
         return 1
 
+    def end_sequence(self) -> None:
+        """Predict rows that do not follow the last one; only ensembles heed the order."""
+
     @abstractmethod
     def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:
         """Run trials as `learn` does, and write the scores of each member to `stack`.

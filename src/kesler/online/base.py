@@ -95,6 +95,9 @@ class OnlineLearner(EventLearner, UncertainLearner, TreeOfClasses, NamedRule):
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from the rows in order, once or `epochs` times.
 
+        Rows that are predicted afterwards are not taken to follow the last one, as they are after
+        `partial_fit` and `learn_one`. Only ensembles heed this.
+
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features), or list of mappings \
@@ -131,6 +134,7 @@ or texts
             weightless = not self._learner.n_trials
             why = "every sample_weight is zero" if weightless else "no target names a label"
             raise KeslerError(f"{why}, so there is no row to learn from")
+        self._learner.end_sequence()
         return self
 
     def partial_fit(

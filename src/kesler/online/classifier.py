@@ -254,11 +254,13 @@ default "auto"
     hypothesis for each class and two for all classes, over the relative and the plain contrast of
     word frequencies; of short texts also pairs of words and runs of characters, see `fit`. If rows
     list every feature and no other parameter is given, the default is an ensemble of two learners:
-    softmax with AdaGrad over z-scores, bins and random Fourier features, and least squares with the
-    second-order preconditioner over other random features; if other parameters are given, it is the
-    first of them, and with a feature map it has z-scores only. All learn from the first row of a
-    class. `benchmarks/results/defaults.md` compares the mistakes of these
-    settings with tuned ones, and `benchmarks/results/texts.md` the parts of those for words.
+    softmax with AdaGrad over z-scores, bins and pairs of bins, and least squares with the
+    second-order preconditioner over random Fourier features. Like every ensemble by fixed share it
+    also learns whether the last class comes again, see :class:`~kesler.Ensemble`. If other
+    parameters are given, the default is the first learner, with random features in place of pairs,
+    and with a feature map it has z-scores only. All learn from the first row of a class.
+    `benchmarks/results/defaults.md` compares the mistakes of these settings with tuned ones, and
+    `benchmarks/results/texts.md` the parts of those for words.
 
     With `half_life` the stored weights and sums decay after each row, before the row is added:
 

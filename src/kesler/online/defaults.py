@@ -21,7 +21,14 @@ from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.maps.gaussian import GaussianRatio
 from kesler.parts.maps.view import SubExperts
 from kesler.parts.preconditioners import AdaGrad, SecondOrder
-from kesler.parts.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
+from kesler.parts.preprocessing import (
+    Bins,
+    Concatenated,
+    Counts,
+    Pairs,
+    RandomFourier,
+    ZScores,
+)
 from kesler.parts.updates.confidence import AROW
 from kesler.parts.updates.gradient import LogisticGradient, SoftmaxGradient
 from kesler.parts.updates.least_squares import LeastSquares
@@ -106,20 +113,26 @@ def of_least_squares() -> Settings:
         **of_measurements(),
         "update": LeastSquares(),
         "preconditioner": SecondOrder(ridge=25.0),
-        "preprocessing": RandomFourier(seed=1),  # features that the other member has not
+        "preprocessing": RandomFourier(seed=1),  # other features than those of `of_measurements`
     }
 
 
 def members_of_default(*, dense: bool) -> list[Settings]:
-    """Return the settings of the members of the default; none if it is a single learner."""
-    return [of_measurements(), of_least_squares()] if dense else []
+    """Return the settings of the members of the default; none if it is a single learner.
+
+    Beside a member with random features, these gain less than pairs of bins.
+    """
+    if not dense:
+        return []
+    first = {**of_measurements(), "preprocessing": Concatenated((ZScores(), Bins(), Pairs()))}
+    return [first, of_least_squares()]
 
 
 def of_ensemble(*, dense: bool) -> list[Settings]:
     """Return the settings of the members of the default ensemble."""
     if dense:
-        drifting = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
-        return [*members_of_default(dense=True), drifting]
+        large_steps = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
+        return [*members_of_default(dense=True), large_steps]
     default = of_words()
     arow = {"update": AROW(), "preconditioner": "auto", "on_new_class": "learn"}
     rare = {"hypotheses": [PerClass(), CONTRASTS[0]], "preprocessing": Counts(idf=True)}

@@ -28,6 +28,18 @@ class Ensemble(OnlineClassifier):
     log-losses, :math:`E_i \leftarrow \gamma E_i + 1[\hat y_i \ne y]`. The first row of a class is
     not counted.
 
+    "fixed-share" predicts :math:`\arg\max_r \sum_i w_i p_i(r \mid x)` with experts that are the N
+    learners and, of several learners, two more: their pool
+    :math:`p_{N+1} \propto \prod_{i \le N} p_i^{1/N}`, and a pool that knows the last class z,
+
+    .. math:: p_{N+2}(z) = \sigma(a \log \tfrac{p_{N+1}(z)}{1 - p_{N+1}(z)} + c), \quad
+        w_i \leftarrow (1 - \alpha) \tfrac{w_i p_i(y)}{\sum_j w_j p_j(y)} +
+        \tfrac{\alpha}{N + 2}
+
+    where the other classes share the rest as in the pool, and a and c, at first 1 and 0, follow the
+    gradient of the log-loss of whether z comes again. In a random order the two pools agree; where
+    classes come in runs, the second has fewer mistakes, and soon most of the weight.
+
     Parameters
     ----------
     learners : list of OnlineClassifier and LinearMax, or None, default None
@@ -66,7 +78,7 @@ class Ensemble(OnlineClassifier):
             M \le \frac{1}{\ln 2} \min_{i_1, i_2, \dots} \sum_t
             (-\ln p_{i_t}(y_t \mid x_t) - \ln P(i_t \mid i_{t-1}))
 
-        with :math:`P(i \mid j) = \alpha / (N + 1)`, and :math:`1 - \alpha` more for i = j. None for
+        with :math:`P(i \mid j) = \alpha / (N + 2)`, and :math:`1 - \alpha` more for i = j. None for
         the others.
 
     Raises
@@ -94,7 +106,7 @@ class Ensemble(OnlineClassifier):
     Mesterharm (2001) for sub-experts, of which learners that rate the class they predict are a
     special case; Vovk (1998) for mixtures of probabilities; Herbster and Warmuth (1998), "Tracking
     the best expert", Section 5, for fixed share; Genest and Zidek (1986) for pools by geometric
-    means.
+    means; Duchi, Hazan and Singer (2011), AdaGrad, for the steps of a and c.
 
     Examples
     --------

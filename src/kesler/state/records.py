@@ -39,6 +39,11 @@ LISTS = record(n_listed="i8")
 # discounted.
 CALIBRATION = record(inverse="f8", information="f8", lapses="f8", n_targets="f8")
 UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
+# The class of the last target, -1 before the first, and 1 if rows to be predicted do not follow it.
+LAST = record(target="i8", is_over="i8")
+# Whether the last class comes again: what the log-odds in the pool are multiplied by, what is added
+# to them, and the sums of the squared derivatives by both, from 1.
+REPETITION = record(factor="f8", addend="f8", factor_squares="f8", addend_squares="f8")
 # Label sets: the inverse temperature and its Fisher information (0 before the first informative
 # row), the number of labels that were predicted rightly, and the sum of the numbers of labels
 # predicted and of relevant ones; F1 is twice the ratio of the two.
@@ -620,9 +625,10 @@ class EnsembleRecord(NamedTuple):
 
     rule : how members are combined; discount : discount factor of the past; demotion : factor that
     the vote of a wrong member is multiplied by; share : part of the weights that is shared among
-    all experts, which are the members and their pool; losses : discounted errors or log losses, or
-    the number of errors for votes; weights : weights of the votes and probabilities; paths : the
-    least loss of a sequence of experts that ends with each.
+    all experts, which are the members, their pool and the pool that knows the last class; losses :
+    discounted errors or log losses, or the number of errors for votes; weights : weights of the
+    votes and probabilities; paths : the least loss of a sequence of experts that ends with each;
+    last, repetition : what the last expert knows.
     """
 
     rule: int
@@ -633,4 +639,6 @@ class EnsembleRecord(NamedTuple):
     losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
     weights: Annotated[Any, Field(f8, ("expert",), at_least=0.0)]
     paths: Annotated[Any, Field(f8, ("expert",), when="shares", at_least=0.0)]
+    last: Annotated[Any, Field(LAST, initial=(-1, 0), when="shares", at_least=-1)]
+    repetition: Annotated[Any, Field(REPETITION, initial=(1.0, 0.0, 1.0, 1.0), when="shares")]
     calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

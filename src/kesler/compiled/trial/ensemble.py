@@ -29,6 +29,8 @@ MAJORITY, BEST, MIXTURE, FIXED_SHARE = range(4)
 # The minimum probability that a member is assumed to give a target, and to give a class in the
 # pool.
 LEAST, LEAST_POOLED = 1e-30, 1e-6
+# The step sizes, in AdaGrad's units, of what is learnt of whether the last class comes again.
+FACTOR_STEP, ADDEND_STEP = 0.1, 0.3
 
 
 ENSEMBLE = tuple_type(EnsembleRecord)
@@ -44,11 +46,19 @@ def followed(losses):
     return member
 
 
+@inlined
+def has_pools(ensemble):
+    """Return whether there are more experts than members."""
+    return ensemble.weights.shape[0] > ensemble.losses.shape[0]
+
+
 @always_inlined
-def blend(ensemble, winners, member_probabilities, t, k, pooled, scores):
+def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
     """Score the k classes of row t by votes, by the best member, or by probabilities.
 
-    pooled : (classes,), receives the pool of the members' probabilities, if it is used.
+    last : the class of the row before, negative if it is not known.
+    pooled : (2, classes), receives the pool of the members' probabilities, and the pool that knows
+    the last class, if they are used.
     """
     rule, n_members = ensemble.rule, ensemble.losses.shape[0]
     if k == 0:
@@ -66,10 +76,12 @@ def blend(ensemble, winners, member_probabilities, t, k, pooled, scores):
         else:
             for r in range(k):
                 scores[r] += ensemble.weights[i] * member_probabilities[i, t, 2 + r]
-    if rule == FIXED_SHARE and ensemble.weights.shape[0] > n_members:
-        pool(member_probabilities, n_members, t, k, pooled)
+    if rule == FIXED_SHARE and has_pools(ensemble):
+        pool(member_probabilities, n_members, t, k, pooled[0])
+        repeat(ensemble, k, last, pooled[0], pooled[1])
         for r in range(k):
-            scores[r] += ensemble.weights[n_members] * pooled[r]
+            scores[r] += ensemble.weights[n_members] * pooled[0, r]
+            scores[r] += ensemble.weights[n_members + 1] * pooled[1, r]
 
 
 @inlined
@@ -89,14 +101,71 @@ def pool(member_probabilities, n_members, t, k, pooled):
         pooled[r] /= total
 
 
+@inlined
+def within(p):
+    """Return a probability that is neither 0 nor 1."""
+    return min(max(p, LEAST_POOLED), 1.0 - LEAST_POOLED)
+
+
+@inlined
+def log_odds(p):
+    """Return the logarithm of the odds of a probability."""
+    return math.log(p / (1.0 - p))
+
+
+@inlined
+def may_repeat(last, k):
+    """Return whether the last class is one of several known classes."""
+    return k > 1 and 0 <= last < k
+
+
+@inlined
+def repeat(ensemble, k, last, pooled, repeated):
+    """Set repeated[r] to the pool, with the probability that the last class comes again as learnt.
+
+    The log-odds of the last class are those of the pool, times a factor, plus an addend. The other
+    classes share the rest as they do in the pool.
+    """
+    for r in range(k):
+        repeated[r] = pooled[r]
+    if not may_repeat(last, k):
+        return
+    learnt = ensemble.repetition
+    before = within(pooled[last])
+    odds = learnt.factor * log_odds(before) + learnt.addend
+    again = within(1.0 / (1.0 + math.exp(-odds)))
+    for r in range(k):
+        repeated[r] *= (1.0 - again) / (1.0 - before)
+    repeated[last] = again
+
+
+@inlined
+def learn_repetition(ensemble, k, y, pooled, repeated):
+    """Learn from a target of a known class whether the last class comes again: logistic regression.
+
+    AdaGrad takes a step for the factor and for the addend.
+    """
+    last, learnt = ensemble.last.target, ensemble.repetition
+    if not may_repeat(last, k):
+        return
+    by_addend = repeated[last] - (1.0 if y == last else 0.0)
+    by_factor = by_addend * log_odds(within(pooled[last]))
+    learnt.addend_squares += by_addend * by_addend
+    learnt.factor_squares += by_factor * by_factor
+    learnt.addend -= ADDEND_STEP * by_addend / math.sqrt(learnt.addend_squares)
+    learnt.factor -= FACTOR_STEP * by_factor / math.sqrt(learnt.factor_squares)
+
+
 @always_inlined
-def judge(ensemble, winners, member_probabilities, t, y, pooled):
+def judge(ensemble, winners, member_probabilities, t, k, y, pooled):
     """Update the losses and weights of the members with a target of a known class."""
     rule = ensemble.rule
     if rule == FIXED_SHARE:
         for i in range(ensemble.losses.shape[0]):
             ensemble.losses[i] -= math.log(max(LEAST, member_probabilities[i, t, 1]))
-        share(ensemble, member_probabilities, t, pooled[y])
+        share(ensemble, member_probabilities, t, y, pooled)
+        if has_pools(ensemble):
+            learn_repetition(ensemble, k, y, pooled[0], pooled[1])
         return
     for i in range(ensemble.losses.shape[0]):
         wrong = 1.0 if winners[i, t] != y else 0.0
@@ -111,20 +180,22 @@ def judge(ensemble, winners, member_probabilities, t, y, pooled):
 
 
 @inlined
-def share(ensemble, member_probabilities, t, pooled):
+def share(ensemble, member_probabilities, t, y, pooled):
     """Update weights by Bayes' rule, then share a part among all; update the best sequences.
 
-    The pool is the last of several experts. paths[i] is the least loss of a sequence of experts
-    that ends with i, with the cost of its switches: -log of its probability in the prior over
-    sequences, which begins with any expert and may switch before each row.
+    The experts are the members and, after several members, the rows of pooled. paths[i] is the
+    least loss of a sequence of experts that ends with i, with the cost of its switches: -log of its
+    probability in the prior over sequences, which begins with any expert and may switch before each
+    row.
     """
     weights, paths, n = ensemble.weights, ensemble.paths, ensemble.weights.shape[0]
+    n_members = ensemble.losses.shape[0]
     part, total, least = ensemble.share / n, 0.0, np.inf
     for i in range(n):
         least = min(least, paths[i])
     for i in range(n):
-        is_member = i < ensemble.losses.shape[0]
-        chance = member_probabilities[i, t, 1] if is_member else pooled
+        is_member = i < n_members
+        chance = member_probabilities[i, t, 1] if is_member else pooled[i - n_members, y]
         chance = max(LEAST, chance)
         weights[i] *= chance
         total += weights[i]
@@ -161,11 +232,13 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
     predictions, scores, probabilities : as in `kesler.compiled.trial.weight_trial.learn`.
     """
     n_classes = member_probabilities.shape[2] - 2
-    blended, pooled, capacity = np.empty(n_classes), np.empty(n_classes), whole_lines(n_classes)
+    blended, pooled = np.empty(n_classes), np.empty((2, n_classes))
+    capacity = whole_lines(n_classes)
     votes, exponentials = np.zeros(capacity, np.float32), np.empty(capacity, np.float32)
     for t in range(codes.shape[0]):
         k, y = ensemble.counts.n_classes, codes[t]
-        blend(ensemble, winners, member_probabilities, t, k, pooled, blended)
+        last = ensemble.last.target
+        blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended)
         predictions[t] = dense_best(ensemble, blended, k)
         if k and ensemble.rule == BEST:
             predictions[t] = winners[followed(ensemble.losses), t]
@@ -185,15 +258,18 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
         ensemble.counts.n_trials += 1
         if y < k:
             ensemble.counts.n_mistakes += predictions[t] != y
-            judge(ensemble, winners, member_probabilities, t, y, pooled)
+            judge(ensemble, winners, member_probabilities, t, k, y, pooled)
         else:
             ensemble.counts.n_classes = y + 1
+        ensemble.last.target, ensemble.last.is_over = y, 0
 
 
 @kernel(types.void(ENSEMBLE, INT_TABLE, DOUBLE_STACK, DOUBLE_TABLE))
 def combine_all(ensemble, winners, member_probabilities, blended):
     """Write the scores of the known classes of each row, as `combine` does, without learning."""
-    k = ensemble.counts.n_classes
-    pooled = np.empty(k)
+    k, last = ensemble.counts.n_classes, ensemble.last.target
+    if ensemble.last.is_over:
+        last = -1
+    pooled = np.empty((2, k))
     for t in range(blended.shape[0]):
-        blend(ensemble, winners, member_probabilities, t, k, pooled, blended[t])
+        blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended[t])
