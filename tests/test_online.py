@@ -21,6 +21,7 @@ import homemade
 from kesler import (
     KeslerError,
     OnlineClassifier,
+    OnlineOrdinalClassifier,
     feature_map,
     load,
     progressive_validate,
@@ -45,6 +46,21 @@ def refused(attempt: Any, *words: str) -> str:
 
 def named(X: Any) -> list[dict[str, float]]:
     return [{f"x{j}": float(v) for j, v in enumerate(x) if v} for x in X]
+
+
+# ---- order --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [OnlineClassifier, OnlineOrdinalClassifier])
+def test_rows_sorted_by_class_are_warned_of(make):
+    stream = make_stream(0, n_rows=90, n_classes=3)
+    order = np.argsort(stream.y, kind="stable")
+    with pytest.warns(UserWarning, match="sorted by class") as caught:
+        make().fit(stream.X[order], stream.y[order])
+    assert caught[0].filename == __file__
+    make().fit(stream.X, stream.y)
+    make().fit(stream.X[:9], np.repeat([0, 1, 2], 3))  # too few rows to tell
+    make().partial_fit(stream.X[order], stream.y[order])  # a stream has an order
 
 
 # ---- growth -------------------------------------------------------------------------------------

@@ -95,8 +95,8 @@ class OnlineLearner(EventLearner, UncertainLearner, TreeOfClasses, NamedRule):
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from the rows in order, once or `epochs` times.
 
-        Rows that are predicted afterwards are not taken to follow the last one, as they are after
-        `partial_fit` and `learn_one`. Only ensembles heed this.
+        Ensembles do not take rows that are predicted afterwards to follow the last one, as they do
+        after `partial_fit`. Warns of rows sorted by class, after which the last one prevails.
 
         Parameters
         ----------
@@ -128,7 +128,9 @@ or texts
         for name in _LEARNT:
             self.__dict__.pop(name, None)
         for _ in range(n_epochs):
-            self._run_trials(X, y, sample_weight)
+            trials = self._run_trials(X, y, sample_weight)
+        if self.answer in ("class", "rank"):
+            trials.warn_if_sorted()
         self._require_given_columns()
         if not self.n_known_:
             weightless = not self._learner.n_trials

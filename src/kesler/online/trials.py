@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,11 @@ import numpy.typing as npt
 
 from kesler.learner.events import NO_PROBABILITIES
 from kesler.learner.uncertainty import NO_TRACES
+
+_SORTED = (
+    "the rows are sorted by class, and a learner of streams then predicts the last class nearly "
+    "always: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,13 @@ class Trials:
     scores: npt.NDArray[np.float32]
     probabilities: npt.NDArray[np.float64]
     traces: npt.NDArray[np.float64]
+
+    def warn_if_sorted(self) -> None:
+        """Warn if each of several classes comes in one run, with ten rows of a class on average."""
+        n_classes = len(np.unique(self.codes))
+        n_runs = 1 + np.count_nonzero(np.diff(self.codes))
+        if 1 < n_classes == n_runs and len(self.codes) >= 10 * n_classes:
+            warnings.warn(_SORTED, stacklevel=4)  # of the caller of a public method
 
     @staticmethod
     def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
