@@ -129,8 +129,7 @@ or texts
             self.__dict__.pop(name, None)
         for _ in range(n_epochs):
             trials = self._run_trials(X, y, sample_weight)
-        if self.answer in ("class", "rank"):
-            trials.warn_if_sorted()
+        trials.warn_if_sorted(self.answer)
         self._require_given_columns()
         if not self.n_known_:
             weightless = not self._learner.n_trials

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.learner.events import NO_PROBABILITIES
+from kesler.learner.targets import Kind
 from kesler.learner.uncertainty import NO_TRACES
 
 _SORTED = (
@@ -45,8 +46,10 @@ class Trials:
     probabilities: npt.NDArray[np.float64]
     traces: npt.NDArray[np.float64]
 
-    def warn_if_sorted(self) -> None:
+    def warn_if_sorted(self, answer: Kind) -> None:
         """Warn if each of several classes comes in one run, with ten rows of a class on average."""
+        if answer not in ("class", "rank"):
+            return
         n_classes = len(np.unique(self.codes))
         n_runs = 1 + np.count_nonzero(np.diff(self.codes))
         if 1 < n_classes == n_runs and len(self.codes) >= 10 * n_classes:
