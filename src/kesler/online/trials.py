@@ -47,12 +47,12 @@ class Trials:
     traces: npt.NDArray[np.float64]
 
     def warn_if_sorted(self, answer: Kind) -> None:
-        """Warn if each of several classes comes in one run, with ten rows of a class on average."""
+        """Warn if each of several classes comes in one run, with 20 rows of a class on average."""
         if answer not in ("class", "rank"):
             return
         n_classes = len(np.unique(self.codes))
         n_runs = 1 + np.count_nonzero(np.diff(self.codes))
-        if 1 < n_classes == n_runs and len(self.codes) >= 10 * n_classes:
+        if 1 < n_classes == n_runs and len(self.codes) >= 20 * n_classes:
             warnings.warn(_SORTED, stacklevel=4)  # of the caller of a public method
 
     @staticmethod

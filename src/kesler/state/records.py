@@ -41,6 +41,8 @@ CALIBRATION = record(inverse="f8", information="f8", lapses="f8", n_targets="f8"
 UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
 # The class of the last target, -1 before the first, and 1 if rows to be predicted do not follow it.
 LAST = record(target="i8", is_over="i8")
+# The exponent of the pool of members, and the sum of the squared derivatives by it, from 1.
+POOLING = record(exponent="f8", squares="f8")
 # Whether the last class comes again: what the log-odds in the pool are multiplied by, what is added
 # to them, and the sums of the squared derivatives by both, from 1.
 REPETITION = record(factor="f8", addend="f8", factor_squares="f8", addend_squares="f8")
@@ -628,7 +630,7 @@ class EnsembleRecord(NamedTuple):
     all experts, which are the members, their pool and the pool that knows the last class; losses :
     discounted errors or log losses, or the number of errors for votes; weights : weights of the
     votes and probabilities; paths : the least loss of a sequence of experts that ends with each;
-    last, repetition : what the last expert knows.
+    pooling : how sure the pool is; last, repetition : what the last expert knows.
     """
 
     rule: int
@@ -639,6 +641,7 @@ class EnsembleRecord(NamedTuple):
     losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
     weights: Annotated[Any, Field(f8, ("expert",), at_least=0.0)]
     paths: Annotated[Any, Field(f8, ("expert",), when="shares", at_least=0.0)]
+    pooling: Annotated[Any, Field(POOLING, initial=(1.0, 1.0), when="shares")]
     last: Annotated[Any, Field(LAST, initial=(-1, 0), when="shares", at_least=-1)]
     repetition: Annotated[Any, Field(REPETITION, initial=(1.0, 0.0, 1.0, 1.0), when="shares")]
     calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

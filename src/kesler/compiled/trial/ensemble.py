@@ -29,8 +29,10 @@ MAJORITY, BEST, MIXTURE, FIXED_SHARE = range(4)
 # The minimum probability that a member is assumed to give a target, and to give a class in the
 # pool.
 LEAST, LEAST_POOLED = 1e-30, 1e-6
-# The step sizes, in AdaGrad's units, of what is learnt of whether the last class comes again.
-FACTOR_STEP, ADDEND_STEP = 0.1, 0.3
+# The step sizes, in AdaGrad's units, of the exponent of the pool, and of what is learnt of whether
+# the last class comes again.
+EXPONENT_STEP, FACTOR_STEP, ADDEND_STEP = 0.1, 0.1, 0.3
+LEAST_EXPONENT, MOST_EXPONENT = 0.5, 5.0
 
 
 ENSEMBLE = tuple_type(EnsembleRecord)
@@ -57,8 +59,8 @@ def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
     """Score the k classes of row t by votes, by the best member, or by probabilities.
 
     last : the class of the row before, negative if it is not known.
-    pooled : (2, classes), receives the pool of the members' probabilities, and the pool that knows
-    the last class, if they are used.
+    pooled : (3, classes), receives the pool of the members' probabilities, the pool that knows the
+    last class, and the means of the logarithms of probabilities, if they are used.
     """
     rule, n_members = ensemble.rule, ensemble.losses.shape[0]
     if k == 0:
@@ -77,7 +79,7 @@ def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
             for r in range(k):
                 scores[r] += ensemble.weights[i] * member_probabilities[i, t, 2 + r]
     if rule == FIXED_SHARE and has_pools(ensemble):
-        pool(member_probabilities, n_members, t, k, pooled[0])
+        pool(ensemble, member_probabilities, t, k, pooled[0], pooled[2])
         repeat(ensemble, k, last, pooled[0], pooled[1])
         for r in range(k):
             scores[r] += ensemble.weights[n_members] * pooled[0, r]
@@ -85,20 +87,38 @@ def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
 
 
 @inlined
-def pool(member_probabilities, n_members, t, k, pooled):
-    """Set pooled[r] to the geometric mean of the members' probabilities, scaled to a sum of 1."""
+def pool(ensemble, member_probabilities, t, k, pooled, means):
+    """Set pooled[r] to the geometric mean of the members' probabilities, with a learnt exponent.
+
+    They are scaled to a sum of 1. means[r] receives the logarithm of the geometric mean.
+    """
+    n_members, exponent = ensemble.losses.shape[0], ensemble.pooling.exponent
     highest, total = -np.inf, 0.0
     for r in range(k):
         mean = 0.0
         for i in range(n_members):
             mean += math.log(max(LEAST_POOLED, member_probabilities[i, t, 2 + r]))
-        pooled[r] = mean / n_members
-        highest = max(highest, pooled[r])
+        means[r] = mean / n_members
+        highest = max(highest, means[r])
     for r in range(k):
-        pooled[r] = math.exp(pooled[r] - highest)
+        pooled[r] = math.exp(exponent * (means[r] - highest))
         total += pooled[r]
     for r in range(k):
         pooled[r] /= total
+
+
+@inlined
+def learn_exponent(ensemble, k, y, pooled, means):
+    """Learn from a target of a known class how sure the pool may be: a step against its log-loss.
+
+    Members err on different rows, so that their mean is less sure than it may be.
+    """
+    learnt, derivative = ensemble.pooling, -means[y]
+    for r in range(k):
+        derivative += pooled[r] * means[r]
+    learnt.squares += derivative * derivative
+    exponent = learnt.exponent - EXPONENT_STEP * derivative / math.sqrt(learnt.squares)
+    learnt.exponent = min(max(exponent, LEAST_EXPONENT), MOST_EXPONENT)
 
 
 @inlined
@@ -166,6 +186,7 @@ def judge(ensemble, winners, member_probabilities, t, k, y, pooled):
         share(ensemble, member_probabilities, t, y, pooled)
         if has_pools(ensemble):
             learn_repetition(ensemble, k, y, pooled[0], pooled[1])
+            learn_exponent(ensemble, k, y, pooled[0], pooled[2])
         return
     for i in range(ensemble.losses.shape[0]):
         wrong = 1.0 if winners[i, t] != y else 0.0
@@ -232,7 +253,7 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
     predictions, scores, probabilities : as in `kesler.compiled.trial.weight_trial.learn`.
     """
     n_classes = member_probabilities.shape[2] - 2
-    blended, pooled = np.empty(n_classes), np.empty((2, n_classes))
+    blended, pooled = np.empty(n_classes), np.empty((3, n_classes))
     capacity = whole_lines(n_classes)
     votes, exponentials = np.zeros(capacity, np.float32), np.empty(capacity, np.float32)
     for t in range(codes.shape[0]):
@@ -270,6 +291,6 @@ def combine_all(ensemble, winners, member_probabilities, blended):
     k, last = ensemble.counts.n_classes, ensemble.last.target
     if ensemble.last.is_over:
         last = -1
-    pooled = np.empty((2, k))
+    pooled = np.empty((3, k))
     for t in range(blended.shape[0]):
         blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended[t])
