@@ -181,7 +181,7 @@ def assert_labels_are_only_names(make: Callable[[], Any]) -> None:
     """Require that names of labels, and classes declared in advance, change nothing else."""
     stream = make_stream(5, n_rows=40, n_classes=5)
     names = np.array([*"edcba"])
-    plain = make().fit(stream.X, stream.y)
+    plain = make().partial_fit(stream.X, stream.y)
     named = make().partial_fit(stream.X, names[stream.y], classes=names)
     assert held(named) == held(plain)
     assert named.predict(stream.X).tolist() == names[plain.predict(stream.X)].tolist()

@@ -520,6 +520,7 @@ def test_other_bounds_and_weights_are_refused():
 # ---- estimators ----------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the rows are sorted by class")
 @pytest.mark.parametrize("model", [Ensemble(combine=way) for way in WAYS], ids=WAYS)
 def test_scikit_learn_checks_pass(model):
     why = "a row of weight 2 is one longer step, which is not two trials"

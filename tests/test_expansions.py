@@ -84,8 +84,8 @@ def test_what_is_predicted_before_a_target_is_what_validation_reports(name):
 @every_learner
 def test_files_and_pickles_continue_as_if_never_stopped(name, tmp_path):
     stream = make_stream(4, n_rows=60)
-    whole = made(name).fit(stream.X, stream.y)
-    model = made(name).fit(stream.X[:30], stream.y[:30])
+    whole = made(name).partial_fit(stream.X, stream.y)
+    model = made(name).partial_fit(stream.X[:30], stream.y[:30])
     model.save(tmp_path / "model")
     for copy in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), model):
         copy.partial_fit(stream.X[30:], stream.y[30:])

@@ -380,6 +380,7 @@ print(len(recorder.buffer))
     assert _output(code, "0").split() == ["0"]
 
 
+@pytest.mark.filterwarnings("ignore:the rows are sorted by class")
 @pytest.mark.parametrize("hypotheses", ["multi", "hybrid"])
 def test_10_scikit_learn_checks_pass(hypotheses):
     estimator = OnlineClassifier(hypotheses, update="pa1", kernel="rbf", sigma=1.0)

@@ -1141,6 +1141,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:the rows are sorted by class")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_10_scikit_learn_checks_pass(estimator):
     results = check_estimator(
@@ -1157,6 +1158,7 @@ def test_10_scikit_learn_checks_pass(estimator):
     assert Counter(r["status"] for r in results)["passed"] >= n_checks - 3 >= 59
 
 
+@pytest.mark.filterwarnings("ignore:the rows are sorted by class")
 def test_10_scikit_learn_checks_of_ranks_pass_but_for_their_median():
     results = check_estimator(OnlineOrdinalClassifier(), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}

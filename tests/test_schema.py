@@ -323,7 +323,7 @@ def test_every_estimator_learns_from_tables(tmp_path: Path, model: Any) -> None:
         targets = [[label] for label in y]
     if isinstance(model, OnlineLabelRanker):
         targets = [[label, "abc".replace(label, "")[0]] for label in y]
-    whole = copy.deepcopy(model).fit(rows, targets)
+    whole = copy.deepcopy(model).partial_fit(rows, targets)
     begun = learnt_in_pieces(copy.deepcopy(model), rows[:30], targets[:30], [7, 8])
     begun.save(tmp_path / "begun.kesler")
     loaded = load(tmp_path / "begun.kesler").partial_fit(rows[30:], targets[30:])
