@@ -585,7 +585,7 @@ def test_snapshots_are_used(tmp_path, monkeypatch, part, version):
             mail = journal.open("mail")
             assert file_of(mail, tmp_path) == contents
             assert not journal.check()
-    assert read == [1, 1]
+    assert len(read) == version  # those of the first version are made again
 
 
 def test_exported_model_continues(mail, tmp_path):

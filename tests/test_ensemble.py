@@ -103,7 +103,7 @@ def run(way, winners, p, y, discount=0.9, demotion=0.5, state=None):
         stored["weights"][:] = 1 / n_experts
         stored["paths"][:] = math.log(n_experts)
         rule = {"rule": WAYS.index(way), "discount": discount, "demotion": demotion}
-        rule |= {"share": demotion}
+        rule |= {"share": demotion, "is_ordered": 1}
         state = bind(EnsembleRecord, stored | converted(EnsembleRecord, rule))
     probabilities = np.concatenate([np.full((n_members, n_rows, 2), np.nan), p], axis=2)
     for t, answer in enumerate(y):
@@ -204,25 +204,40 @@ def test_a_prediction_is_for_the_row_after_the_last_learnt():
     assert after[last] < 0.5 * before and after[other] > 0.5
 
 
-def test_rows_after_fit_do_not_follow_the_last():
+def test_rows_of_fit_are_a_set():
     X, y, _ = in_runs()
-    fitted, learnt = Ensemble(members()).fit(X, y), Ensemble(members()).partial_fit(X, y)
     unclear, last = X.mean(axis=0), int(y[-1])
+    fitted, learnt = Ensemble(members()).fit(X, y), Ensemble(members()).partial_fit(X, y)
     assert fitted.predict_proba_one(unclear)[last] < 0.5 < learnt.predict_proba_one(unclear)[last]
-    experts = fitted._learner.stored["weights"]
-    assert experts[-1] > 0.9
-    pool = np.mean(
-        [np.log(each.fit(X, y).predict_proba([unclear])[0]) for each in members()], axis=0
-    )
-    pool = np.exp(pool) / np.exp(pool).sum()
-    np.testing.assert_allclose(fitted.predict_proba([unclear])[0], pool, atol=0.1)
+    ended = pickle.loads(pickle.dumps(learnt)).end_sequence()
+    assert ended.predict_proba_one(unclear)[last] < 0.5
+    assert ended.learn_one(unclear, last).predict_proba_one(unclear)[last] > 0.5
+    fitted.learn_one(unclear, last)
+    assert fitted._learner.arrays()["ensemble.last"].tolist() == [last]
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_what_is_predicted_is_what_is_counted(learn):
+    X, y, _ = in_runs()
+    model = getattr(Ensemble(members()), learn)(X[:300], y[:300])
+    before, wrong = model.n_mistakes_, 0
+    for x, answer in zip(X[300:], y[300:].tolist(), strict=True):
+        wrong += model.predict_one(x) != answer
+        model.learn_one(x, answer)
+    assert model.n_mistakes_ - before == wrong
+
+
+def test_probabilities_of_fixed_share_sum_to_one():
+    X = np.repeat(np.eye(3) * 10, 200, axis=0)
+    model = OnlineClassifier().partial_fit(X, np.repeat([0, 1, 2], 200))
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
 
 
 @pytest.mark.parametrize("last", [-1, 6, 10**12])
 def test_a_last_class_that_cannot_be_is_ignored(last):
     model = Ensemble(members()).fit(STREAM.X, STREAM.y)
     arrays = model._learner.arrays()
-    arrays["ensemble.last"][:] = [last, 0]
+    arrays["ensemble.last"][:] = last
     model._learner.restore(arrays)
     probabilities = model.predict_proba(STREAM.X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)

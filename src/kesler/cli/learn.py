@@ -157,7 +157,7 @@ class Session:
         """Write the model and its progress."""
         self._progress = replace(self._progress, finished=finished)
         if finished:
-            self.model._fitted().end_sequence()
+            self.model.end_sequence()
         notes = {**getattr(self.model, "notes_", {}), "learning": asdict(self._progress)}
         self.model.save(self._path, **notes)
         self._n_saved = self._progress.n_rows

@@ -208,7 +208,9 @@ class Replica:
         own = next((each for each in stored if each.maker == maker()), None)
         translation, self._translation = self._translation, None
         if own is not None and own.at > in_memory + (ROWS_OF_A_SNAPSHOT if usable else 0):
-            return self._restored(own, naming), own.at
+            restored = self._restored(own, naming)
+            if restored is not None:
+                return restored, own.at
         if usable:
             learner = self._copies.restore(in_memory)
             self._rename(learner)
@@ -240,8 +242,12 @@ class Replica:
         return learner
 
     def _restored(self, stored: Snapshot, naming: Naming) -> Any:
-        """Return the learner of a snapshot in the database."""
-        learner = learner_of(self._storage.contents(self._key, stored.at))
+        """Return the learner of a snapshot in the database; None if it cannot be used."""
+        try:
+            learner = learner_of(self._storage.contents(self._key, stored.at))
+        except KeslerError as error:
+            LOGGER.warning("rows of %r are learnt again: %s", self._name, error)
+            return None
         if not (self._names_matter or "_table" in vars(learner)):
             rename_classes(learner, self._names or self._labels(naming))
         return learner

@@ -69,14 +69,7 @@ CREATE TABLE snapshots (
 );
 """
 
-_UPGRADES = {
-    1: f"""
-ALTER TABLE snapshots RENAME TO undivided;
-{_SNAPSHOTS}
-INSERT INTO snapshots SELECT model, at, 0, digest, maker, contents FROM undivided;
-DROP TABLE undivided;
-"""
-}  # from the tables of a version to those of the next
+_UPGRADES = {1: f"DROP TABLE snapshots; {_SNAPSHOTS}"}  # from each version to the next
 
 _COLUMNS = (
     "number, kind, id, subject, answer, old, target, time, author, taken_back, changed_from, n_rows"
@@ -162,6 +155,8 @@ class Storage:
         if not n_tables:
             self._create()
         (version,) = self._one("PRAGMA user_version")
+        if version < 1:
+            raise not_a_journal(self.path)
         if version > VERSION:
             raise JournalError(
                 f"{self.path}: written by a newer Kesler (tables {version}, this one reads up to "
@@ -169,7 +164,11 @@ class Storage:
                 "unusable",
             )
         if version < VERSION:
-            self._upgrade()
+            try:
+                self._upgrade()
+            except JournalError as error:
+                sentence = f"{error}; the tables are those of an earlier Kesler, which are changed"
+                raise JournalError(f"{sentence} when a journal is opened", error.reason) from error
 
     def _create(self) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")

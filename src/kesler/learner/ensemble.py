@@ -249,9 +249,9 @@ class EnsembleLearner(Observing):
             raise errors[0]
 
     def end_sequence(self) -> None:
-        """Predict rows without the last class, until the next row is learnt."""
+        """Forget the last class."""
         with self.lock:
-            self.stored["last"]["is_over"] = 1
+            self.stored["last"]["target"] = -1
 
     def learn_event(self, label: Label) -> int | None:
         """Return None: an ensemble has no faster way to learn one event."""
@@ -310,6 +310,7 @@ class EnsembleLearner(Observing):
             "discount": self.discount,
             "demotion": self.demotion,
             "share": self.share,
+            "is_ordered": self.is_ordered,
         }
         return bind(EnsembleRecord, self.stored | converted(EnsembleRecord, settings))
 
@@ -470,7 +471,7 @@ def require_combination(combine: Any, discount: Any, demotion: Any, share: Any) 
     if not (isinstance(share, Real) and 0 < float(share) < 1):
         raise KeslerError(
             f"share={share!r} must be between 0 and 1: this part of the weights is shared among "
-            "all learners at each row"
+            "all experts at each row"
         )
 
 

@@ -32,11 +32,13 @@ class Observing(Counted):
     Attributes
     ----------
     uncertainty : the estimates, or None. They are set before the first row.
+    is_ordered : whether rows follow each other, or are a set; only ensembles heed this.
     """
 
     answer: Kind
     classes: ClassTable
     uncertainty: Uncertainty | None = None
+    is_ordered = True
 
     @abstractmethod
     def learn(
@@ -56,7 +58,7 @@ class Observing(Counted):
         return 1
 
     def end_sequence(self) -> None:
-        """Predict rows that do not follow the last one; only ensembles heed the order."""
+        """Say that the next row does not follow the last one; only ensembles heed the order."""
 
     @abstractmethod
     def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:

@@ -95,8 +95,8 @@ class OnlineLearner(EventLearner, UncertainLearner, TreeOfClasses, NamedRule):
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from the rows in order, once or `epochs` times.
 
-        Ensembles do not take rows that are predicted afterwards to follow the last one, as they do
-        after `partial_fit`. Warns of rows sorted by class, after which the last one prevails.
+        Rows are a set: ensembles learn nothing of which classes follow each other, as they do in
+        `partial_fit`. Warns of rows sorted by class, after which the last ones prevail.
 
         Parameters
         ----------
@@ -127,15 +127,15 @@ or texts
         n_epochs = require_epochs(vars(self).get("epochs", 1))
         for name in _LEARNT:
             self.__dict__.pop(name, None)
-        for _ in range(n_epochs):
-            trials = self._run_trials(X, y, sample_weight)
+        with self._rows_as_set():
+            for _ in range(n_epochs):
+                trials = self._run_trials(X, y, sample_weight)
         trials.warn_if_sorted(self.answer)
         self._require_given_columns()
         if not self.n_known_:
             weightless = not self._learner.n_trials
             why = "every sample_weight is zero" if weightless else "no target names a label"
             raise KeslerError(f"{why}, so there is no row to learn from")
-        self._learner.end_sequence()
         return self
 
     def partial_fit(
@@ -426,8 +426,7 @@ or texts
             targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
         if not len(rows):
             return Trials.concatenate([], len(learner.classes))
-        scores = NO_SCORES
-        names = targets.names
+        scores, names = NO_SCORES, targets.names
         if keep_scores:
             n_classes = learner.classes.count_with(names)
             scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
@@ -500,6 +499,7 @@ or texts
             learner = self._new_learner(dense=dense)
             learner.uncertainty = self._new_uncertainty(learner, dense=dense)
             self._learner = learner
+        learner.is_ordered = "_is_set" not in vars(self)
         return learner
 
     def _new_learner(self, *, dense: bool) -> AnyLearner:

@@ -19,6 +19,7 @@ from kesler.errors import KeslerError
 from kesler.learner.events import DICTIONARIES, NO_SCORES, Event
 from kesler.learner.targets import Answers
 from kesler.online.columns import ColumnLearner, texts_of
+from kesler.online.contract import exclusive
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import EnsembleLearner
@@ -324,6 +325,32 @@ class EventLearner(FeatureReader):
         self, x: Any, y: Any, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
         """Run the trial of one row as a batch of one."""
+
+    @exclusive
+    def end_sequence(self: Self) -> Self:
+        """Say that the next row, to be predicted or learnt, does not follow the last one.
+
+        Ensembles, and so the default for measurements, predict the row after the last one that
+        `learn_one` or `partial_fit` has learnt. Call this before predicting other rows.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self._fitted().end_sequence()
+        return self
+
+    @contextmanager
+    def _rows_as_set(self) -> Iterator[None]:
+        """Learn rows that do not follow each other."""
+        self.__dict__["_is_set"] = True
+        try:
+            yield
+        finally:
+            del self.__dict__["_is_set"]
+            learner = vars(self).get("_learner")
+            if learner is not None:
+                learner.is_ordered = True
 
     def learn_one(self: Self, x: Any, y: Any) -> Self:
         """Learn from one row, without scikit-learn's validation.

@@ -13,8 +13,8 @@ from kesler.learner.targets import Kind
 from kesler.learner.uncertainty import NO_TRACES
 
 _SORTED = (
-    "the rows are sorted by class, and a learner of streams then predicts the last class nearly "
-    "always: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
+    "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
+    "often: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
 )
 
 

@@ -39,13 +39,14 @@ LISTS = record(n_listed="i8")
 # discounted.
 CALIBRATION = record(inverse="f8", information="f8", lapses="f8", n_targets="f8")
 UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
-# The class of the last target, -1 before the first, and 1 if rows to be predicted do not follow it.
-LAST = record(target="i8", is_over="i8")
+# The class of the last target, -1 if the next row does not follow it.
+LAST = record(target="i8")
 # The exponent of the pool of members, and the sum of the squared derivatives by it, from 1.
 POOLING = record(exponent="f8", squares="f8")
-# Whether the last class comes again: what the log-odds in the pool are multiplied by, what is added
-# to them, and the sums of the squared derivatives by both, from 1.
-REPETITION = record(factor="f8", addend="f8", factor_squares="f8", addend_squares="f8")
+# Whether the last class comes again: what the log-odds in the pool are multiplied by and what is
+# added to them; and the sums of the squared derivatives by both, from 1.
+REPETITION = record(factor="f8", addend="f8")
+REPETITION_SQUARES = record(factor="f8", addend="f8")
 # Label sets: the inverse temperature and its Fisher information (0 before the first informative
 # row), the number of labels that were predicted rightly, and the sum of the numbers of labels
 # predicted and of relevant ones; F1 is twice the ratio of the two.
@@ -630,18 +631,23 @@ class EnsembleRecord(NamedTuple):
     all experts, which are the members, their pool and the pool that knows the last class; losses :
     discounted errors or log losses, or the number of errors for votes; weights : weights of the
     votes and probabilities; paths : the least loss of a sequence of experts that ends with each;
-    pooling : how sure the pool is; last, repetition : what the last expert knows.
+    is_ordered : whether rows follow each other; pooling : how sure the pool is; last, repetition,
+    repetition_squares : what the last expert knows.
     """
 
     rule: int
     discount: float
     demotion: float
     share: float
+    is_ordered: int
     counts: Annotated[Any, Field(COUNTS, at_least=0, at_most=MOST_ROWS)]
     losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
     weights: Annotated[Any, Field(f8, ("expert",), at_least=0.0)]
     paths: Annotated[Any, Field(f8, ("expert",), when="shares", at_least=0.0)]
-    pooling: Annotated[Any, Field(POOLING, initial=(1.0, 1.0), when="shares")]
-    last: Annotated[Any, Field(LAST, initial=(-1, 0), when="shares", at_least=-1)]
-    repetition: Annotated[Any, Field(REPETITION, initial=(1.0, 0.0, 1.0, 1.0), when="shares")]
+    pooling: Annotated[Any, Field(POOLING, initial=(1.0, 1.0), when="shares", at_least=0.5)]
+    last: Annotated[Any, Field(LAST, initial=(-1,), when="shares", at_least=-1)]
+    repetition: Annotated[Any, Field(REPETITION, initial=(1.0, 0.0), when="shares")]
+    repetition_squares: Annotated[
+        Any, Field(REPETITION_SQUARES, initial=(1.0, 1.0), when="shares", at_least=1.0)
+    ]
     calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

@@ -154,8 +154,12 @@ def repeat(ensemble, k, last, pooled, repeated):
     before = within(pooled[last])
     odds = learnt.factor * log_odds(before) + learnt.addend
     again = within(1.0 / (1.0 + math.exp(-odds)))
+    rest = 0.0
     for r in range(k):
-        repeated[r] *= (1.0 - again) / (1.0 - before)
+        if r != last:
+            rest += pooled[r]
+    for r in range(k):
+        repeated[r] *= (1.0 - again) / rest
     repeated[last] = again
 
 
@@ -165,15 +169,15 @@ def learn_repetition(ensemble, k, y, pooled, repeated):
 
     AdaGrad takes a step for the factor and for the addend.
     """
-    last, learnt = ensemble.last.target, ensemble.repetition
+    last, learnt, squares = ensemble.last.target, ensemble.repetition, ensemble.repetition_squares
     if not may_repeat(last, k):
         return
     by_addend = repeated[last] - (1.0 if y == last else 0.0)
     by_factor = by_addend * log_odds(within(pooled[last]))
-    learnt.addend_squares += by_addend * by_addend
-    learnt.factor_squares += by_factor * by_factor
-    learnt.addend -= ADDEND_STEP * by_addend / math.sqrt(learnt.addend_squares)
-    learnt.factor -= FACTOR_STEP * by_factor / math.sqrt(learnt.factor_squares)
+    squares.addend += by_addend * by_addend
+    squares.factor += by_factor * by_factor
+    learnt.addend -= ADDEND_STEP * by_addend / math.sqrt(squares.addend)
+    learnt.factor -= FACTOR_STEP * by_factor / math.sqrt(squares.factor)
 
 
 @always_inlined
@@ -282,15 +286,13 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
             judge(ensemble, winners, member_probabilities, t, k, y, pooled)
         else:
             ensemble.counts.n_classes = y + 1
-        ensemble.last.target, ensemble.last.is_over = y, 0
+        ensemble.last.target = y if ensemble.is_ordered else -1
 
 
 @kernel(types.void(ENSEMBLE, INT_TABLE, DOUBLE_STACK, DOUBLE_TABLE))
 def combine_all(ensemble, winners, member_probabilities, blended):
     """Write the scores of the known classes of each row, as `combine` does, without learning."""
     k, last = ensemble.counts.n_classes, ensemble.last.target
-    if ensemble.last.is_over:
-        last = -1
     pooled = np.empty((3, k))
     for t in range(blended.shape[0]):
         blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended[t])
