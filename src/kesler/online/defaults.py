@@ -120,7 +120,8 @@ def of_least_squares() -> Settings:
 def members_of_default(*, dense: bool) -> list[Settings]:
     """Return the settings of the members of the default; none if it is a single learner.
 
-    Beside a member with random features, these gain less than pairs of bins.
+    The first has pairs of bins in place of random features, which gain less beside a second one
+    that has such features.
     """
     if not dense:
         return []
