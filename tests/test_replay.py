@@ -276,9 +276,9 @@ def test_fit_makes_several_passes_in_the_order_given(name):
     stream = make_stream(7)
     model = made(name).set_params(epochs=3).fit(stream.X, stream.y)
     passes = made(name)
-    for _ in range(3):
-        passes.partial_fit(stream.X, stream.y)
-    passes._learner.end_sequence()  # as `fit` does
+    with passes._rows_as_set():
+        for _ in range(3):
+            passes.partial_fit(stream.X, stream.y)
     assert_same_arrays(model, passes, stream.X)
     assert model.n_trials_ == 3 * len(stream)
 
