@@ -588,6 +588,16 @@ def test_snapshots_are_used(tmp_path, monkeypatch, part, version):
     assert len(read) == version  # those of the first version are made again
 
 
+def test_tables_of_no_version_are_refused(tmp_path):
+    path = tmp_path / "desk.db"
+    Journal(path).close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 0")
+    database.close()
+    with pytest.raises(KeslerError, match="not a journal"):
+        Journal(path)
+
+
 def test_exported_model_continues(mail, tmp_path):
     mail.save(tmp_path / "mail.kesler", source="desk")
     assert load(tmp_path / "mail.kesler").notes_ == {"source": "desk"}

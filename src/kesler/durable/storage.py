@@ -164,11 +164,7 @@ class Storage:
                 "unusable",
             )
         if version < VERSION:
-            try:
-                self._upgrade()
-            except JournalError as error:
-                sentence = f"{error}; the tables are those of an earlier Kesler, which are changed"
-                raise JournalError(f"{sentence} when a journal is opened", error.reason) from error
+            self._upgrade()
 
     def _create(self) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")

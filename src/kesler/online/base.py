@@ -498,8 +498,8 @@ or texts
         if learner is None:
             learner = self._new_learner(dense=dense)
             learner.uncertainty = self._new_uncertainty(learner, dense=dense)
+            learner.is_ordered = "_is_set" not in vars(self)
             self._learner = learner
-        learner.is_ordered = "_is_set" not in vars(self)
         return learner
 
     def _new_learner(self, *, dense: bool) -> AnyLearner:

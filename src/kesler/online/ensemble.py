@@ -29,7 +29,7 @@ class Ensemble(OnlineClassifier):
     not counted.
 
     "fixed-share" predicts :math:`\arg\max_r \sum_i w_i p_i(r \mid x)` with experts that are the N
-    learners and, of several learners, two more: their pool
+    learners and, of several learners, two more: their logarithmic pool
     :math:`p_{N+1} \propto \prod_{i \le N} p_i^{\beta/N}`, and a pool that knows the last class z,
 
     .. math:: p_{N+2}(z) = \sigma(a \log \tfrac{p_{N+1}(z)}{1 - p_{N+1}(z)} + c), \quad
@@ -39,8 +39,8 @@ class Ensemble(OnlineClassifier):
     where the other classes share the rest as in the pool. In `partial_fit` and `learn_one`, a and
     c, at first 1 and 0, follow the gradient of the log-loss of whether z comes again; `fit` takes
     its rows as a set, where z is not known. :math:`\beta`, at first 1 and kept from 0.5 to 5,
-    follows that of the pool's log-loss: learners that err on different rows are surer together. Of
-    one learner there are no pools.
+    follows that of the pool's log-loss, since learners that err on different rows are together more
+    certain than each of them. Of one learner there are no pools.
 
     Parameters
     ----------
@@ -109,7 +109,8 @@ class Ensemble(OnlineClassifier):
     special case; Vovk (1998) for mixtures of probabilities; Herbster and Warmuth (1998), "Tracking
     the best expert", Section 5, for fixed share; Genest and Zidek (1986) for pools by geometric
     means; Duchi, Hazan and Singer (2011), AdaGrad, for the steps of a, c and :math:`\beta`;
-    Satopaa et al. (2014) for pools that are surer than the mean of their members.
+    Satopaa et al. (2014) for the exponent of pools; Zliobaite et al. (2015), "Evaluation methods
+    and decision theory for classification of streaming data with temporal dependence".
 
     Examples
     --------

@@ -336,6 +336,11 @@ class EventLearner(FeatureReader):
         Returns
         -------
         The estimator itself.
+
+        Raises
+        ------
+        NotFittedError
+            Before the first row.
         """
         self._fitted().end_sequence()
         return self

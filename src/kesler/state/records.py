@@ -44,9 +44,8 @@ LAST = record(target="i8")
 # The exponent of the pool of members, and the sum of the squared derivatives by it, from 1.
 POOLING = record(exponent="f8", squares="f8")
 # Whether the last class comes again: what the log-odds in the pool are multiplied by and what is
-# added to them; and the sums of the squared derivatives by both, from 1.
+# added to them, or the sums of the squared derivatives by both.
 REPETITION = record(factor="f8", addend="f8")
-REPETITION_SQUARES = record(factor="f8", addend="f8")
 # Label sets: the inverse temperature and its Fisher information (0 before the first informative
 # row), the number of labels that were predicted rightly, and the sum of the numbers of labels
 # predicted and of relevant ones; F1 is twice the ratio of the two.
@@ -647,7 +646,5 @@ class EnsembleRecord(NamedTuple):
     pooling: Annotated[Any, Field(POOLING, initial=(1.0, 1.0), when="shares", at_least=0.5)]
     last: Annotated[Any, Field(LAST, initial=(-1,), when="shares", at_least=-1)]
     repetition: Annotated[Any, Field(REPETITION, initial=(1.0, 0.0), when="shares")]
-    repetition_squares: Annotated[
-        Any, Field(REPETITION_SQUARES, initial=(1.0, 1.0), when="shares", at_least=1.0)
-    ]
+    repetition_squares: Annotated[Any, Field(REPETITION, initial=(1, 1), when="shares", at_least=1)]
     calibration: Annotated[Any, Field(CALIBRATION, initial=UNCALIBRATED)]

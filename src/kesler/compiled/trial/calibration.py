@@ -28,6 +28,8 @@ DISCOUNT = 0.99
 LEAST = 0.01
 # The lower bound of beta (score - highest score): e^-80 is practically 0.
 FURTHEST = -80.0
+# The bound of log-odds: beyond it, probabilities are 0 or 1 up to rounding.
+LARGEST_ODDS = 80.0
 NOTHING_LEFT = 1e-30
 COLDEST, HOTTEST = 1e60, 1e-60
 
@@ -49,6 +51,15 @@ def exponential(t):
     p = p * f + np.float32(5.0000001201e-1)
     p = p * f * f + f + np.float32(1)
     return p * np.int32((np.int32(n) + 127) << 23).view(np.float32)
+
+
+@inlined
+def probability(odds):
+    """Return 1 / (1 + exp(-odds))."""
+    if odds > 0:
+        return 1.0 / (1.0 + math.exp(-odds))
+    rising = math.exp(max(odds, -2 * LARGEST_ODDS))
+    return rising / (1.0 + rising)
 
 
 @inlined

@@ -20,7 +20,7 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.jit.record_types import tuple_type
 from kesler.compiled.jit.simd import whole_lines
-from kesler.compiled.trial.calibration import calibrate
+from kesler.compiled.trial.calibration import calibrate, probability
 from kesler.compiled.weights.scores import dense_best
 from kesler.state.records import EnsembleRecord
 
@@ -153,7 +153,7 @@ def repeat(ensemble, k, last, pooled, repeated):
     learnt = ensemble.repetition
     before = within(pooled[last])
     odds = learnt.factor * log_odds(before) + learnt.addend
-    again = within(1.0 / (1.0 + math.exp(-odds)))
+    again = within(probability(odds))
     rest = 0.0
     for r in range(k):
         if r != last:

@@ -11,15 +11,19 @@ import math
 import numpy as np
 
 from kesler.compiled.jit.decorators import inlined
-from kesler.compiled.trial.calibration import COLDEST, DISCOUNT, HOTTEST
+from kesler.compiled.trial.calibration import (
+    COLDEST,
+    DISCOUNT,
+    HOTTEST,
+    LARGEST_ODDS,
+    probability,
+)
 
 # The virtual label that is the threshold, and the levels of relevant and irrelevant labels.
 THE_THRESHOLD = 0
 RELEVANT, IRRELEVANT = 0, 2
 # The discount of the information of offsets, and what is added to it.
 SLOW, PRIOR = 0.999, 5.0
-# The bound of log-odds: beyond it, probabilities are 0 or 1 up to rounding.
-LARGEST_ODDS = 80.0
 # The bound of the amounts by which scores are moved; float32 ends at 3e38.
 LARGEST_MOVE = 1e30
 
@@ -47,15 +51,6 @@ def height(inverse, scores, r):
     """Return beta times the score of a label above the threshold."""
     above = np.float64(scores[r]) - np.float64(scores[THE_THRESHOLD])
     return bounded(inverse * above, LARGEST_ODDS)
-
-
-@inlined
-def probability(odds):
-    """Return 1 / (1 + exp(-odds))."""
-    if odds > 0:
-        return 1.0 / (1.0 + math.exp(-odds))
-    rising = math.exp(max(odds, -2 * LARGEST_ODDS))
-    return rising / (1.0 + rising)
 
 
 @inlined
