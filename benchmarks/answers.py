@@ -36,8 +36,8 @@ from kesler import (
     OnlineOrdinalClassifier,
     progressive_validate,
 )
-from kesler.data.datasets.registry import MULAN, RANKED
 from kesler.datasets import load
+from kesler.datasets.registry import MULAN, RANKED
 from kesler.hypotheses import Ordered, PerClass, Shared
 from kesler.maps import Distance
 from kesler.metrics import mean_absolute_error, micro_f1

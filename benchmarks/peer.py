@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kesler.evaluation.metrics import calibration_error, log_loss
+from kesler.metrics import calibration_error, log_loss
 from sets import Features, Stream, numbers
 
 DEFAULT = ""

@@ -20,8 +20,8 @@ from enron import USERS, Mail, read_mail
 from kesler import OnlineClassifier, progressive_validate, update_rule
 from kesler.hypotheses import Part, PerClass, Shared
 from kesler.maps import Frequency
-from kesler.parts.updates.mira import mira_steps_per_class
 from kesler.updates import MIRA, ConProj, PassiveAggressive, SimPerc, SimProj, UpdateRule
+from kesler.updates.mira import mira_steps_per_class
 from report import Panel, Report, draw, draw_beside, in_line, percentages, table
 
 # Table 1, in per cent; the authors report two messages more per user than Bekkerman.

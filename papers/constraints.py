@@ -24,8 +24,8 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from kesler import OnlineLabelRanker, OnlineMultilabelClassifier, metrics, progressive_validate
-from kesler.data.datasets.registry import RANKED
 from kesler.datasets import load
+from kesler.datasets.registry import RANKED
 from kesler.updates import ConProj, SimPerc, SimProj
 from report import Report, table
 

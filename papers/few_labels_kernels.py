@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler import OnlineClassifier
+from kesler.bounds.kernels import KernelCompetition, KernelRun, least_bound
+from kesler.bounds.mistakes import MistakeBound
 from kesler.budgets import Budget
-from kesler.evaluation.bounds import MistakeBound
-from kesler.evaluation.kernel_bounds import KernelCompetition, KernelRun, least_bound
 from kesler.updates import MarginPerceptron
 from report import Report, table
 

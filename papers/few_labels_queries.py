@@ -22,10 +22,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kesler import OnlineClassifier, mistake_bound, progressive_validate
-from kesler.evaluation.bounds import MistakeBound
+from kesler.bounds.mistakes import MistakeBound
 from kesler.evaluation.queries import QueriedResult
-from kesler.parts.queries.query import RowEstimates
 from kesler.queries import LabelBudget, MarginQuery, Query, RandomQuery
+from kesler.queries.query import RowEstimates
 from report import Report, table
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))

@@ -28,11 +28,12 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import confusion_matrix
 
 from kesler import KeslerError, OnlineClassifier, progressive_validate
+from kesler.bounds import tree_bound
 from kesler.data.inputs import presence
 from kesler.datasets import load, load_letter
 from kesler.evaluation.results import ProgressiveResult
 from kesler.hypotheses import Grouped, PerClass
-from kesler.trees import Tree, level_errors, tree_bound, tree_distances, tree_of_confusions
+from kesler.trees import Tree, level_errors, tree_distances, tree_of_confusions
 from kesler.updates import MIRA, PassiveAggressive
 from report import Report, table
 

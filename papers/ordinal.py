@@ -23,8 +23,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from kesler import OnlineOrdinalClassifier, progressive_validate, update_rule
-from kesler.data.datasets.registry import BEN_DAVID, REGRESSION
 from kesler.datasets import load
+from kesler.datasets.registry import BEN_DAVID, REGRESSION
 from kesler.metrics import mean_absolute_error
 from kesler.updates import SimProj
 from report import Report, table

@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 
 from kesler import ShareBoostClassifier
 from kesler.dictionaries import Pieces
-from kesler.sharing.dictionaries.pieces import distances
-from kesler.sharing.dictionaries.stumps import Thresholds
+from kesler.dictionaries.pieces import distances
+from kesler.dictionaries.stumps import Thresholds
 from report import Report, table
 from shareboost2011 import PIECES_ALPHA, SVM_COST, SVM_GAMMA, Split
 from shareboost_mnist import Digits

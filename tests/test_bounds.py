@@ -23,9 +23,9 @@ from kesler import (
     progressive_validate,
 )
 from kesler.algorithms import QuasiAdditive
+from kesler.bounds.mistakes import bound_on_blocks, ratings_bound, weighted_majority_bound
 from kesler.data.rows import Rows
 from kesler.datasets import load_letter
-from kesler.evaluation.bounds import bound_on_blocks, ratings_bound, weighted_majority_bound
 from kesler.hypotheses import Shared
 from kesler.links import Exponential
 from kesler.maps import Distance

@@ -25,9 +25,9 @@ from kesler import (
     mistake_bound,
     progressive_validate,
 )
+from kesler.bounds.kernels import KernelCompetition, KernelRun, KernelTheorem
 from kesler.budgets import POLICIES, Budget, resolve_budget
 from kesler.data import model_file
-from kesler.evaluation.kernel_bounds import KernelCompetition, KernelRun, KernelTheorem
 from kesler.kernels import KERNELS
 from kesler.updates import MarginPerceptron, PassiveAggressive
 from reference_budgets import reference_budget_run

@@ -238,8 +238,8 @@ def test_rows_of_weight_0_are_skipped(capsys, model, tmp_path):
 
 @pytest.mark.parametrize("sizes", [(1,) * 30, (7, 1, 22), (30,)])
 def test_the_split_into_blocks_has_no_effect(model, sizes):
-    from kesler.data.readers.stream import Block
     from kesler.evaluation.reports.report import Report
+    from kesler.readers.stream import Block
 
     learnt = load(model)
     X, y = as_entries(NEW[:30])

@@ -20,11 +20,10 @@ import numpy as np
 import pytest
 
 from kesler import datasets
-from kesler.data.datasets import fetching, registry
-from kesler.data.datasets.dataset import table
-from kesler.data.datasets.fetching import Home
-from kesler.data.datasets.registry import SOURCES, Source
-from kesler.datasets import Dataset, RecordDataset, load, load_enron, names
+from kesler.datasets import Dataset, RecordDataset, fetching, load, load_enron, names, registry
+from kesler.datasets.dataset import table
+from kesler.datasets.fetching import Home
+from kesler.datasets.registry import SOURCES, Source
 from kesler.errors import KeslerError
 
 SHIPPED = ("letter", "pendigits", "landsat", "banking77", "banking77/stream")

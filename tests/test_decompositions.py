@@ -25,7 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import ErrorCorrectingCode, KeslerError, OneVsOne, OneVsRest, OnlineClassifier
-from kesler.batch.decompositions.error_correcting_code import (
+from kesler.decompositions.error_correcting_code import (
     exhaustive_code,
     hadamard_code,
     most_bits,

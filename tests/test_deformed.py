@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import affine_transform
 
-from kesler.data.datasets import synthetic
-from kesler.datasets import deform
+from kesler.datasets import deform, synthetic
 from kesler.errors import KeslerError
 
 STILL = {"rotation": 0, "scaling": 0, "shear": 0, "displacement": 0}

@@ -16,9 +16,9 @@ from sklearn.base import clone
 
 from kesler import KeslerError
 from kesler.dictionaries import Columns, Pieces, Pool, Products, Stumps
-from kesler.sharing.dictionaries.dictionary import BLOCK_BYTES
-from kesler.sharing.dictionaries.pieces import PiecesPool
-from kesler.sharing.dictionaries.products import ProductsPool
+from kesler.dictionaries.dictionary import BLOCK_BYTES
+from kesler.dictionaries.pieces import PiecesPool
+from kesler.dictionaries.products import ProductsPool
 from kesler.sharing.shareboost import ShareBoostClassifier
 
 # ---- every candidate as a list of columns, written out ------------------------------------------
@@ -76,7 +76,7 @@ def assert_spread(pool, candidates, residuals, X):
         largest = max(written_spreads(candidates, q, False, 1.0))
         for kind, share in product((type(pool), Pool), (0.0, 0.025)):
             wanted = np.array(written_spreads(candidates, q, centred, share))
-            with patch("kesler.sharing.dictionaries.dictionary.RARE", share):
+            with patch("kesler.dictionaries.dictionary.RARE", share):
                 found = joined(list(kind.spreads(pool, q, centred=centred))) ** 2
             near = tolerance * (largest + wanted) + 1e-60  # float32 has nothing as small squared
             # What products and offsets reach is bounded, not known, without their columns.
@@ -245,7 +245,7 @@ def test_products_of_rows_and_features_that_take_several_blocks():
 
 def test_columns_of_so_many_classes_that_they_take_several_blocks(monkeypatch):
     X, residuals = many(50, 20, n_classes=9)
-    monkeypatch.setattr("kesler.sharing.dictionaries.dictionary.BLOCK_BYTES", 8 * 20 * 2)
+    monkeypatch.setattr("kesler.dictionaries.dictionary.BLOCK_BYTES", 8 * 20 * 2)
     wanted = np.abs(X.T @ residuals).sum(axis=1)
     np.testing.assert_allclose(all_scores(Columns().fit(X).pool(X), residuals), wanted)
 
@@ -254,8 +254,8 @@ def test_pieces_of_many_centres_and_rows_far_from_the_origin(monkeypatch):
     X, residuals = many(400, 3)
     X = (X + 1000).astype(np.float32)
     # Sums of two centres, and columns of three hundred pieces, at once.
-    monkeypatch.setattr("kesler.sharing.dictionaries.pieces.SUM_BYTES", 2 * 4 * 201 * 4 * 3)
-    monkeypatch.setattr("kesler.sharing.dictionaries.pieces.BLOCK_BYTES", 300 * 8 * 4 * 400)
+    monkeypatch.setattr("kesler.dictionaries.pieces.SUM_BYTES", 2 * 4 * 201 * 4 * 3)
+    monkeypatch.setattr("kesler.dictionaries.pieces.BLOCK_BYTES", 300 * 8 * 4 * 400)
     pieces = Pieces(X[:5], n_radii=200).fit(X)
     pool = pieces.pool(X)
     assert len(list(pool.scores(residuals))) == 3 and len(list(pool.blocks())) > 2

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from commands import kesler
 from kesler import KeslerError, ShareBoostClassifier
 from kesler.dictionaries import DICTIONARIES, Dictionary, Pool, resolve_dictionary
-from kesler.sharing.dictionaries.steps import Step
+from kesler.dictionaries.steps import Step
 from kesler.sharing.exports.predictor import CompactPredictor
 
 N_FEATURES = 16

@@ -22,8 +22,8 @@ from kesler import (
 from kesler.batch import distinct_rows
 from kesler.batch.distinct_rows import DistinctRows, hash_rows
 from kesler.dictionaries import Columns, Pieces, Stumps, Templates
-from kesler.sharing.dictionaries.stumps import Thresholds
-from kesler.sharing.dictionaries.templates import contrast_of
+from kesler.dictionaries.stumps import Thresholds
+from kesler.dictionaries.templates import contrast_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

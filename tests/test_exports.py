@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from kesler import KeslerError, ShareBoostClassifier, export
 from kesler.dictionaries import Dictionary
-from kesler.sharing.dictionaries.steps import Column, Piece, Product, Step, Stump, Template
+from kesler.dictionaries.steps import Column, Piece, Product, Step, Stump, Template
 from kesler.sharing.exports.predictor import CompactPredictor
 
 RNG = np.random.default_rng(6)

@@ -12,12 +12,12 @@ import pytest
 from pyarrow import parquet
 
 from commands import kesler
-from kesler.data.readers.lines import COMPRESSED, Lines
-from kesler.data.readers.opening import format_of
-from kesler.data.readers.reader import Reader
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.readers import READERS, open_stream
+from kesler.readers.lines import COMPRESSED, Lines
+from kesler.readers.opening import format_of
+from kesler.readers.reader import Reader
 from test_readers import entries
 
 WORDS = ["apple", "bread", "cheese", "dates"]

@@ -35,8 +35,8 @@ from kesler import (
 )
 from kesler.hypotheses import PerClass, Shared
 from kesler.kernels import KERNELS, RBF, Polynomial, resolve_kernel
+from kesler.kernels.rbf import rbf
 from kesler.maps import Difference, Distance, Frequency
-from kesler.parts.kernels.rbf import rbf
 from reference_kernels import KERNELS as ORACLE_KERNELS
 from reference_kernels import SETTINGS, reference_kernel_run
 from registry import CUSTOM, FAMILIES, PLAIN_RULES, ROWS, Row, covering

@@ -18,8 +18,8 @@ from kesler.compiled.readers.lexing import (
     stops_from,
 )
 from kesler.compiled.readers.lexing import word_from as word_of
-from kesler.data.readers import lines
-from kesler.data.readers.lines import text_of
+from kesler.readers import lines
+from kesler.readers.lines import text_of
 
 STOPS = b" \t\r\n\x00:|\x1c\x80\xff"
 plain = st.integers(0x21, 0x7F).filter(lambda character: character not in b":|")

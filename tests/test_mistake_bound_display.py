@@ -5,9 +5,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from kesler import OnlineClassifier, ShareBoostClassifier, mistake_bound, progressive_validate
+from kesler.bounds.mistakes import MistakeBound
 from kesler.datasets import load_pendigits, make_disjoint
 from kesler.errors import KeslerError
-from kesler.evaluation.bounds import MistakeBound
 from kesler.plots import ChosenFeaturesDisplay, MistakeBoundDisplay
 
 PENS = load_pendigits()

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 from kesler import KeslerError, MixedNormClassifier
 from kesler.compiled.batch.mixed_norm import proximal_step
 from kesler.dictionaries import Dictionary
-from kesler.sharing.dictionaries.steps import Product
+from kesler.dictionaries.steps import Product
 from kesler.sharing.penalties import MixedNorm
 from kesler.sharing.proximal import LEAST_CURVE, MOST_CURVE
 

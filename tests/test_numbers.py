@@ -8,8 +8,8 @@ from kesler import OnlineClassifier
 from kesler.data.rows import Rows
 from kesler.hypotheses import Grouped
 from kesler.maps import ProductMean
-from kesler.parts.updates.mira import mira_steps_per_class
 from kesler.updates import MIRA, PassiveAggressive
+from kesler.updates.mira import mira_steps_per_class
 
 
 def mean_of(model: OnlineClassifier, code: int = 0) -> np.ndarray:

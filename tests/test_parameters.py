@@ -16,10 +16,10 @@ from kesler import (
     StructuredLearner,
 )
 from kesler.links import Exponential
-from kesler.parts.updates import PARAMETERS
 from kesler.updates import (
     AROW,
     MIRA,
+    PARAMETERS,
     RULES,
     HingeGradient,
     MarginPerceptron,

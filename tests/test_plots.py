@@ -13,6 +13,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from kesler import Contribution, Explanation, KeslerError, OnlineClassifier, ShareBoostClassifier
+from kesler.dictionaries.steps import Column, Template
 from kesler.evaluation.comparison import MethodResult
 from kesler.evaluation.validation import ProgressiveResult
 from kesler.plots import (
@@ -28,7 +29,6 @@ from kesler.plots import (
     save_feature_curves,
     save_mistake_curves,
 )
-from kesler.sharing.dictionaries.steps import Column, Template
 
 
 @pytest.fixture(autouse=True)

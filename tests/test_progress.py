@@ -19,8 +19,8 @@ from commands import kesler as command
 from commands import messages, write_jsonl, write_vw
 from kesler import progress as module
 from kesler.cli import warm_up
-from kesler.data.readers.lines import Lines
 from kesler.progress import Task, progress, say
+from kesler.readers.lines import Lines
 from test_startup import is_compiled
 
 

@@ -28,9 +28,9 @@ from kesler import (
 )
 from kesler.data import model_file
 from kesler.learner.queries import Queries, estimated
-from kesler.parts.queries.budget import allowance
-from kesler.parts.queries.query import RowEstimates, uniform
 from kesler.queries import LabelBudget, MarginQuery, RandomQuery
+from kesler.queries.budget import allowance
+from kesler.queries.query import RowEstimates, uniform
 from test_laws import assert_sentence
 
 N_ROWS = 240

@@ -6,10 +6,10 @@ import tracemalloc
 
 import pytest
 
-from kesler.data.readers.lines import CHUNK
-from kesler.data.readers.records import Fields
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
+from kesler.readers.lines import CHUNK
+from kesler.readers.records import Fields
 from test_readers import read, write
 
 BAD_ROWS = {

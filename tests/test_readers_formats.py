@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from scipy import sparse
 
-from kesler.data.readers.reader import parse_label
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.readers import open_stream, tokenize
+from kesler.readers.reader import parse_label
 from test_readers import entries, read, write
 
 # Tokens and labels

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from scipy import sparse
 
-from kesler.data.readers.mail import message_tokens
-from kesler.data.readers.reader import BadRow
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
+from kesler.readers.mail import message_tokens
+from kesler.readers.reader import BadRow
 from test_readers import COMPRESSED, SOURCES, entries, read, write
 
 N_FEATURES = 12

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from commands import kesler, refused
 from kesler import KeslerError, OnlineClassifier, load
-from kesler.data.readers.lines import Lines
-from kesler.data.readers.opening import format_of
 from kesler.data.rows import Vocabulary
 from kesler.readers import open_stream
+from kesler.readers.lines import Lines
+from kesler.readers.opening import format_of
 from streams import learnt
 from test_readers import write
 from test_readers_laws import fuzzed, mutations, survives

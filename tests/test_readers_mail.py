@@ -6,10 +6,10 @@ from email.message import EmailMessage
 
 import pytest
 
-from kesler.data.readers.mail import message_tokens
-from kesler.data.readers.reader import BadRow
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
+from kesler.readers.mail import message_tokens
+from kesler.readers.reader import BadRow
 from test_readers import read, write
 
 

@@ -32,16 +32,16 @@ from kesler import (
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
 )
-from kesler.batch.decompositions.kesler_reduction import (
+from kesler.decompositions.kesler_reduction import (
     Demands,
     blocks,
     count_bytes,
     count_demands,
     differences,
 )
-from kesler.batch.decompositions.label_tree import dealt
-from kesler.batch.decompositions.one_against_some import RecallNode
-from kesler.batch.decompositions.tournaments import Bracket, decided
+from kesler.decompositions.label_tree import dealt
+from kesler.decompositions.one_against_some import RecallNode
+from kesler.decompositions.tournaments import Bracket, decided
 from kesler.online.label_sets import levels_of
 
 
@@ -287,7 +287,7 @@ def test_rankings_are_learnt_ties_and_gaps_included():
 
 def test_blocks_of_a_stream_are_the_whole(monkeypatch):
     whole = KeslerReduction(ByHand(), n_passes=1).fit(X, Y)
-    monkeypatch.setattr("kesler.batch.decompositions.kesler_reduction.BLOCK_ENTRIES", 50)
+    monkeypatch.setattr("kesler.decompositions.kesler_reduction.BLOCK_ENTRIES", 50)
     pieces = KeslerReduction(ByHand(), n_passes=1).fit(X, Y)
     np.testing.assert_array_equal(whole.coef_, pieces.coef_)
     settings = KeslerReduction(ByHand()).partial_fit(X[:7], Y[:7], classes=[4, 3, 2, 1, 0])
@@ -587,7 +587,7 @@ def test_a_learner_that_fails_half_way_leaves_no_trace(model, monkeypatch):
     recorder = Recorder(random_state=0, fit_intercept=not isinstance(model, KeslerReduction))
     model = clone(model).set_params(estimator=recorder).partial_fit(X, y, classes=range(8))
     before = pickle.dumps(model)
-    monkeypatch.setattr("kesler.batch.decompositions.kesler_reduction.BLOCK_ENTRIES", 500)
+    monkeypatch.setattr("kesler.decompositions.kesler_reduction.BLOCK_ENTRIES", 500)
     later = np.vstack([X, X])
     later[-1, 0] = FATAL
     with pytest.raises(RuntimeError, match="no more"):

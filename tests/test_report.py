@@ -20,11 +20,11 @@ from kesler import (
     progressive_validate,
 )
 from kesler.datasets import load_pendigits
-from kesler.evaluation.metrics import calibration_error
 from kesler.evaluation.reports import measures
 from kesler.evaluation.reports.text import width
 from kesler.evaluation.results import MultilabelResult, ProgressiveResult
 from kesler.learner.classes import label_array
+from kesler.metrics import calibration_error
 
 PENS = load_pendigits()
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kesler.data.readers import lines, scanner, stream, vw
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
-from kesler.readers import open_stream
+from kesler.readers import lines, open_stream, scanner, stream, vw
 from test_readers import write
 from test_readers_laws import mutations
 

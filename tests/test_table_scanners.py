@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from kesler.data.readers import parquet_table, stream
 from kesler.errors import KeslerError
-from kesler.readers import open_stream
+from kesler.readers import open_stream, parquet_table, stream
 from test_readers import write
 from test_readers_laws import mutations
 from test_scanners import labels, mostly, numbers, plain_numbers, plain_words, read_all, words
@@ -211,7 +210,7 @@ def test_text_that_is_not_utf8_is_a_sentence(tmp_path):
 
 
 def test_names_that_never_join_are_not_stored(tmp_path, monkeypatch):
-    from kesler.data.readers import records
+    from kesler.readers import records
 
     monkeypatch.setattr(records, "MOST_UNKNOWN", 5)
     rows = "".join(f"x,w{i},{i}\n" for i in range(40))

@@ -8,7 +8,7 @@ from scipy.signal import correlate2d
 
 from kesler import KeslerError, ShareBoostClassifier
 from kesler.dictionaries import Pool, Templates
-from kesler.sharing.dictionaries.templates import grid_of_masks
+from kesler.dictionaries.templates import grid_of_masks
 
 SHAPE = (9, 7)
 
@@ -63,8 +63,8 @@ def test_many_patches_and_images_are_worked_out_in_pieces(monkeypatch):
     X = images()
     templates = some_templates().fit(X)
     whole = templates.responses(X)
-    monkeypatch.setattr("kesler.sharing.dictionaries.templates.N_TOGETHER", 3)
-    monkeypatch.setattr("kesler.sharing.dictionaries.templates.ROOM", 400)
+    monkeypatch.setattr("kesler.dictionaries.templates.N_TOGETHER", 3)
+    monkeypatch.setattr("kesler.dictionaries.templates.ROOM", 400)
     np.testing.assert_allclose(templates.responses(X), whole, atol=1e-6)
 
 

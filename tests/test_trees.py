@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesler import KeslerError, OnlineClassifier, load, progressive_validate
+from kesler.bounds import tree_bound
 from kesler.durable import settings as journal_settings
 from kesler.evaluation.reports.text import percent
 from kesler.hypotheses import Grouped, PerClass, Shared
@@ -17,7 +18,6 @@ from kesler.maps import Frequency
 from kesler.trees import (
     Tree,
     level_errors,
-    tree_bound,
     tree_distances,
     tree_loss,
     tree_of_confusions,

@@ -38,7 +38,7 @@ GROUPS = {
 MODULES = (
     "hypotheses maps kernels budgets updates exploration algorithms links preconditioners "
     "preprocessing queries costs trees dictionaries decompositions datasets readers metrics plots "
-    "checks "
+    "bounds checks "
     "distributed durable service"
 ).split()
 """The public modules, in the order of the reference."""

@@ -1,8 +1,146 @@
-"""Costs of predicting one class where another is right."""
+"""Costs of predicting one class where another is right; margins are proportional to them."""
 
-from kesler.parts.costs import Costs, restore_costs
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.labels import Label, plain
+from kesler.errors import KeslerError
+from kesler.parts.description import find_function, function_name
+
+if TYPE_CHECKING:
+    from kesler.trees.tree import Tree
 
 __all__ = [
     "Costs",
     "restore_costs",
 ]
+
+
+@dataclass(frozen=True)
+class Costs:
+    r"""The cost of each confusion; the margin of a constraint is proportional to it.
+
+    .. math:: h(x, y) \ge h(x, s) + \text{margin} \cdot \text{cost}(y, s)
+
+    Parameters
+    ----------
+    given : mapping {(right, wrong): cost}, callable (right, wrong) -> cost, or Tree
+        Costs are finite numbers, 0 or more. Larger costs require a larger margin; with a cost of 0
+        the right class only has to score no less than the wrong one. Pairs missing from a mapping
+        cost 1. A callable is called for each pair of classes when the later of them appears, and
+        should always return the same value for the same pair. The costs of a tree are the square
+        roots of the distances of classes.
+
+    Raises
+    ------
+    KeslerError
+        If `given` is neither, a key is not a pair of labels, or a cost is not a finite number of 0
+        or more.
+
+    References
+    ----------
+    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10.
+
+    Examples
+    --------
+    >>> Costs({("ham", "spam"): 10}).of("ham", "spam")
+    10.0
+    """
+
+    given: Mapping[Any, float] | Callable[[Any, Any], float] | Tree
+
+    def __post_init__(self) -> None:
+        if isinstance(self.given, Mapping):
+            object.__setattr__(self, "given", dict(map(_checked, self.given.items())))
+        elif not callable(self.given) and self.tree is None:
+            raise KeslerError(
+                f"costs={self.given!r}: give a mapping {{(right, wrong): cost}} of labels, or a "
+                "function of the two labels"
+            )
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree whose distances are the costs, or None."""
+        if isinstance(self.given, Mapping) or callable(self.given):
+            return None
+        from kesler.trees.tree import Tree
+
+        return self.given if isinstance(self.given, Tree) else None
+
+    def of(self, right: Label, wrong: Label) -> float:
+        """Return the cost of predicting `wrong` where `right` is the right class."""
+        if isinstance(self.given, Mapping):
+            return self.given.get((right, wrong), 1.0)
+        if callable(self.given):
+            return _cost((right, wrong), self.given(right, wrong))
+        return self.given.margin(right, wrong)
+
+    def fill(
+        self, table: npt.NDArray[np.float64], labels: list[Label], n_known: int, margin: float
+    ) -> None:
+        """Write margin times cost for each pair with a label from index `n_known` on."""
+        for i, right in enumerate(labels):
+            for j, wrong in enumerate(labels):
+                if i != j and max(i, j) >= n_known:
+                    table[i, j] = margin * self.of(right, wrong)
+
+    @property
+    def labels(self) -> list[Label]:
+        """The labels for which costs were given."""
+        if self.tree is not None:
+            return self.tree.nodes
+        pairs = self.given if isinstance(self.given, Mapping) else {}
+        return [label for pair in pairs for label in pair]
+
+    def require_known(self, labels: list[Label], n_known: int) -> None:
+        """Raise the errors of a cost function on the pairs with a label from index `n_known` on."""
+        if self.tree is not None:
+            for label in labels[n_known:]:
+                self.tree.path(label)
+        elif not isinstance(self.given, Mapping):
+            capacity = np.zeros((len(labels), len(labels)))
+            self.fill(capacity, labels, n_known, 1.0)
+
+    def describe(self) -> Any:
+        """Return the costs as stored in a model file: a list, or the name of the function."""
+        if isinstance(self.given, Mapping):
+            return [[right, wrong, cost] for (right, wrong), cost in self.given.items()]
+        return function_name(self.given) if callable(self.given) else self.given.describe()
+
+
+def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
+    """Return the costs that `describe` described; user-defined functions come from `custom`."""
+    if described is None:
+        return None
+    if isinstance(described, list):
+        return Costs({(right, wrong): cost for right, wrong, cost in described})
+    if isinstance(described, dict):
+        from kesler.trees.tree import restore_tree
+
+        return Costs(restore_tree(described, custom))
+    return Costs(find_function(described, custom, "costs"))
+
+
+def _checked(item: tuple[Any, Any]) -> tuple[tuple[Label, Label], float]:
+    pair, cost = item
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise KeslerError(f"costs: the key {pair!r} must be a pair of labels, (right, wrong)")
+    right, wrong = plain(pair[0]), plain(pair[1])
+    return (right, wrong), _cost((right, wrong), cost)
+
+
+def _cost(pair: tuple[Label, Label], cost: Any) -> float:
+    if not (isinstance(cost, Real) and math.isfinite(cost) and float(cost) >= 0):
+        raise KeslerError(
+            f"costs: predicting {pair[1]!r} where {pair[0]!r} is right costs {cost!r}: a cost must "
+            "be a finite number, 0 or more"
+        )
+    return float(cost)

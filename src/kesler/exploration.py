@@ -1,13 +1,15 @@
-"""Exploration: which class is shown, where only the shown class is judged."""
+"""Exploration: with which probability each class is shown, where only the shown one is judged."""
 
-from kesler.parts.exploration import (
-    EXPLORATIONS,
-    Exploration,
-    Greedy,
-    InverseGap,
-    Uniform,
-    resolve_exploration,
-)
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from kesler.errors import KeslerError
+from kesler.parts.description import describe
 
 __all__ = [
     "EXPLORATIONS",
@@ -17,3 +19,219 @@ __all__ = [
     "Uniform",
     "resolve_exploration",
 ]
+
+MOST_SEEDS = 2**63
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How the class to show is drawn from the scores.
+
+    Attributes
+    ----------
+    kind : the number of the kind in compiled code.
+    """
+
+    kind: ClassVar[int]
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers that compiled code reads."""
+        return ()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the parameters, as stored in a model file."""
+        return describe(self)
+
+
+@dataclass(frozen=True)
+class Greedy(Exploration):
+    r"""Show the class of the highest score.
+
+    .. math:: P(r) = 1[r = \arg\max_s h(x, s)]
+
+    Notes
+    -----
+    A class that has never been right still has the score 0 under one-vs-rest rules, and classes
+    that were wrong on similar rows have scores below: each is tried once before any is repeated.
+
+    References
+    ----------
+    Bietti, Agarwal and Langford (2021), "A contextual bandit bake-off".
+
+    Examples
+    --------
+    >>> Greedy()
+    Greedy()
+    """
+
+    kind = 0
+
+
+@dataclass(frozen=True)
+class Uniform(Exploration):
+    r"""Show the class of the highest score, and now and then any class.
+
+    .. math:: P(r) = (1 - \gamma_t) \, 1[r = \hat y_t] + \frac{\gamma_t}{k}, \quad
+        \gamma_t = \min(1, \gamma t^{-a})
+
+    Parameters
+    ----------
+    gamma : float above 0, at most 1, default 0.05
+        The probability of exploring in the first trial. Larger values learn more of other classes,
+        and show more wrong ones.
+    decay : float of 0 or more, default 0.0
+        The power a of the number of the trial that it decreases with; 0 for not at all, as the
+        theorems on :class:`~kesler.updates.Banditron` and :class:`~kesler.updates.SOBA` assume.
+
+    Raises
+    ------
+    KeslerError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Costs O(k) per row.
+
+    References
+    ----------
+    Kakade, Shalev-Shwartz and Tewari (2008), Banditron.
+
+    Examples
+    --------
+    >>> Uniform(0.1)
+    Uniform(gamma=0.1, decay=0.0)
+    """
+
+    gamma: float = 0.05
+    decay: float = 0.0
+
+    kind = 1
+
+    def __post_init__(self) -> None:
+        _set_number(self, "gamma", 0.0, 1.0, least_is_open=True)
+        _set_number(self, "decay", 0.0, math.inf)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Gamma and its decay."""
+        return self.gamma, self.decay
+
+
+@dataclass(frozen=True)
+class InverseGap(Exploration):
+    r"""Show each class the more often, the nearer its score is to the highest.
+
+    .. math:: P(r) = \frac{1}{k + \lambda_t (h(x, \hat y) - h(x, r))} \text{ for } r \ne \hat y,
+        \quad P(\hat y) = 1 - \sum_{r \ne \hat y} P(r), \quad \lambda_t = \lambda t^a
+
+    Parameters
+    ----------
+    scale : float above 0, default 3.0
+        The factor lambda. Larger values explore less.
+    power : float of 0 or more, default 0.5
+        The power a of the number of the trial. Larger values explore less as rows go by.
+
+    Raises
+    ------
+    KeslerError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Gaps are those of the scores as they are: made for one-vs-rest rules, whose scores are near 1
+    for the right class and near -1 for wrong ones. Costs O(k) per row.
+
+    References
+    ----------
+    Abe and Long (1999); Foster and Rakhlin (2020), SquareCB.
+
+    Examples
+    --------
+    >>> InverseGap(10)
+    InverseGap(scale=10.0, power=0.5)
+    """
+
+    scale: float = 3.0
+    power: float = 0.5
+
+    kind = 2
+
+    def __post_init__(self) -> None:
+        _set_number(self, "scale", 0.0, math.inf, least_is_open=True)
+        _set_number(self, "power", 0.0, math.inf)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The scale and the power."""
+        return self.scale, self.power
+
+
+EXPLORATIONS: dict[str, type[Exploration]] = {
+    "greedy": Greedy,
+    "uniform": Uniform,
+    "inverse-gap": InverseGap,
+}
+"""The explorations by their names in `BanditClassifier`."""
+
+
+def resolve_exploration(choice: Any) -> Exploration:
+    """Return the exploration that a parameter stands for: a name, gamma, or itself.
+
+    Raises
+    ------
+    KeslerError
+        If it is neither, or gamma is out of its range.
+
+    Examples
+    --------
+    >>> resolve_exploration("greedy"), resolve_exploration(0.1)
+    (Greedy(), Uniform(gamma=0.1, decay=0.0))
+    """
+    if isinstance(choice, Exploration):
+        return choice
+    if isinstance(choice, str) and choice in EXPLORATIONS:
+        return EXPLORATIONS[choice]()
+    if isinstance(choice, Real) and not isinstance(choice, bool):
+        return Uniform(float(choice))
+    raise KeslerError(
+        f"exploration={choice!r} is not known: choose one of {', '.join(EXPLORATIONS)}, the gamma "
+        "of uniform exploration, or an object of kesler.exploration"
+    )
+
+
+def restore_exploration(description: Mapping[str, Any]) -> Exploration:
+    """Return the exploration that a description of a model file stands for."""
+    return EXPLORATIONS_BY_CLASS[description["name"]](**description["fields"])
+
+
+EXPLORATIONS_BY_CLASS = {each.__name__: each for each in EXPLORATIONS.values()}
+
+
+def require_seed(seed: Any) -> int:
+    """Return a seed; raise KeslerError unless it is an integer from 0 to 2^63 - 1.
+
+    Examples
+    --------
+    >>> require_seed(7)
+    7
+    """
+    is_integer = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not is_integer or not 0 <= seed < MOST_SEEDS:
+        raise KeslerError(f"seed={seed!r} must be an integer from 0 to 2^63 - 1")
+    return int(seed)
+
+
+def _set_number(
+    part: Exploration, name: str, least: float, most: float, *, least_is_open: bool = False
+) -> None:
+    """Store a parameter as a float; raise unless it is a finite number in its range."""
+    value = getattr(part, name)
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most or (least_is_open and value == least):
+        above = f"above {least:g}" if least_is_open else f"of {least:g} or more"
+        limit = above if most == math.inf else f"{above}, at most {most:g}"
+        raise KeslerError(
+            f"{type(part).__name__}({name}={value!r}): {name} must be a finite number {limit}"
+        )
+    object.__setattr__(part, name, float(value))

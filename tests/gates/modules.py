@@ -35,10 +35,10 @@ for line in sys.stdin.read().split():
 
 
 MODULES = (
-    *("algorithms", "budgets", "checks", "costs", "datasets", "decompositions", "dictionaries"),
-    *("distributed", "durable", "errors", "exploration", "hypotheses", "kernels", "links"),
-    *("maps", "metrics", "plots", "preconditioners", "preprocessing", "queries", "readers"),
-    *("service", "trees", "updates"),
+    *("algorithms", "bounds", "budgets", "checks", "costs", "datasets", "decompositions"),
+    *("dictionaries", "distributed", "durable", "errors", "exploration", "hypotheses", "kernels"),
+    *("links", "maps", "metrics", "plots", "preconditioners", "preprocessing", "queries"),
+    *("readers", "service", "trees", "updates"),
 )
 """Modules that users import from."""
 

@@ -14,8 +14,8 @@ from kesler.batch.dual_ascent import DualSolution, is_small, require_solvable
 from kesler.batch.frozen import Array, Codes, JointDesign
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.kernels.rbf import RBF
+from kesler.kernels.mercer import MercerKernel
+from kesler.kernels.rbf import RBF
 from kesler.parts.user_part import UserPart, fault_words, followed_by_word, require_no_faults
 from kesler.progress import progress
 

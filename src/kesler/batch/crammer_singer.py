@@ -39,14 +39,14 @@ from kesler.batch.scorers import (
     parts_of,
     solve_svm,
 )
+from kesler.costs import Costs
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
 from kesler.errors import KeslerError
-from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Part
-from kesler.parts.kernels import resolve_kernel
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.maps.feature_map import FeatureMap
+from kesler.hypotheses import Part
+from kesler.kernels import resolve_kernel
+from kesler.kernels.mercer import MercerKernel
+from kesler.maps.feature_map import FeatureMap
 
 Self = TypeVar("Self", bound="CrammerSingerClassifier")
 Doubles = npt.NDArray[np.float64]

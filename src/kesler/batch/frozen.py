@@ -15,17 +15,17 @@ from kesler.batch.design import Design, Diagonal, Floats
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.learner.binding import map_parameters
 from kesler.learner.classes import ClassTable
 from kesler.learner.learner import Learner
 from kesler.learner.requirements import layers_of
-from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.maps.view import SubExperts
-from kesler.parts.updates.perceptron import Perceptron
+from kesler.maps.feature_map import FeatureMap
+from kesler.maps.view import SubExperts
 from kesler.parts.user_part import FaultWords, UserPart, fault_words, require_no_faults
 from kesler.state.capacity import whole_lines
 from kesler.state.fields import bind, converted
+from kesler.updates.perceptron import Perceptron
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

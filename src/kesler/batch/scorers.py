@@ -24,10 +24,10 @@ from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import as_float32
 from kesler.errors import KeslerError
-from kesler.parts.hypotheses import Part, PerClass, Shared, resolve_hypotheses
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.maps import resolve_map
-from kesler.parts.maps.feature_map import FeatureMap
+from kesler.hypotheses import Part, PerClass, Shared, resolve_hypotheses
+from kesler.kernels.mercer import MercerKernel
+from kesler.maps import resolve_map
+from kesler.maps.feature_map import FeatureMap
 
 
 @dataclass(frozen=True, eq=False)

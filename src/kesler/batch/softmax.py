@@ -22,8 +22,8 @@ from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, fla
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
-from kesler.parts.hypotheses import Part
-from kesler.parts.maps.feature_map import FeatureMap
+from kesler.hypotheses import Part
+from kesler.maps.feature_map import FeatureMap
 
 Self = TypeVar("Self", bound="SoftmaxClassifier")
 Floats = npt.NDArray[np.float64]

@@ -95,7 +95,7 @@ def _input(command: ArgumentParser) -> None:
 
 def _reading(command: ArgumentParser) -> None:
     from kesler.cli.names import listed
-    from kesler.data.readers.opening import READERS
+    from kesler.readers.opening import READERS
 
     add = command.add_argument_group("reading").add_argument
     add(
@@ -436,7 +436,7 @@ def _show(command: Command) -> None:
 
 def _share(command: Command) -> None:
     from kesler.cli import names
-    from kesler.sharing.dictionaries.registry import DICTIONARIES
+    from kesler.dictionaries.registry import DICTIONARIES
     from kesler.sharing.greedy import RULES
     from kesler.sharing.shareboost import PENALTIES, SCALES
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from kesler.cli import files, table
 from kesler.cli.methods import chosen
-from kesler.data.readers.stream import Block
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, MethodResult
 from kesler.evaluation.methods import BASELINES
 from kesler.evaluation.named import Learner, Setting, default_methods, named_methods
 from kesler.online.classifier import OnlineClassifier
+from kesler.readers.stream import Block
 
 if TYPE_CHECKING:
-    from kesler.evaluation.bounds import MistakeBound
+    from kesler.bounds.mistakes import MistakeBound
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def bounds_of(
     blocks: Sequence[Block],
 ) -> dict[str, MistakeBound | KeslerError]:
     """Return the mistake bound of each learner over the blocks, or the error without one."""
-    from kesler.evaluation.bounds import bound_on_blocks
+    from kesler.bounds.mistakes import bound_on_blocks
 
     bounds: dict[str, MistakeBound | KeslerError] = {}
     for name, learner in methods.items():

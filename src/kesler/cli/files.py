@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.datasets.dataset import RecordDataset
-from kesler.data.datasets.loaders import load
-from kesler.data.readers.lines import Lines
-from kesler.data.readers.opening import PREFIX, format_of, has_columns, open_stream
-from kesler.data.readers.stream import Block, Stream
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Schema
+from kesler.datasets.dataset import RecordDataset
+from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
+from kesler.readers.lines import Lines
+from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream
+from kesler.readers.stream import Block, Stream
 
 if TYPE_CHECKING:
-    from kesler.evaluation.bounds import MistakeBound
+    from kesler.bounds.mistakes import MistakeBound
 
 
 def reading(options: Namespace) -> dict[str, Any]:

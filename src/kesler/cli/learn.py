@@ -11,10 +11,10 @@ from typing import Any
 
 from kesler.cli import files, table
 from kesler.cli.methods import Progress, begun, of_texts, resumed
-from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.online.classifier import OnlineClassifier
+from kesler.readers.stream import Block, Stream
 
 
 def run(options: Namespace) -> None:

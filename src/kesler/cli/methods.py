@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from kesler.cli.files import columns, open_input, reading, reading_of_new
-from kesler.data.readers.lines import STANDARD_INPUT
-from kesler.data.readers.opening import has_columns
-from kesler.data.readers.stream import Block, Stream
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.named import Setting
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
+from kesler.readers.lines import STANDARD_INPUT
+from kesler.readers.opening import has_columns
+from kesler.readers.stream import Block, Stream
 
 
 def chosen(options: Namespace) -> dict[str, Any]:

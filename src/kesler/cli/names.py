@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kesler.data.readers.opening import READERS
-from kesler.parts.hypotheses import NAMED
-from kesler.parts.kernels import KERNELS
-from kesler.parts.links import LINKS
-from kesler.parts.maps import MAPS
-from kesler.parts.preconditioners import PRECONDITIONERS
-from kesler.parts.preprocessing import PREPROCESSINGS
-from kesler.parts.updates import RULES
+from kesler.hypotheses import NAMED
+from kesler.kernels import KERNELS
+from kesler.links import LINKS
+from kesler.maps import MAPS
+from kesler.preconditioners import PRECONDITIONERS
+from kesler.preprocessing import PREPROCESSINGS
+from kesler.readers.opening import READERS
+from kesler.updates import RULES
 
 WIDTH = 80
 

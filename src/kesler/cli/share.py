@@ -16,8 +16,8 @@ from kesler import plots
 from kesler.cli import files, spoken
 from kesler.cli.files import Table
 from kesler.cli.table import counted
-from kesler.data.readers.stream import Stream
 from kesler.errors import KeslerError
+from kesler.readers.stream import Stream
 from kesler.sharing.exports.export import export, require_exportable
 from kesler.sharing.exports.predictor import CompactPredictor
 from kesler.sharing.shareboost import ShareBoostClassifier

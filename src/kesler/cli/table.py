@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from kesler.data.readers.stream import Block, Stream
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line, MethodResult
 from kesler.evaluation.methods import BASELINES
 from kesler.evaluation.summary import rate, table_of
 from kesler.progress import Task, progress, say
+from kesler.readers.stream import Block, Stream
 
 if TYPE_CHECKING:
-    from kesler.evaluation.bounds import MistakeBound
+    from kesler.bounds.mistakes import MistakeBound
 
 GAP = "   "
 LEGEND = "Mistakes in % of the trials so far (error)"

@@ -14,7 +14,6 @@ from kesler.cli import files
 from kesler.cli.methods import loaded, opened_for, warn_of_unknown
 from kesler.cli.table import counted, counted_rows
 from kesler.data.labels import Label
-from kesler.data.readers.stream import Block, Stream
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.evaluation.reports.coding import Codes, Doubles, ScoredRows
@@ -22,6 +21,7 @@ from kesler.evaluation.reports.measures import WrongRow
 from kesler.evaluation.reports.report import Report
 from kesler.online.classifier import OnlineClassifier
 from kesler.progress import progress
+from kesler.readers.stream import Block, Stream
 
 MOST_NAMES = 30  # features of a row that are shown
 MOST_CHARACTERS = 200  # of a cell that is shown

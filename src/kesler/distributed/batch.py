@@ -23,13 +23,13 @@ from kesler.batch.design import (
 from kesler.batch.newton import SoftmaxLine, SoftmaxObjective, SoftmaxPoint
 from kesler.batch.scorers import is_per_class
 from kesler.batch.softmax import MARGINS, SoftmaxClassifier, largest_in, require_moderate
+from kesler.dictionaries.dictionary import Columns, Moments, SummablePool, spread
+from kesler.dictionaries.products import Products
+from kesler.dictionaries.registry import resolve_dictionary
 from kesler.distributed.partitions import Partitions
 from kesler.distributed.scattered import Scattered, resolve_client
 from kesler.distributed.shards import Batch, Batches, numbered
 from kesler.errors import KeslerError
-from kesler.sharing.dictionaries.dictionary import Columns, Moments, SummablePool, spread
-from kesler.sharing.dictionaries.products import Products
-from kesler.sharing.dictionaries.registry import resolve_dictionary
 from kesler.sharing.shareboost import ShareBoostClassifier
 from kesler.sharing.training_rows import Likeness, LocalSums, Support, Task, weighted_sums
 

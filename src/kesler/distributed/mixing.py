@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
+from kesler.hypotheses import Grouped, Ordered, Part, PerClass
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass
-from kesler.parts.links.link import Linear
-from kesler.parts.preprocessing import Ranges, ZScores
+from kesler.links.link import Linear
+from kesler.preprocessing import Ranges, ZScores
 from kesler.state.fields import Field, fields_of, number_type
 from kesler.state.records import COUNTS, LearnerRecord
 from kesler.state.records import RATES as RATES_RECORD

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kesler.data.readers.features import Names
-from kesler.data.readers.opening import open_stream
-from kesler.data.readers.parquet_table import DAMAGE, opened
-from kesler.data.readers.reader import BadRow, readable
-from kesler.data.readers.records import Fields, Records
 from kesler.data.rows import Vocabulary
 from kesler.distributed.scattered import Scattered, stored
 from kesler.distributed.shards import Shard, streamed
 from kesler.errors import KeslerError
+from kesler.readers.features import Names
+from kesler.readers.opening import open_stream
+from kesler.readers.parquet_table import DAMAGE, opened
+from kesler.readers.reader import BadRow, readable
+from kesler.readers.records import Fields, Records
 
 
 def count_row_groups(path: str) -> int:

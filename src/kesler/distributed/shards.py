@@ -14,11 +14,11 @@ from scipy import sparse
 from kesler.batch.estimator import class_weights
 from kesler.batch.softmax import summed
 from kesler.data import inputs
-from kesler.data.readers.stream import Stream
 from kesler.data.rows import Rows, Vocabulary
 from kesler.distributed.scattered import Scattered
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
+from kesler.readers.stream import Stream
 
 
 @dataclass(frozen=True, eq=False)

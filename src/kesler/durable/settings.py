@@ -20,7 +20,18 @@ ESTIMATORS = {
 }
 """The estimators that a journal can hold, and the modules that define them."""
 
-_PARTS = "kesler.parts."
+_PARTS = tuple(
+    f"kesler.{name}"
+    for name in (
+        *("algorithms", "budgets", "exploration", "hypotheses", "kernels", "links", "maps"),
+        *("preconditioners", "preprocessing", "queries", "trees", "updates"),
+    )
+)
+# Where parts were when journals of Kesler 0.1 were written.
+_FORMER = {
+    "kesler.parts.trees": "kesler.trees.tree",
+    "kesler.parts.replay": "kesler.preprocessing.replay",
+}
 _FORMS: dict[str, Callable[[Any], Any]] = {
     "estimator": lambda written: estimator_of(written),
     "part": lambda written: _restored_part(written),
@@ -141,6 +152,7 @@ def _restored(value: Any) -> Any:
 def _restored_part(written: dict[str, Any]) -> Any:
     """Return a part; only dataclasses of the package of parts are made."""
     module, name = written["module"], written["name"]
+    module = _FORMER.get(module, module.replace("kesler.parts.", "kesler."))
     if not module.startswith(_PARTS):
         raise LookupError(f"{module} defines no part")
     part = getattr(import_module(module), name)
@@ -187,7 +199,7 @@ def _trees_of(estimator: Any) -> list[Any]:
     found = [part.tree for part in each if getattr(part, "tree", None) is not None]
     if given is None:
         return found
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
     return [Tree(given), *found]
 

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
-from kesler.data.readers.stream import Block
 from kesler.errors import KeslerError
 from kesler.evaluation.methods import Method, Outcome, method_of_learner
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
 from kesler.learner.events import NO_PROBABILITIES
 from kesler.online.classifier import OnlineClassifier
+from kesler.readers.stream import Block
 
 MAX_POINTS = 2000
 

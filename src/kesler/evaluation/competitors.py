@@ -17,21 +17,21 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from kesler.algorithms.quasi_additive import RivalStep
 from kesler.errors import KeslerError
 from kesler.evaluation.replay import Replay
+from kesler.hypotheses import Grouped, PerClass
 from kesler.learner.learner import Learner
+from kesler.links.exponential import Exponential
+from kesler.links.link import Linear, Link
 from kesler.online.base import OnlineLearner
-from kesler.parts.algorithms.quasi_additive import RivalStep
-from kesler.parts.hypotheses import Grouped, PerClass
-from kesler.parts.links.exponential import Exponential
-from kesler.parts.links.link import Linear, Link
-from kesler.parts.queries.margin import MarginQuery
-from kesler.parts.queries.query import Query
-from kesler.parts.updates.mira import MIRA
-from kesler.parts.updates.passive_aggressive import PassiveAggressive
-from kesler.parts.updates.perceptron import Perceptron
-from kesler.parts.updates.rule import UpdateRule
-from kesler.parts.updates.simultaneous import ConProj, SimPerc
+from kesler.queries.margin import MarginQuery
+from kesler.queries.query import Query
+from kesler.updates.mira import MIRA
+from kesler.updates.passive_aggressive import PassiveAggressive
+from kesler.updates.perceptron import Perceptron
+from kesler.updates.rule import UpdateRule
+from kesler.updates.simultaneous import ConProj, SimPerc
 
 Array = npt.NDArray[np.float64]
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label, plain
-from kesler.data.readers.stream import Block
 from kesler.evaluation.tables import Piece
 from kesler.online.classifier import OnlineClassifier
+from kesler.readers.stream import Block
 
 
 @dataclass(frozen=True, slots=True)

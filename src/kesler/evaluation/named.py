@@ -7,17 +7,17 @@ from typing import Literal
 
 from kesler.errors import KeslerError
 from kesler.evaluation.methods import BASELINES, Method
+from kesler.hypotheses import Shared, resolve_hypotheses
+from kesler.kernels import resolve_kernel
 from kesler.learner.combinations import require_half_life
+from kesler.links import resolve_link
+from kesler.maps import resolve_map
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.defaults import OPEN
-from kesler.parts.hypotheses import Shared, resolve_hypotheses
-from kesler.parts.kernels import resolve_kernel
-from kesler.parts.links import resolve_link
-from kesler.parts.maps import resolve_map
-from kesler.parts.preconditioners import resolve_preconditioner
-from kesler.parts.preprocessing import resolve_preprocessing
-from kesler.parts.updates import resolve_rule
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import resolve_preconditioner
+from kesler.preprocessing import resolve_preprocessing
+from kesler.updates import resolve_rule
+from kesler.updates.rule import UpdateRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Setting:
 def _require_budget(label_budget: float | None) -> None:
     """Raise unless a label budget is None or a share of rows."""
     if label_budget is not None:
-        from kesler.parts.queries import resolve_query
+        from kesler.queries import resolve_query
 
         resolve_query(label_budget)
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from kesler.data import inputs
 from kesler.data.labels import Label, plain
 from kesler.data.ratings import Ratings
-from kesler.data.readers.stream import Block
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.methods import Method, Outcome
@@ -24,6 +23,7 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.columns import texts_of
 from kesler.online.contract import unfitted
 from kesler.online.querying import Asked, ask_in_windows, ask_one_by_one, blocks_of_rows, rule_of
+from kesler.readers.stream import Block
 
 # The points of the curve in `to_dict`.
 MOST_POINTS = 200

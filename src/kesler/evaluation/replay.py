@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.hypotheses import Ordered
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.learner import Learner
 from kesler.learner.state import LINEAR
 from kesler.learner.targets import Targets
+from kesler.links.link import Link
 from kesler.online.base import OnlineLearner
-from kesler.parts.hypotheses import Ordered
-from kesler.parts.links.link import Link
-from kesler.parts.updates.rule import UpdateRule
+from kesler.updates.rule import UpdateRule
 
 Block = tuple[Rows, Targets, npt.NDArray[np.float64] | None]
 

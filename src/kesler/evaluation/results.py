@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler import metrics
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
-from kesler.evaluation import metrics
-from kesler.evaluation.metrics import calibration_error, log_loss
 from kesler.evaluation.uncertainty import UncertaintyTrace
 from kesler.learner.classes import label_array
+from kesler.metrics import calibration_error, kendall_tau, log_loss
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted
-from kesler.online.label_sets import RELEVANT, kendall_tau
+from kesler.online.label_sets import RELEVANT
 
 if TYPE_CHECKING:
     from kesler.evaluation.confidence import RiskCoverage, Threshold
     from kesler.evaluation.reports.label_sets import LabelReport
     from kesler.evaluation.reports.report import Report
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class ProgressiveResult:
         KeslerError
             If there is no tree; `kesler.trees.tree_loss` takes any.
         """
-        from kesler.evaluation.tree_measures import tree_distances
+        from kesler.trees.measures import tree_distances
 
         tree = required(self.tree)
         found = tree_distances(self.targets, self.predictions, tree, self.wrong)
@@ -270,7 +270,7 @@ class ProgressiveResult:
         At a level, a mistake is a prediction below another node than the target. Raises KeslerError
         as `tree_loss` does.
         """
-        from kesler.evaluation.tree_measures import level_errors
+        from kesler.trees.measures import level_errors
 
         return level_errors(self.targets, self.predictions, required(self.tree), self.wrong)
 

@@ -12,7 +12,6 @@ from kesler.errors import KeslerError
 from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import first_seen, mistakes
-from kesler.evaluation.metrics import mean_absolute_error
 from kesler.evaluation.results import (
     CostResult,
     MultilabelResult,
@@ -24,6 +23,7 @@ from kesler.evaluation.results import (
 )
 from kesler.evaluation.tables import Piece, Table
 from kesler.evaluation.uncertainty import trace_of
+from kesler.metrics import mean_absolute_error
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.multilabel import OnlineMultilabelClassifier
@@ -33,7 +33,7 @@ from kesler.online.trials import Trials
 
 if TYPE_CHECKING:
     from kesler.online.cost_sensitive import CostSensitiveClassifier
-    from kesler.parts.queries.query import Query
+    from kesler.queries.query import Query
 
 
 def validate_labels(
@@ -210,7 +210,7 @@ def progressive_validate(
 
 def _give_budget(method: Any, label_budget: Any) -> None:
     """Set the label budget of a method; raise if it is invalid, or the method has none."""
-    from kesler.parts.queries import resolve_query
+    from kesler.queries import resolve_query
 
     resolve_query(label_budget)
     if not isinstance(method, OnlineClassifier) or "label_budget" not in vars(method):

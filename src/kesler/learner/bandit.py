@@ -15,13 +15,13 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.exploration import Exploration, Greedy
+from kesler.hypotheses import PerClass
 from kesler.learner.events import Event, encoded_targets_of, no_ratings, task_of
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers
-from kesler.parts.exploration import Exploration, Greedy
-from kesler.parts.hypotheses import PerClass
-from kesler.parts.links.link import Linear
-from kesler.parts.replay import start_of
+from kesler.links.link import Linear
+from kesler.preprocessing.replay import start_of
 
 GREEDY = Greedy()
 WHATEVER = 1.0  # stands for a probability that the rule of feedback does not read

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from kesler.hypotheses import Grouped, Ordered, Part, PerClass, Shared
 from kesler.learner.classes import OnNewClass
 from kesler.learner.requirements import STATISTICS, layers_of
 from kesler.learner.targets import Decision
 from kesler.learner.user_functions import LearnerWithFunctions
+from kesler.links.link import CustomLink, Linear
+from kesler.maps.feature_map import FeatureMap
 from kesler.parts.constraints import requirement_code, selection_code
-from kesler.parts.hypotheses import Grouped, Ordered, Part, PerClass, Shared
-from kesler.parts.links.link import CustomLink, Linear
-from kesler.parts.maps.feature_map import FeatureMap
 from kesler.parts.user_part import UserPart, followed_by_word
 from kesler.state.capacity import aligned_zeros
 from kesler.state.fields import bind, converted

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kesler.budgets import POLICIES, Budget
 from kesler.errors import KeslerError
-from kesler.parts.budgets import POLICIES, Budget
-from kesler.parts.hypotheses import Part
-from kesler.parts.preprocessing import Preprocessing, Ranges
-from kesler.parts.updates.rule import UpdateRule
+from kesler.hypotheses import Part
+from kesler.preprocessing import Preprocessing, Ranges
 from kesler.state.fields import Arrays, damaged
+from kesler.updates.rule import UpdateRule
 
 
 def require_fit(

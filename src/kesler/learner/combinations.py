@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
+from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.hypotheses import Ordered, Part, Shared, takes_ratings
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Kind
+from kesler.links.link import Linear, Link
+from kesler.maps.view import SubExperts
 from kesler.parts.constraints import VS_REST
-from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Ordered, Part, Shared, takes_ratings
-from kesler.parts.links.link import Linear, Link
-from kesler.parts.maps.view import SubExperts
-from kesler.parts.preconditioners import Preconditioner, resolve_preconditioner
-from kesler.parts.replay import Replay
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import Preconditioner, resolve_preconditioner
+from kesler.preprocessing.replay import Replay
+from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
 
 def require_half_life(half_life: Any) -> float | None:

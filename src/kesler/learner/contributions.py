@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows
+from kesler.hypotheses import Grouped, PerClass
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import Event
 from kesler.learner.explanations import OWN, Terms
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.paths import Scorer, along_paths
-from kesler.parts.hypotheses import Grouped, PerClass
-from kesler.parts.preprocessing import Pairs, RandomFourier
-from kesler.parts.preprocessing.expansion import width_of
+from kesler.preprocessing import Pairs, RandomFourier
+from kesler.preprocessing.expansion import width_of
 
 Doubles = npt.NDArray[np.float64]
 

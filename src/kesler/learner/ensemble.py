@@ -18,6 +18,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.hypotheses import Grouped, Part
 from kesler.interrupts import Postponed
 from kesler.learner.calibration import probabilities
 from kesler.learner.classes import ClassTable
@@ -26,7 +27,6 @@ from kesler.learner.learner import Learner
 from kesler.learner.locks import learner_lock
 from kesler.learner.observing import Learnt, Observing
 from kesler.learner.targets import Answers
-from kesler.parts.hypotheses import Grouped, Part
 from kesler.state.fields import (
     Arrays,
     Field,

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.events import NONE_AGAIN
-from kesler.parts.preprocessing import Bins, Pairs, RandomFourier, ZScores
-from kesler.parts.preprocessing.expansion import Expansion, width_of
-from kesler.parts.preprocessing.method import Preprocessing
+from kesler.preprocessing import Bins, Pairs, RandomFourier, ZScores
+from kesler.preprocessing.expansion import Expansion, width_of
+from kesler.preprocessing.method import Preprocessing
 from kesler.state.fields import Arrays, converted
 from kesler.state.records import LearnerRecord
 

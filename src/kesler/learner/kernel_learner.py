@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+from kesler.hypotheses import Part, Shared, takes_ratings
 from kesler.interrupts import Postponed
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.events import task_of_rows
 from kesler.learner.learner import Learner
 from kesler.learner.state import LINEAR
 from kesler.learner.support_vectors import Limit, SupportVectors, limit_of
-from kesler.parts.hypotheses import Part, Shared, takes_ratings
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.preprocessing import Ranges
 from kesler.parts.user_part import UserPart, followed_by_word
+from kesler.preprocessing import Ranges
 from kesler.state.fields import Arrays
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class KernelLearner(Learner):
     kernel : the inner product of views.
     dense : whether rows list every feature.
     budget : the maximum number of support vectors of a part, or a
-        :class:`~kesler.parts.budgets.Budget`; None for no limit.
+        :class:`~kesler.budgets.Budget`; None for no limit.
 
     Notes
     -----

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kesler.costs import Costs
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
+from kesler.hypotheses import Grouped, Part, require_hashable, tree_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.observing import Observing
 from kesler.learner.targets import Decision
-from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Grouped, Part, require_hashable, tree_of
-from kesler.parts.links.link import Link
+from kesler.links.link import Link
 
 if TYPE_CHECKING:
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
 
 class KnownClasses(Observing):

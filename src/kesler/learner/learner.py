@@ -13,6 +13,7 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.data.rows import MAX_FEATURES, Rows
 from kesler.errors import KeslerError
+from kesler.hypotheses import Ordered
 from kesler.interrupts import Postponed
 from kesler.learner.binding import BoundLearner
 from kesler.learner.calibration import probabilities
@@ -42,10 +43,9 @@ from kesler.learner.observing import Learnt, Scores
 from kesler.learner.replaying import Interleaved
 from kesler.learner.targets import Answers
 from kesler.learner.uncertainty import NO_INPUTS
+from kesler.links import require_compatible
+from kesler.links.link import Linear
 from kesler.parts.constraints import requirement_code, selection_code
-from kesler.parts.hypotheses import Ordered
-from kesler.parts.links import require_compatible
-from kesler.parts.links.link import Linear
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
 

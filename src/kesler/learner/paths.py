@@ -13,7 +13,7 @@ from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.explanations import Terms
-from kesler.parts.preprocessing import ZScores
+from kesler.preprocessing import ZScores
 
 Doubles = npt.NDArray[np.float64]
 

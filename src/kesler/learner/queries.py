@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.parts.queries.query import Past, Query, RowEstimates
+from kesler.queries.query import Past, Query, RowEstimates
 from kesler.state.fields import Arrays, allocated, array_of, checked, damaged, fields_of, put
 from kesler.state.queries import N_RECENT, QueryState
 

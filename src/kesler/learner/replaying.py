@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.parts.replay import Replay
+from kesler.preprocessing.replay import Replay
 from kesler.state.fields import Arrays
 
 PREFIX = "replay."

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from kesler.costs import Costs
 from kesler.errors import KeslerError
+from kesler.hypotheses import Part, Shared
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Decision, Kind
-from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import Part, Shared
-from kesler.parts.links.link import Linear, Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.maps.gaussian import GaussianRatio
-from kesler.parts.updates.rule import UpdateRule
+from kesler.links.link import Linear, Link
+from kesler.maps.feature_map import FeatureMap
+from kesler.maps.gaussian import GaussianRatio
+from kesler.updates.rule import UpdateRule
 
 # The statistics of each class, numbered as in `kesler.compiled.trial.records`; the last holds the
 # rounding errors of the sums of the means in float32.

@@ -9,6 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from kesler.costs import Costs
+from kesler.hypotheses import (
+    Ordered,
+    Part,
+    PerClass,
+    Shared,
+    takes_ratings,
+)
 from kesler.interrupts import Postponed
 from kesler.learner import replaying
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -26,21 +34,12 @@ from kesler.learner.weights import (
     n_beside,
     n_columns,
 )
-from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import (
-    Ordered,
-    Part,
-    PerClass,
-    Shared,
-    takes_ratings,
-)
-from kesler.parts.links.link import SCALE, WEIGHT, CustomLink, Linear, Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.maps.view import SubExperts
-from kesler.parts.preconditioners import EUCLIDEAN, Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.replay import Replay
-from kesler.parts.updates.rule import UpdateRule
+from kesler.links.link import SCALE, WEIGHT, CustomLink, Linear, Link
+from kesler.maps.feature_map import FeatureMap
+from kesler.maps.view import SubExperts
+from kesler.preconditioners import EUCLIDEAN, Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.preprocessing.replay import Replay
 from kesler.state.capacity import enlarged, require_memory, whole_lines
 from kesler.state.fields import (
     Arrays,
@@ -54,6 +53,7 @@ from kesler.state.fields import (
     size_of,
 )
 from kesler.state.records import LearnerRecord
+from kesler.updates.rule import UpdateRule
 
 LINEAR = Linear()
 # A dense table of weights may have this many bytes, or more if this share of it is not 0.

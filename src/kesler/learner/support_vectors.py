@@ -23,7 +23,7 @@ from kesler.state.fields import (
 from kesler.state.records import SupportVectors as Record
 
 if TYPE_CHECKING:
-    from kesler.parts.budgets import Budget
+    from kesler.budgets import Budget
 
     Limit = int | Budget | None
 else:
@@ -253,7 +253,7 @@ def limit_of(budget: Any) -> Limit:
     """Return a budget; raise KeslerError unless it is None, an integer above 0 or a `Budget`."""
     if budget is None:
         return None
-    from kesler.parts.budgets import resolve_budget
+    from kesler.budgets import resolve_budget
 
     return resolve_budget(budget)
 

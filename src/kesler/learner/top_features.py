@@ -13,8 +13,8 @@ from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import no_ratings
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.parts.maps.view import SubExperts
-from kesler.parts.preprocessing import Counts
+from kesler.maps.view import SubExperts
+from kesler.preprocessing import Counts
 
 Doubles = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.parts.hypotheses import Ordered, Part, PerClass, Shared
+from kesler.hypotheses import Ordered, Part, PerClass, Shared
 from kesler.state.fields import Arrays, allocated, bind, checked, fields_of, put, require_lists
 from kesler.state.records import Reached, SavedRows, SparseRows
 from kesler.state.records import SparseWeights as Record

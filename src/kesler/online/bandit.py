@@ -13,16 +13,7 @@ import numpy.typing as npt
 from kesler.data import inputs
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
-from kesler.learner.bandit import WHATEVER, BanditLearner
-from kesler.learner.classes import ClassTable
-from kesler.learner.ensemble import AnyLearner
-from kesler.learner.learner import Learner
-from kesler.learner.targets import Answers, Decision, Targets
-from kesler.online.base import OnlineLearner
-from kesler.online.classifier import OnlineClassifier
-from kesler.online.contract import exclusive, exclusive_trials
-from kesler.online.defaults import OPEN, of_bandit_rule, of_feedback, resolve_open
-from kesler.parts.exploration import (
+from kesler.exploration import (
     Exploration,
     Greedy,
     InverseGap,
@@ -30,13 +21,22 @@ from kesler.parts.exploration import (
     require_seed,
     resolve_exploration,
 )
-from kesler.parts.hypotheses import Part
-from kesler.parts.links.link import Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preconditioners import Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.updates.bandit import FEEDBACK_RULES, FeedbackRule
-from kesler.parts.updates.rule import UpdateRule
+from kesler.hypotheses import Part
+from kesler.learner.bandit import WHATEVER, BanditLearner
+from kesler.learner.classes import ClassTable
+from kesler.learner.ensemble import AnyLearner
+from kesler.learner.learner import Learner
+from kesler.learner.targets import Answers, Decision, Targets
+from kesler.links.link import Link
+from kesler.maps.feature_map import FeatureMap
+from kesler.online.base import OnlineLearner
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.contract import exclusive, exclusive_trials
+from kesler.online.defaults import OPEN, of_bandit_rule, of_feedback, resolve_open
+from kesler.preconditioners import Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.updates.bandit import FEEDBACK_RULES, FeedbackRule
+from kesler.updates.rule import UpdateRule
 
 Self = TypeVar("Self", bound="BanditClassifier")
 

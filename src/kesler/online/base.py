@@ -10,11 +10,22 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kesler.costs import Costs
 from kesler.data import inputs
 from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
+from kesler.hypotheses import (
+    Part,
+    Shared,
+    over_tree,
+    resolve_hypotheses,
+    takes_ratings,
+    tree_of,
+)
 from kesler.interrupts import Postponed, pieces_of
+from kesler.kernels import resolve_kernel
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable
 from kesler.learner.combinations import require_epochs, require_half_life
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
@@ -24,6 +35,9 @@ from kesler.learner.learner import Learner
 from kesler.learner.support_vectors import limit_of
 from kesler.learner.targets import Decision, Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
+from kesler.links import resolve_link
+from kesler.maps import resolve_map
+from kesler.maps.feature_map import FeatureMap
 from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve_open
@@ -34,23 +48,9 @@ from kesler.online.trees import TreeOfClasses
 from kesler.online.trials import Trials
 from kesler.online.uncertain import UncertainLearner
 from kesler.parts.constraints import VS_REST
-from kesler.parts.costs import Costs
-from kesler.parts.hypotheses import (
-    Part,
-    Shared,
-    over_tree,
-    resolve_hypotheses,
-    takes_ratings,
-    tree_of,
-)
-from kesler.parts.kernels import resolve_kernel
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links import resolve_link
-from kesler.parts.maps import resolve_map
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preconditioners import resolve_preconditioner
-from kesler.parts.preprocessing import Preprocessing, resolve_preprocessing
-from kesler.parts.replay import resolve_replay
+from kesler.preconditioners import resolve_preconditioner
+from kesler.preprocessing import Preprocessing, resolve_preprocessing
+from kesler.preprocessing.replay import resolve_replay
 
 Self = TypeVar("Self", bound="OnlineLearner")
 

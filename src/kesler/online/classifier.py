@@ -13,29 +13,29 @@ import numpy.typing as npt
 from kesler.data import inputs
 from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
+from kesler.hypotheses import Part
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.learner.uncertainty import Use
+from kesler.links.link import Link
+from kesler.maps.feature_map import FeatureMap
 from kesler.online.base import OnlineLearner
 from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.combining import ensemble_of, require_only
 from kesler.online.contract import Classifier, between_trials, exclusive_trials
 from kesler.online.defaults import members_of_default, of_ensemble
 from kesler.online.linear_weights import LinearWeights
-from kesler.parts.hypotheses import Part
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links.link import Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preconditioners import Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.replay import Replay
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.preprocessing.replay import Replay
+from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
-    from kesler.parts.queries.query import Query
-    from kesler.parts.trees import Given
+    from kesler.queries.query import Query
+    from kesler.trees.tree import Given
 
 
 def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:

@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
+from kesler.hypotheses import Part
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Answers, Kind, Targets
+from kesler.links.link import Link
+from kesler.maps.feature_map import FeatureMap
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
-from kesler.parts.hypotheses import Part
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links.link import Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preconditioners import Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.updates.rule import UpdateRule
 
 
 class CostSensitiveClassifier(OnlineClassifier):

@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kesler.hypotheses import Ordered, PerClass, Shared
 from kesler.learner.targets import Kind
-from kesler.parts.hypotheses import Ordered, PerClass, Shared
-from kesler.parts.maps import resolve_map
-from kesler.parts.maps.contrast import Contrast
-from kesler.parts.maps.distance import Distance
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.maps.gaussian import GaussianRatio
-from kesler.parts.maps.view import SubExperts
-from kesler.parts.preconditioners import AdaGrad, SecondOrder
-from kesler.parts.preprocessing import (
+from kesler.maps import resolve_map
+from kesler.maps.contrast import Contrast
+from kesler.maps.distance import Distance
+from kesler.maps.feature_map import FeatureMap
+from kesler.maps.gaussian import GaussianRatio
+from kesler.maps.view import SubExperts
+from kesler.preconditioners import AdaGrad, SecondOrder
+from kesler.preprocessing import (
     Bins,
     Concatenated,
     Counts,
@@ -29,10 +29,14 @@ from kesler.parts.preprocessing import (
     RandomFourier,
     ZScores,
 )
-from kesler.parts.updates.confidence import AROW
-from kesler.parts.updates.gradient import LogisticGradient, SoftmaxGradient
-from kesler.parts.updates.least_squares import LeastSquares
-from kesler.parts.updates.one_vs_rest import OneVsRestHinge, OneVsRestLogistic, OneVsRestSquared
+from kesler.updates.confidence import AROW
+from kesler.updates.gradient import LogisticGradient, SoftmaxGradient
+from kesler.updates.one_vs_rest import (
+    LeastSquares,
+    OneVsRestHinge,
+    OneVsRestLogistic,
+    OneVsRestSquared,
+)
 
 OPEN = "default"
 """The value of a parameter that is to be resolved."""

@@ -11,7 +11,7 @@ from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier, resolve_members
 
 if TYPE_CHECKING:
-    from kesler.parts.queries.query import Query
+    from kesler.queries.query import Query
 
 
 class Ensemble(OnlineClassifier):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kesler.algorithms import Algorithm, resolve_algorithm
+from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
+from kesler.hypotheses import Part
 from kesler.learner.classes import OnNewClass
 from kesler.learner.learner import Learner
+from kesler.links.link import Linear
+from kesler.maps.feature_map import FeatureMap
 from kesler.online.classifier import OnlineClassifier
-from kesler.parts.algorithms import Algorithm, resolve_algorithm
-from kesler.parts.algorithms.quasi_additive import QuasiAdditive, RivalStep
-from kesler.parts.hypotheses import Part
-from kesler.parts.links.link import Linear
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preprocessing import Preprocessing
+from kesler.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
-    from kesler.parts.queries.query import Query
+    from kesler.queries.query import Query
 
 
 class LinearMax(OnlineClassifier):

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows
+from kesler.hypotheses import PerClass
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
-from kesler.parts.hypotheses import PerClass
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import AnyLearner

@@ -8,16 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from kesler.algorithms import ALGORITHMS
+from kesler.algorithms.quasi_additive import RivalStep
+from kesler.costs import restore_costs
 from kesler.data import model_file
 from kesler.data.inputs import TextLengths
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
+from kesler.exploration import require_seed, restore_exploration
+from kesler.hypotheses import restore_parts
+from kesler.kernels import KERNELS
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.bandit import BanditLearner
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
+from kesler.links import LINKS
+from kesler.links.link import Link
 from kesler.online.bandit import BanditClassifier
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
@@ -27,23 +36,14 @@ from kesler.online.metadata import validated
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
-from kesler.parts.algorithms import ALGORITHMS
-from kesler.parts.algorithms.quasi_additive import RivalStep
-from kesler.parts.costs import restore_costs
 from kesler.parts.description import restore
-from kesler.parts.exploration import require_seed, restore_exploration
-from kesler.parts.hypotheses import restore_parts
-from kesler.parts.kernels import KERNELS
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links import LINKS
-from kesler.parts.links.link import Link
-from kesler.parts.preconditioners import PRECONDITIONERS, Preconditioner, SoftConfidence
-from kesler.parts.preprocessing import restore_preprocessing
-from kesler.parts.replay import restore_replay
-from kesler.parts.updates import RULES
-from kesler.parts.updates.bandit import FEEDBACK_RULES
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import PRECONDITIONERS, Preconditioner, SoftConfidence
+from kesler.preprocessing import restore_preprocessing
+from kesler.preprocessing.replay import restore_replay
 from kesler.state.fields import damaged
+from kesler.updates import RULES
+from kesler.updates.bandit import FEEDBACK_RULES
+from kesler.updates.rule import UpdateRule
 
 # What inconsistent contents of a file, each of its kind, may raise in the parts made of them.
 _INCONSISTENT = (
@@ -215,7 +215,7 @@ def _over_kernel(
     kernel = restore(stored["part"], "kernel", MercerKernel, KERNELS.values(), custom)
     budget = stored["budget"]
     if isinstance(budget, Mapping):
-        from kesler.parts.budgets import restore_budget
+        from kesler.budgets import restore_budget
 
         budget = restore_budget(budget)
     return KernelLearner(**made_of, kernel=kernel, dense=stored["dense"], budget=budget)
@@ -273,8 +273,8 @@ def _restore_queries(
     if "label_budget" not in vars(model):
         raise damaged(f"a label budget does not fit {type(model).__name__}")
     from kesler.learner.queries import Queries
-    from kesler.parts.queries import QUERIES
-    from kesler.parts.queries.query import Query
+    from kesler.queries import QUERIES
+    from kesler.queries.query import Query
 
     rule = restore(stored, "query rule", Query, QUERIES.values(), custom)
     model.label_budget, model._queries = rule, Queries(rule)

@@ -11,8 +11,8 @@ from kesler.data.rows import MAX_FEATURES
 from kesler.learner.classes import OnNewClass
 from kesler.learner.ensemble import Combination
 from kesler.learner.targets import Decision
-from kesler.parts.links.link import Linear
-from kesler.parts.preconditioners import EUCLIDEAN
+from kesler.links.link import Linear
+from kesler.preconditioners import EUCLIDEAN
 from kesler.state.fields import damaged
 from kesler.state.records import MOST_ROWS
 

@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kesler.hypotheses import Part
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
 from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
+from kesler.links.link import Link
+from kesler.maps.feature_map import FeatureMap
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import Classifier, between_trials, exclusive
 from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
-from kesler.parts.hypotheses import Part
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links.link import Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preconditioners import Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.updates.rule import UpdateRule
 
 Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.online.contract import Estimator
-from kesler.parts.updates import PARAMETERS, RULES, parameters_of, resolve_rule
-from kesler.parts.updates.rule import UpdateRule
+from kesler.updates import PARAMETERS, RULES, parameters_of, resolve_rule
+from kesler.updates.rule import UpdateRule
 
 
 class NamedRule(Estimator):

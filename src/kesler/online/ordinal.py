@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
+from kesler.hypotheses import Ordered, Part
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
+from kesler.links.link import Link
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
-from kesler.parts.hypotheses import Ordered, Part
-from kesler.parts.links.link import Link
-from kesler.parts.preconditioners import Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.updates.rule import UpdateRule
+from kesler.preconditioners import Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.updates.rule import UpdateRule
 
 
 class OnlineOrdinalClassifier(OnlineClassifier):

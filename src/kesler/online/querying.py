@@ -15,9 +15,9 @@ from kesler.errors import KeslerError
 from kesler.learner.queries import Estimates, Queries, estimated
 from kesler.learner.targets import Targets
 from kesler.online.contract import exclusive_trials
-from kesler.parts.queries import resolve_query
-from kesler.parts.queries.budget import LabelBudget
-from kesler.parts.queries.query import Query
+from kesler.queries import resolve_query
+from kesler.queries.budget import LabelBudget
+from kesler.queries.query import Query
 
 # Rows that are scored at once: those behind the first one that is asked for are scored again.
 FEWEST_AT_ONCE, MOST_AT_ONCE = 4, 256

@@ -8,19 +8,19 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from kesler.hypotheses import Part
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
 from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Targets
+from kesler.links.link import Link
+from kesler.maps.feature_map import FeatureMap
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials
-from kesler.online.label_sets import is_table, kendall_tau, ranks_by_score, targets_of_rankings
-from kesler.parts.hypotheses import Part
-from kesler.parts.kernels.mercer import MercerKernel
-from kesler.parts.links.link import Link
-from kesler.parts.maps.feature_map import FeatureMap
-from kesler.parts.preconditioners import Preconditioner
-from kesler.parts.preprocessing import Preprocessing
-from kesler.parts.updates.rule import UpdateRule
+from kesler.online.label_sets import is_table, ranks_by_score, targets_of_rankings
+from kesler.preconditioners import Preconditioner
+from kesler.preprocessing import Preprocessing
+from kesler.updates.rule import UpdateRule
 
 
 class OnlineLabelRanker(OnlineLearner):
@@ -198,6 +198,8 @@ class OnlineLabelRanker(OnlineLearner):
         y : rankings as in `fit`; a matrix has one column for each of `classes_`, in their order,
             or names its columns.
         """
+        from kesler.metrics import kendall_tau
+
         classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
         return kendall_tau(self.decision_function(X), self.target_levels(y, classes))
 

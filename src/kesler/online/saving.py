@@ -11,10 +11,10 @@ import numpy as np
 
 from kesler.data import model_file
 from kesler.errors import KeslerError
+from kesler.hypotheses import describe_parts, names_in
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.parts.hypotheses import describe_parts, names_in
 from kesler.state.fields import Arrays
 from kesler.state.records import MOST_ROWS
 

@@ -15,8 +15,8 @@ from kesler.online.contract import exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
 from kesler.online.named_rule import NamedRule
 from kesler.parts.constraints import VS_REST
-from kesler.parts.updates.rule import UpdateRule
 from kesler.parts.user_part import UserPart
+from kesler.updates.rule import UpdateRule
 
 Self = TypeVar("Self", bound="StructuredLearner")
 

@@ -10,7 +10,7 @@ from kesler.online.contract import exclusive
 
 if TYPE_CHECKING:
     from kesler.learner.ensemble import AnyLearner
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
 Self = TypeVar("Self", bound="TreeOfClasses")
 
@@ -47,6 +47,6 @@ class TreeOfClasses:
         """Return the tree of classes that is asked for, or None."""
         if vars(self).get("tree") is None:
             return None
-        from kesler.parts.trees import Tree
+        from kesler.trees.tree import Tree
 
         return Tree(vars(self)["tree"])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.dictionaries.dictionary import Dictionary
 from kesler.errors import KeslerError
-from kesler.sharing.dictionaries.dictionary import Dictionary
 from kesler.sharing.training_rows import Task
 
 

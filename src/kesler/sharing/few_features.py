@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from kesler.batch.estimator import ClassScores
 from kesler.data.matrices import validate_data
+from kesler.dictionaries.dictionary import Columns, Dictionary
 from kesler.errors import KeslerError
-from kesler.sharing.dictionaries.dictionary import Columns, Dictionary
 from kesler.sharing.exports.export import Exportable
 
 Floats = npt.NDArray[Any]

@@ -20,10 +20,10 @@ from kesler.batch.estimator import row_weights
 from kesler.batch.softmax import MARGINS, summed
 from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
+from kesler.dictionaries.dictionary import Columns, Dictionary, fitted
+from kesler.dictionaries.registry import resolve_dictionary
 from kesler.errors import KeslerError
 from kesler.progress import progress
-from kesler.sharing.dictionaries.dictionary import Columns, Dictionary, fitted
-from kesler.sharing.dictionaries.registry import resolve_dictionary
 from kesler.sharing.few_features import FewFeatures
 from kesler.sharing.mixed_norm_problem import (
     ColumnModel,

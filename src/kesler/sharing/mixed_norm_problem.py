@@ -12,8 +12,8 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from kesler.batch.design import DensePerClass, PerClassDesign, SparsePerClass
+from kesler.dictionaries.dictionary import Ints, Pool
 from kesler.errors import KeslerError
-from kesler.sharing.dictionaries.dictionary import Ints, Pool
 from kesler.sharing.penalties import MixedNorm
 
 Doubles = npt.NDArray[np.float64]

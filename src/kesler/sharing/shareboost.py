@@ -21,11 +21,11 @@ from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import row_weights
 from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
+from kesler.dictionaries.dictionary import Dictionary, fitted
+from kesler.dictionaries.registry import resolve_dictionary
 from kesler.errors import KeslerError
 from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
-from kesler.sharing.dictionaries.dictionary import Dictionary, fitted
-from kesler.sharing.dictionaries.registry import resolve_dictionary
 from kesler.sharing.few_features import FewFeatures
 from kesler.sharing.greedy import RULES, Greedy, Round
 from kesler.sharing.penalties import Frobenius, NoPenalty, Penalty, SmoothLargest, SmoothLength

@@ -216,7 +216,7 @@ class SupportVectors(NamedTuple):
     next one; places : scratch buffer, 0 between rows, else 1 + the position of a feature in the
     row; single, double : addresses of the kernel function in float32, for scores, and in float64,
     for norms; budget : maximum number of support vectors of a part, 0 for unlimited; policy, eta :
-    of :class:`kesler.parts.budgets.Budget`; parameters : parameters of the kernel, of which the
+    of :class:`kesler.budgets.Budget`; parameters : parameters of the kernel, of which the
     first is set by the bandwidth; sums : for mistake bounds, with the columns named in
     `kesler.compiled.kernels.removals`; inverse, widths : the inverse of the Gram matrix of the
     support vectors, and the first parameter of the kernel in it; lists_all : whether every row

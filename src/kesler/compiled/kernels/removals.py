@@ -1,4 +1,4 @@
-"""Removal of support vectors beyond a budget; see :class:`kesler.parts.budgets.Budget`."""
+"""Removal of support vectors beyond a budget; see :class:`kesler.budgets.Budget`."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations

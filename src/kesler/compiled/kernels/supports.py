@@ -92,7 +92,7 @@ def kernel_addresses(function: Callable[..., Any], of: str, *, custom: bool) -> 
     return callback_address(loop, SINGLE_SIGNATURE), callback_address(loop, DOUBLE_SIGNATURE)
 
 
-# The policies of budgets, in the order of `kesler.parts.budgets.POLICIES`.
+# The policies of budgets, in the order of `kesler.budgets.POLICIES`.
 LEAST_RECENT, SMALLEST, FORGETRON, PROJECTRON, PROJECTRON_PLUS = range(5)
 # The number of support vectors in a panel, which is feature-major: the inner loops run over them.
 PANEL = 64

@@ -38,7 +38,7 @@ COLDEST, HOTTEST = 1e60, 1e-60
 def exponential(t):
     """Return e^t for -80 <= t <= 0 with relative error 1e-7, in float32 only: eight lanes wide.
 
-    The polynomial is that of Moshier's Cephes library (1989), as in `kesler.parts.kernels.rbf`.
+    The polynomial is that of Moshier's Cephes library (1989), as in `kesler.kernels.rbf`.
     """
     n = np.floor(t * np.float32(1.44269504) + np.float32(0.5))
     f = t - n * np.float32(0.693359375)

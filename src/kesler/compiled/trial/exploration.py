@@ -8,7 +8,7 @@ import numpy as np
 from kesler.compiled.jit.decorators import DOUBLES, FLOATS, INT, inlined, kernel
 from kesler.compiled.trial.expansion import random_share
 
-# The kinds of exploration, as in `kesler.parts.exploration`.
+# The kinds of exploration, as in `kesler.exploration`.
 GREEDY, UNIFORM, INVERSE_GAP = range(3)
 
 

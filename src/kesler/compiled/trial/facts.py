@@ -248,7 +248,7 @@ BUDGETS = {
     "budget": facts(**OVER_KERNEL, weights__policy={1, 2, 3, 4}),
 }
 """The facts of their kernels: of those whose budget, if any, removes the oldest support vectors,
-and of those with another policy of :class:`kesler.parts.budgets.Budget`."""
+and of those with another policy of :class:`kesler.budgets.Budget`."""
 
 MEASURED = facts(
     settings__predictor={0},

@@ -25,7 +25,7 @@ from kesler.compiled.trial.variants import best_but, choose_loops, is_movable, m
 from kesler.compiled.weights.moves import forget_coefficients, sum_coefficients
 from kesler.compiled.weights.norms import forget_columns
 
-# The rules of feedback: constraints for a rule of targets, and those of `kesler.parts.updates`.
+# The rules of feedback: constraints for a rule of targets, and those of `kesler.updates`.
 CONSTRAINTS, BANDITRON, SECOND_ORDER = range(3)
 # The largest probability that a wrong class is taken to have had, when probabilities are learnt.
 CERTAIN = 1.0 - 1e-6

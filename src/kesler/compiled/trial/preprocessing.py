@@ -27,7 +27,7 @@ FURTHEST = 30.0
 # A smaller variance counts as 0: it is far below that of differences of float32 numbers.
 LEAST_VARIANCE = 1e-200
 # The weight of a feature that says nothing of the class, and the number of rows in which a feature
-# must occur before half of what it has said is believed; see `kesler.parts.preprocessing.Counts`.
+# must occur before half of what it has said is believed; see `kesler.preprocessing.Counts`.
 UNINFORMATIVE, DOUBTFUL = 0.1, 3.0
 # Values are clipped to this size, and ranges below its inverse count as 0: float32 can represent a
 # value, in its own units and in later ones, whatever the range was.

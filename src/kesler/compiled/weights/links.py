@@ -168,7 +168,7 @@ def step_preconditioned(learner, walk, feature, column, amount, view, out):
     return np.float32(0)
 
 
-# The tasks of a link, as in `kesler.parts.links.link`; not literals, as in `views.maps`.
+# The tasks of a link, as in `kesler.links.link`; not literals, as in `views.maps`.
 WEIGHT, MASS, SCALE, EXTENT, ROOM = np.arange(5)
 # Below this share of its peak, a sum consists mostly of rounding errors.
 LEAST = 1e-6

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
-from kesler.evaluation.metrics import calibration_error
 from kesler.evaluation.reports.coding import Doubles, ScoredRows
+from kesler.metrics import calibration_error
 
 if TYPE_CHECKING:
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
 Counts = npt.NDArray[np.int64]
 
@@ -347,7 +347,7 @@ def confusion_matrix(scored: ScoredRows) -> Matrix:
 
 def tree_figures(scored: ScoredRows, tree: Tree) -> tuple[float, tuple[float, ...]]:
     """Return the distance of mistakes in a tree and the errors of its levels, over all rows."""
-    from kesler.evaluation.tree_measures import level_errors, tree_distances
+    from kesler.trees.measures import level_errors, tree_distances
 
     wrong = scored.wrong & (scored.predicted >= 0)
     targets, said = (

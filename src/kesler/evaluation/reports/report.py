@@ -13,13 +13,13 @@ import numpy as np
 
 from kesler.errors import KeslerError
 from kesler.evaluation.confidence import RiskCoverage, Threshold
-from kesler.evaluation.metrics import calibration_error, log_loss
 from kesler.evaluation.reports import measures
 from kesler.evaluation.reports.coding import ScoredRows, scored_rows
+from kesler.metrics import calibration_error, log_loss
 
 if TYPE_CHECKING:
     from kesler.evaluation.results import ProgressiveResult
-    from kesler.parts.trees import Tree
+    from kesler.trees.tree import Tree
 
 ERRORS = (0.01, 0.02, 0.05, 0.1)
 """The errors for which a report gives thresholds of confidence."""

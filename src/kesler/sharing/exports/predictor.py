@@ -17,8 +17,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.utils.validation import check_is_fitted
 
-from kesler.errors import KeslerError
-from kesler.sharing.dictionaries.steps import (
+from kesler.dictionaries.steps import (
     Column,
     Piece,
     Product,
@@ -28,6 +27,7 @@ from kesler.sharing.dictionaries.steps import (
     area,
     box_of,
 )
+from kesler.errors import KeslerError
 
 
 def columns(X: npt.NDArray[np.float64], index: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

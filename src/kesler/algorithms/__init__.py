@@ -1,0 +1,57 @@
+"""Linear-threshold algorithms, which :class:`~kesler.LinearMax` turns into multiclass learners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kesler.algorithms.algorithm import CustomAlgorithm, ThresholdAlgorithm, threshold_algorithm
+from kesler.algorithms.alma import ALMA
+from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
+from kesler.algorithms.romma import ROMMA
+from kesler.errors import KeslerError
+from kesler.links.exponential import Exponential
+from kesler.links.p_norm import PNorm
+
+__all__ = [
+    "ALGORITHMS",
+    "ALMA",
+    "ROMMA",
+    "Algorithm",
+    "CustomAlgorithm",
+    "QuasiAdditive",
+    "RivalStep",
+    "ThresholdAlgorithm",
+    "resolve_algorithm",
+    "threshold_algorithm",
+]
+
+Algorithm = ThresholdAlgorithm | QuasiAdditive
+
+ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
+    "perceptron": QuasiAdditive,
+    "wma": lambda alpha=2.0: QuasiAdditive(Exponential(alpha, balanced=False)),
+    "winnow": lambda alpha=2.0: QuasiAdditive(Exponential(alpha)),
+    "p-norm": lambda p=8.0: QuasiAdditive(PNorm(p)),
+    "romma": ROMMA,
+    "alma": ALMA,
+    "alma-p": lambda alpha=0.9, p=8.0: ALMA(alpha, p),
+}
+"""The algorithms by their names in :class:`~kesler.LinearMax`."""
+
+
+def resolve_algorithm(algorithm: str | Algorithm) -> Algorithm:
+    """Return the algorithm of this name, or the algorithm itself.
+
+    Examples
+    --------
+    >>> resolve_algorithm("wma").link
+    Exponential(alpha=2.0, balanced=False, total=1.0)
+    """
+    if isinstance(algorithm, Algorithm):
+        return algorithm
+    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
+        return ALGORITHMS[algorithm]()
+    raise KeslerError(
+        f"algorithm={algorithm!r} is not known: choose one of {', '.join(ALGORITHMS)}, an object "
+        "of kesler.algorithms, or a function decorated with kesler.threshold_algorithm"
+    )

@@ -1,1 +1,0 @@
-"""Decompositions: multiclass learners made of any binary learner."""

@@ -1,1 +1,0 @@
-"""Data sets: small ones that are included, others that are downloaded, and synthetic ones."""

@@ -1,1 +1,0 @@
-"""Readers, which convert sources in various formats to blocks of rows."""

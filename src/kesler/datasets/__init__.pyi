@@ -1,0 +1,15 @@
+from .dataset import Dataset as Dataset
+from .dataset import RecordDataset as RecordDataset
+from .loaders import load as load
+from .loaders import load_20newsgroups as load_20newsgroups
+from .loaders import load_banking77 as load_banking77
+from .loaders import load_enron as load_enron
+from .loaders import load_landsat as load_landsat
+from .loaders import load_letter as load_letter
+from .loaders import load_mnist as load_mnist
+from .loaders import load_pendigits as load_pendigits
+from .loaders import names as names
+from .synthetic import deform as deform
+from .synthetic import make_disjoint as make_disjoint
+from .synthetic import make_mixed as make_mixed
+from .synthetic import make_shared as make_shared

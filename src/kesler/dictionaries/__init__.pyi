@@ -1,0 +1,10 @@
+from .dictionary import Columns as Columns
+from .dictionary import Dictionary as Dictionary
+from .dictionary import Pool as Pool
+from .pieces import Pieces as Pieces
+from .products import Products as Products
+from .registry import DICTIONARIES as DICTIONARIES
+from .registry import resolve_dictionary as resolve_dictionary
+from .steps import Step as Step
+from .stumps import Stumps as Stumps
+from .templates import Templates as Templates

@@ -1,1 +1,0 @@
-"""Plots: Display classes with the interface of scikit-learn's."""

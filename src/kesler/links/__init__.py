@@ -1,0 +1,77 @@
+"""Links: how weights follow from the accumulated updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kesler.errors import KeslerError
+from kesler.links.exponential import Exponential
+from kesler.links.link import CustomLink, Linear, Link, link_function
+from kesler.links.p_norm import PNorm
+from kesler.updates.rule import UpdateRule
+
+__all__ = [
+    "LINKS",
+    "CustomLink",
+    "Exponential",
+    "Linear",
+    "Link",
+    "PNorm",
+    "link_function",
+    "resolve_link",
+]
+
+LINKS: dict[str, Callable[..., Link]] = {
+    "linear": Linear,
+    "exponential": Exponential,
+    "positive": lambda alpha=2.0: Exponential(alpha, balanced=False),
+    "p-norm": PNorm,
+}
+"""The links by their names in estimators and on the command line."""
+
+
+def resolve_link(link: str | Link) -> Link:
+    """Return the link of this name, or the link itself.
+
+    Examples
+    --------
+    >>> resolve_link("p-norm")
+    PNorm(p=8.0)
+    """
+    if isinstance(link, Link):
+        return link
+    if isinstance(link, str) and link in LINKS:
+        return LINKS[link]()
+    raise KeslerError(
+        f"link={link!r} is not known: choose one of {', '.join(LINKS)}, a link of kesler.links, "
+        "or a function decorated with kesler.link_function"
+    )
+
+
+def require_compatible(link: Link, rule: UpdateRule) -> None:
+    """Raise an error if a link does not support a rule.
+
+    Examples
+    --------
+    >>> from kesler.updates import MIRA
+    >>> require_compatible(PNorm(), MIRA())
+    Traceback (most recent call last):
+    ...
+    kesler.errors.KeslerError: MIRA(C=1.0) solves a quadratic program in the products of views, \
+but the distance between weights under PNorm(p=8.0) is not quadratic: choose simproj, which has \
+steps along as many constraints, or the linear link
+    """
+    if isinstance(link, Linear):
+        return
+    if rule.requires == "gram":
+        raise KeslerError(
+            f"{rule!r} solves a quadratic program in the products of views, but the distance "
+            f"between weights under {link!r} is not quadratic: choose simproj, which has steps "
+            "along as many constraints, or the linear link"
+        )
+    if rule.requires == "norms" and link.exponent is None:
+        raise KeslerError(
+            f"{rule!r} requires norms of views, but in which norm the link {link!r} measures them "
+            "is unknown: declare it, link_function(exponent=..., factor=...), or choose a rule "
+            "that requires losses only, such as perceptron, simperc or softmax"
+        )

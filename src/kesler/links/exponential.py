@@ -1,0 +1,137 @@
+"""The exponential link: multiplicative updates."""
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from kesler.errors import KeslerError
+from kesler.links.link import EXTENT, MASS, SCALE, WEIGHT, Geometry, Link
+
+# Exponents are at most REACH above the reference, and clipped at LIMIT (float32 overflows at 88).
+REACH, LIMIT = 40.0, 80.0
+
+
+def exponential(task, v, reference, q):
+    """Compute weights e^(eta v), their sum, or the scale that makes it `total`."""
+    if task == WEIGHT or task == MASS:
+        return math.exp(min(q[0] * v - reference, LIMIT))
+    if task == SCALE:
+        return q[1] / v if v > 0 else q[1]
+    if task == EXTENT:
+        return q[0] * v
+    return 1.0 if q[0] * v <= reference + REACH else 0.0
+
+
+def balanced_exponential(task, v, reference, q):
+    """Compute the same for weights e^(eta v) - e^(-eta v), differences of a pair each."""
+    up = math.exp(min(q[0] * v - reference, LIMIT))
+    down = math.exp(min(-q[0] * v - reference, LIMIT))
+    if task == WEIGHT:
+        return up - down
+    if task == MASS:
+        return up + down
+    if task == SCALE:
+        return q[1] / v if v > 0 else q[1]
+    if task == EXTENT:
+        return q[0] * abs(v)
+    return 1.0 if q[0] * abs(v) <= reference + REACH else 0.0
+
+
+@dataclass(frozen=True)
+class Exponential(Link):
+    r"""Multiplicative updates: each step multiplies the weights by powers of alpha.
+
+    .. math:: w_i = \frac{U \alpha^{v_i}}{\sum_j \alpha^{v_j}}, \qquad \text{balanced: }
+        w_i = \frac{U (\alpha^{v_i} - \alpha^{-v_i})}{\sum_j (\alpha^{v_j} + \alpha^{-v_j})}
+
+    The sums run over the weights of all features seen so far. Mistakes grow with the logarithm of
+    the number of irrelevant features; with the linear link, they grow with the number itself.
+
+    Parameters
+    ----------
+    alpha : float > 1, default 2.0
+        The factor of a weight in a step of 1 along a feature of value 1. Larger values learn
+        faster and are less robust to noise.
+    balanced : bool, default True
+        Whether each feature is paired with its negative, so that weights of either sign can be
+        learnt. If False, all weights are positive: for sub-experts that are mostly right.
+    total : float > 0, default 1.0
+        U, the sum of all weights. Larger values make the margin of 1 that aggressive rules require
+        attainable; rules that depend on mistakes only do not depend on it.
+
+    Raises
+    ------
+    KeslerError
+        If alpha is not a finite number above 1, total is not a finite number above 0, or balanced
+        is not a bool.
+
+    Notes
+    -----
+    With the Perceptron this is WMA (Littlestone's weighted majority for linear thresholds, the
+    Committee of Mesterharm), or balanced Winnow; with aggressive rules it is exponentiated gradient
+    and the entropic simultaneous projections, with steps of loss / (U ln(alpha) max |d_i|^2), the
+    longest that the strong convexity of the relative entropy allows without overshooting.
+
+    The initial weight of a new feature is alpha^0. A trial costs as much as with the linear link,
+    plus a few exponentials for each updated weight; all weights are recomputed when one exceeds the
+    others by e^40, which is rare. Memory: 8 more bytes per weight. Weights below e^-87 of the
+    largest are 0 in float32.
+
+    References
+    ----------
+    Littlestone (1989); Kivinen and Warmuth (1997); Mesterharm (2001), Section 4.2; Amit,
+    Shalev-Shwartz and Singer (2006), Section 7.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> from kesler.links import Exponential
+    >>> winnow = OnlineClassifier("multi", update="perceptron", link=Exponential(alpha=1.5))
+    >>> winnow.fit([[1, 0], [0, 1], [1, 0]], ["a", "b", "a"]).predict([[1, 0]]).tolist()
+    ['a']
+    """
+
+    alpha: float = 2.0
+    balanced: bool = True
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.alpha, Real) and math.isfinite(self.alpha) and self.alpha > 1):
+            raise KeslerError(
+                f"Exponential(alpha={self.alpha!r}): alpha must be a finite number above 1, since "
+                "steps multiply weights by its powers"
+            )
+        if not (isinstance(self.total, Real) and math.isfinite(self.total) and self.total > 0):
+            raise KeslerError(
+                f"Exponential(total={self.total!r}): total must be a finite number above 0, since "
+                "it is the sum of all weights"
+            )
+        if not isinstance(self.balanced, (bool, np.bool_)):
+            raise KeslerError(f"Exponential(balanced={self.balanced!r}): give True or False")
+        object.__setattr__(self, "alpha", float(self.alpha))
+        object.__setattr__(self, "total", float(self.total))
+
+    @property
+    def geometry(self) -> Geometry:  # type: ignore[override]
+        """The function with one exponential per weight, or with two."""
+        return balanced_exponential if self.balanced else exponential
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The rate ln(alpha), and the sum of all weights."""
+        return (math.log(self.alpha), self.total)
+
+    @property
+    def exponent(self) -> float:
+        """Infinity, for the maximum norm, which is dual to the sum of absolute values."""
+        return math.inf
+
+    @property
+    def factor(self) -> float:
+        """The relative entropy is strongly convex with modulus 1 / (total ln(alpha))."""
+        return self.total * math.log(self.alpha)

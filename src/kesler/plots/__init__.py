@@ -1,0 +1,5 @@
+"""Plots: Display classes that follow scikit-learn's API."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

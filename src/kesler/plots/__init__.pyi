@@ -1,0 +1,15 @@
+from .chosen_features import ChosenFeaturesDisplay as ChosenFeaturesDisplay
+from .curves import FeatureCurveDisplay as FeatureCurveDisplay
+from .curves import LabelCurveDisplay as LabelCurveDisplay
+from .curves import Measure as Measure
+from .curves import MistakeCurveDisplay as MistakeCurveDisplay
+from .curves import RiskCoverageDisplay as RiskCoverageDisplay
+from .curves import path_curve as path_curve
+from .curves import save_feature_curves as save_feature_curves
+from .curves import save_mistake_curves as save_mistake_curves
+from .drawing import COLOURS as COLOURS
+from .drawing import require_drawable as require_drawable
+from .explanations import ExplanationDisplay as ExplanationDisplay
+from .images import MistakenImagesDisplay as MistakenImagesDisplay
+from .images import TemplatesDisplay as TemplatesDisplay
+from .mistake_bounds import MistakeBoundDisplay as MistakeBoundDisplay

@@ -1,0 +1,107 @@
+"""Preprocessing: transformations of a row that use statistics of earlier rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kesler.errors import KeslerError
+from kesler.parts.description import restore
+from kesler.preprocessing.bins import Bins
+from kesler.preprocessing.counts import Counts
+from kesler.preprocessing.expansion import Concatenated, is_block
+from kesler.preprocessing.fourier import RandomFourier
+from kesler.preprocessing.method import Preprocessing
+from kesler.preprocessing.pairs import Pairs
+from kesler.preprocessing.ranges import Ranges
+from kesler.preprocessing.replay import Replay
+from kesler.preprocessing.z_scores import ZScores
+
+__all__ = [
+    "PREPROCESSINGS",
+    "Bins",
+    "Concatenated",
+    "Counts",
+    "Pairs",
+    "Preprocessing",
+    "RandomFourier",
+    "Ranges",
+    "Replay",
+    "ZScores",
+    "resolve_preprocessing",
+]
+
+
+PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
+    "none": lambda: None,
+    "counts": Counts,
+    "idf": lambda: Counts(idf=True),
+    "information": lambda: Counts(information=True),
+    "z-scores": ZScores,
+    "ranges": Ranges,
+    "bins": Bins,
+    "random-fourier": RandomFourier,
+    "pairs": Pairs,
+}
+"""The preprocessings by their names in estimators and on the command line."""
+
+
+def resolve_preprocessing(
+    choice: Any, *, dense: bool, by_distance: bool = False
+) -> Preprocessing | None:
+    """Return the preprocessing of this name, or itself; "auto" depends on the kind of the rows.
+
+    "auto" is :class:`Counts` for rows that list only non-zeros (text, counts). For rows that list
+    every feature it is :class:`Ranges` if distances can be recomputed, `by_distance`, and
+    :class:`ZScores` otherwise. A list stands for :class:`Concatenated`.
+
+    Raises
+    ------
+    KeslerError
+        If it is not known.
+
+    Examples
+    --------
+    >>> resolve_preprocessing("auto", dense=True), resolve_preprocessing("none", dense=True)
+    (ZScores(clip=4.0), None)
+    """
+    if choice is None or isinstance(choice, Preprocessing):
+        return choice
+    if isinstance(choice, (list, tuple)):
+        return Concatenated(tuple(choice))
+    if isinstance(choice, str) and choice == "auto":
+        for_dense = Ranges() if by_distance else ZScores()
+        return for_dense if dense else Counts()
+    if isinstance(choice, str) and choice in PREPROCESSINGS:
+        return PREPROCESSINGS[choice]()
+    raise KeslerError(
+        f"preprocessing={choice!r} is not known: choose one of auto, {', '.join(PREPROCESSINGS)}, "
+        "None, an object of kesler.preprocessing, or a list of blocks of features, such as "
+        '["z-scores", "bins"]'
+    )
+
+
+def restore_preprocessing(description: Mapping[str, Any]) -> Preprocessing:
+    """Return the preprocessing that a description of a model file stands for."""
+    built_in = [*PREPROCESSINGS.values(), Concatenated]
+    found: Preprocessing = restore(description, "preprocessing", Preprocessing, built_in, ())
+    return found
+
+
+def block_of(choice: Any) -> Preprocessing:
+    """Return the block of features of a name, of a description, or itself.
+
+    Raises
+    ------
+    KeslerError
+        If it cannot be a block beside others.
+    """
+    if isinstance(choice, Mapping) and choice.get("name") != "Concatenated":
+        choice = restore_preprocessing(choice)
+    part = None if isinstance(choice, Mapping) else resolve_preprocessing(choice, dense=True)
+    if part is None or not is_block(part):
+        raise KeslerError(
+            f"preprocessing=[{choice!r}]: a list holds blocks of features: z-scores, bins, "
+            "random-fourier, pairs, or such objects of kesler.preprocessing"
+        )
+    return part

@@ -1,0 +1,105 @@
+"""Random Fourier features, which approximate the RBF kernel with bounded memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.errors import KeslerError
+from kesler.preprocessing.expansion import Expansion, require_integer
+
+# The bandwidth for many inputs, whose distances hardly differ, and for how many inputs it is that.
+NARROW, WIDE, WIDE_FROM = 0.25, 1.0, 128
+
+
+@dataclass(frozen=True)
+class RandomFourier(Expansion):
+    r"""Cosines of random projections of the z-scores: an RBF kernel with bounded memory.
+
+    .. math:: x'_j = \sqrt 2 \cos(\langle \omega_j, z \rangle / s + b_j), \quad
+        \omega_j \sim N(0, I), \; b_j \sim U[0, 2 \pi], \quad
+        s^2 = \beta \cdot 2 \, \overline{\|z\|^2}
+
+    with z the z-scores of the row, clipped at 4, and the mean of their squared length over the rows
+    so far and the row itself; twice that is the mean squared distance between two rows. The inner
+    product of two rows approximates D times :math:`e^{-\|z - z'\|^2 / (2 s^2)}`, with an error of
+    order :math:`1 / \sqrt D`: linear hypotheses over these features approximate kernel machines,
+    whose support vectors grow with the stream.
+
+    Parameters
+    ----------
+    n_features : int, 1 or more, default 400
+        Number of features, D. Larger values approximate the kernel better, at a proportional cost.
+    bandwidth : "auto" or float above 0, default "auto"
+        :math:`\beta`, the variance of the kernel in units of the mean squared distance between
+        rows. Larger values give smoother boundaries. "auto" is n / 128 for n inputs, at least 0.25
+        and at most 1: distances between rows of many inputs hardly differ.
+    seed : int, 0 or more, default 0
+        The seed of the random numbers.
+
+    Raises
+    ------
+    KeslerError
+        If a parameter is out of its range; on first use, for sparse rows.
+
+    Notes
+    -----
+    Costs n D additions and D cosines per row: about 2 us for 16 inputs and 400 features. Memory:
+    4 n D bytes. As the bandwidth settles, the features of a row change, ever more slowly.
+
+    References
+    ----------
+    Rahimi and Recht (2007), "Random features for large-scale kernel machines".
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> from kesler.preprocessing import RandomFourier
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]] * 20, ["even", "even", "odd", "odd"] * 20
+    >>> model = OnlineClassifier("multi", update="pa1", preprocessing=RandomFourier(100))
+    >>> model.fit(X, y).predict(X[:4]).tolist()
+    ['even', 'even', 'odd', 'odd']
+    """
+
+    n_features: int = 400
+    bandwidth: float | str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_integer(self, "n_features", 1)
+        require_integer(self, "seed", 0)
+        value: Any = self.bandwidth
+        if isinstance(value, str) and value == "auto":
+            return
+        if (
+            not isinstance(value, Real)
+            or isinstance(value, bool)
+            or not 0 < float(value) < math.inf
+        ):
+            raise KeslerError(
+                f'RandomFourier(bandwidth={value!r}): give a finite number above 0, or "auto"'
+            )
+        object.__setattr__(self, "bandwidth", float(value))
+
+    def width(self, n_inputs: int) -> int:
+        """Return the number of features."""
+        return self.n_features
+
+    def bandwidth_of(self, n_inputs: int) -> float:
+        """Return the bandwidth for this many inputs."""
+        if isinstance(self.bandwidth, str):
+            return min(WIDE, max(NARROW, n_inputs / WIDE_FROM))
+        return self.bandwidth
+
+    def draw(self, n_inputs: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Return the projections, of shape (n_inputs, n_features), and the phases."""
+        # The numbers of this generator are the same in every version of NumPy.
+        random = np.random.RandomState(self.seed % 2**32)
+        phases = random.uniform(0, 2 * math.pi, self.n_features)
+        projection = random.standard_normal((n_inputs, self.n_features))
+        return projection.astype(np.float32), phases.astype(np.float32)

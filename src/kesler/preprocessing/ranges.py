@@ -1,0 +1,51 @@
+"""Measurements in units of their range, for distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kesler.preprocessing.method import RANGES, Preprocessing
+
+
+@dataclass(frozen=True)
+class Ranges(Preprocessing):
+    r"""For distances: each feature relative to its first value, in units of its range so far.
+
+    .. math:: x'_i = \frac{x_i - x_{1i}}{\max_{\tau \le t} x_{\tau i}
+        - \min_{\tau \le t} x_{\tau i}}
+
+    The last of the t rows is the row itself. A feature that has been constant gives 0, and so does
+    every feature of the first row. The feature of the intercept is unchanged.
+
+    With a kernel, the support vectors are rescaled, too: when a range has grown, inner products and
+    distances are recomputed in the new units, in `predict` as well as in the next trial.
+
+    Raises
+    ------
+    KeslerError
+        On first use, for sparse rows, and with a kernel of whole vectors or with a feature map,
+        whose values cannot be rescaled.
+
+    Notes
+    -----
+    For dense rows only, since zeros change too. Distances do not depend on the value that is
+    subtracted; subtracting the first preserves precision if all values are far from 0. Values above
+    1e36 count as 1e36, ranges below 1e-36 as 0, and values more than 1,000 ranges beyond their
+    range are clipped to that, so that one erroneous row does not hide all others. A range never
+    shrinks: one erroneous value hides its feature permanently, while :class:`ZScores` forget it.
+    Costs a division per row and feature; with a kernel, a row that widens a range costs one more
+    pass over the support vectors. Memory: 24 bytes per feature.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> leaves = OnlineClassifier("multi", kernel="rbf", on_new_class="learn",
+    ...     preprocessing="ranges")
+    >>> leaves.fit([[1, 900], [2, 700], [6, 100]], [0, 0, 1]).predict([[5, 200]]).tolist()
+    [1]
+    """
+
+    method = RANGES
+    zero_at_zero = False
+    parameters = ()
+    n_statistics = 3  # the first, the smallest and the largest value

@@ -1,0 +1,348 @@
+"""Opening a source in any format as a stream."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kesler.data.inputs import presence
+from kesler.data.rows import Vocabulary
+from kesler.datasets.dataset import Dataset, RecordDataset
+from kesler.datasets.loaders import load
+from kesler.errors import KeslerError
+from kesler.readers.arrays import array_reader, npz_reader
+from kesler.readers.csv_table import begins_csv, csv_reader
+from kesler.readers.features import Names
+from kesler.readers.jsonl import begins_jsonl, jsonl_reader
+from kesler.readers.lines import (
+    COMPRESSED,
+    LONGEST_LINE,
+    STANDARD_INPUT,
+    Lines,
+    source_name,
+)
+from kesler.readers.mail import begins_mbox, mail_reader
+from kesler.readers.parquet_table import parquet_reader
+from kesler.readers.reader import Example, Reader
+from kesler.readers.records import Fields, Records, Words
+from kesler.readers.stream import Stream
+from kesler.readers.svmlight import begins_svmlight, svmlight_reader
+from kesler.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a format is recognised, and the function that opens a source in it.
+
+    Parameters
+    ----------
+    open : callable (...) -> Reader
+        The first line of its docstring is used in lists of formats. The names of its parameters
+        determine its arguments, and thereby the options of the format:
+
+        - ``lines``, the `Lines` of a file or of standard input, or else ``path``, of a file;
+        - ``names``, which number its features; without it features are positions;
+        - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
+        - ``require_labels``, whether rows must have a label.
+    suffixes : tuple of str
+        The suffixes of files of this format, in lower case.
+    begins : callable (first line) -> bool, or None
+        Whether a source without a known suffix has this format, judged by its first line that is
+        neither empty nor a ``#`` comment; None if the line does not show it.
+    directories : bool
+        Whether a directory has this format.
+    """
+
+    open: Callable[..., Reader]
+    suffixes: tuple[str, ...] = ()
+    begins: Callable[[str], bool] | None = None
+    directories: bool = False
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The names of the arguments of `open`."""
+        return tuple(inspect.signature(self.open).parameters)
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether it can be read from standard input."""
+        return "lines" in self.takes
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether it takes the options ``label`` and ``text``."""
+        return "fields" in self.takes
+
+    @property
+    def has_names(self) -> bool:
+        """Whether its features have names; else they are positions."""
+        return "names" in self.takes
+
+    @property
+    def summary(self) -> str:
+        """A description of the format in one line."""
+        return (inspect.getdoc(self.open) or "").partition("\n")[0]
+
+
+READERS: dict[str, Format] = {
+    "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
+    "mail": Format(mail_reader, (".mbox", ".mbx"), begins_mbox, directories=True),
+    "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
+    "vw": Format(vw_reader, (".vw",), begins_vw),
+    "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
+    "csv": Format(csv_reader, (".csv", ".tsv"), begins_csv),
+    "parquet": Format(parquet_reader, (".parquet",)),
+    "npz": Format(npz_reader, (".npz",)),
+}
+"""The formats by the names that `open_stream` and the command line take.
+
+The first format that matches a first line is chosen.
+"""
+
+
+def format_of(source: str, lines: Lines) -> str:
+    """Return the format of a source.
+
+    A directory has the format that takes directories. Otherwise the suffix, without that of a
+    compression, determines the format. Without a known suffix, as on standard input, it is the
+    first format of `READERS` that matches the first line that is neither empty nor a ``#`` comment.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``-`` for standard input.
+    lines : Lines
+        The lines of the source; the lines that are inspected remain to be read.
+
+    Raises
+    ------
+    KeslerError
+        If neither the name nor the first line shows the format, or there is no first line.
+    """
+    if Path(source).is_dir():
+        return next(name for name, each in READERS.items() if each.directories)
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes]
+    plain = [suffix for suffix in suffixes if suffix not in COMPRESSED]
+    for name, each in READERS.items():
+        if plain and plain[-1] in each.suffixes:
+            return name
+    return _format_of_line(lines.first(), source_name(source))
+
+
+def _format_of_line(line: bytes, source: str) -> str:
+    if not line:
+        raise KeslerError(f"{source} holds no rows: check it")
+    text = line.decode(errors="replace").strip()
+    for name, each in READERS.items():
+        if each.begins is not None and each.begins(text):
+            return name
+    raise KeslerError(
+        f"neither its name nor its first line tells the format of {source}: "
+        f"give format=... one of {', '.join(READERS)}"
+    )
+
+
+PREFIX = "dataset:"
+
+
+def dataset_reader(source: str, names: Names, fields: Fields) -> Reader:
+    """Read a data set; the features of a text record are those of all its fields together.
+
+    Raises
+    ------
+    KeslerError
+        If the data set does not exist or cannot be loaded, or its rows do not have one class each.
+    """
+    dataset = load(source.removeprefix(PREFIX))
+    if isinstance(dataset, RecordDataset):
+        return _record_reader(dataset, names, fields)
+    if fields.as_table:
+        raise KeslerError(f"{source} holds numbers, whose columns have one kind: name no kinds")
+    return array_reader(dataset.X, _classes(source, dataset))
+
+
+def _record_reader(dataset: RecordDataset, names: Names, fields: Fields) -> Reader:
+    def parse(pair: tuple[str, dict[str, str]]) -> Example:
+        label, record = pair
+        return Example(label, record if fields.as_table else fields.words([*record.values()]))
+
+    rows = enumerate(zip(dataset.y, dataset.records, strict=True), start=1)
+    return Reader("record", rows, parse, Records(fields, names).gather, names.vocabulary)
+
+
+def _classes(source: str, dataset: Dataset) -> list[int | str]:
+    if dataset.y.ndim != 1 or dataset.y.dtype.kind not in "iuU":
+        raise KeslerError(
+            f"the targets of {source} are not one class per row (their shape is {dataset.y.shape}, "
+            f"their type {dataset.y.dtype}): choose classes, for example dataset:letter"
+        )
+    classes: list[int | str] = dataset.y.tolist()
+    return classes
+
+
+def open_stream(
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label: str | None = None,
+    text: str | Sequence[str] | None = None,
+    as_table: bool = False,
+    words: Words = presence,
+    vocabulary: Vocabulary | None = None,
+    grow: bool = True,
+    require_labels: bool = True,
+    skip_bad: bool = False,
+    skip_rows: int = 0,
+    block_rows: int = 1024,
+    max_line: int = LONGEST_LINE,
+) -> Stream:
+    r"""Open a source of rows in any format as a stream of blocks.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, compressed (.gz, .bz2, .xz) or not; a directory of mail; ``-`` for standard input;
+        ``dataset:letter`` or another set of :func:`kesler.datasets.load`.
+    format : str, optional
+        A name of `kesler.readers.READERS`. By default it is inferred from the name of the source or
+        from the first line; see `kesler.readers.opening`.
+    label : str, optional
+        The column of the labels, required for CSV and Parquet; by default ``label`` in JSON lines.
+    text : str or sequence of str, optional
+        The columns or fields whose tokens are the features, separated by commas in a string. By
+        default this is the field ``text`` of JSON lines if there is one; other sources are tables.
+    as_table : bool, default False
+        If True, the rows of a block are a table of raw cells, for learners of tables (parameter
+        `columns`), which may be of CSV, JSON lines, Parquet and data sets of texts; `text` is then
+        ignored.
+    words : function, default the distinct words
+        The features of the texts of a row as a dictionary, given these texts.
+    vocabulary : Vocabulary, optional
+        The names of the known features; it grows in place.
+    grow : bool
+        If False, no name is added to the vocabulary, as prediction requires: unknown features get
+        numbers beyond it, except for columns of a dense table, which are omitted.
+    require_labels : bool
+        If False, rows may have no label, which is then None.
+    skip_bad : bool
+        If True, unreadable rows are skipped and counted; if False, the first one raises an error.
+    skip_rows : int
+        How many rows to skip first, not counting bad ones, to continue an interrupted run.
+    block_rows : int
+        Maximum number of rows in a block. Larger blocks need more memory and are read a little
+        faster.
+    max_line : int, default 64 MiB
+        Maximum number of bytes of a line of text, after decompression, at least 256 KiB. A longer
+        line is an error, before more memory is taken.
+
+    Returns
+    -------
+    Stream
+        The blocks, read once and lazily: memory does not grow with the length of the source,
+        except for the arrays of a .npz file and the index of a mail directory.
+
+    Raises
+    ------
+    KeslerError
+        Here or on iteration, if the arguments do not fit the source or it cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as directory:
+    ...     path = Path(directory, "pets.csv")
+    ...     _ = path.write_text("kind,legs,wings\ncat,4,0\nparrot,2,2\n")
+    ...     stream = open_stream(path, label="kind")
+    ...     for block in stream:
+    ...         print(block.labels, block.rows.values.tolist())
+    ['cat', 'parrot'] [4.0, 0.0, 2.0, 2.0]
+    >>> stream.n_rows, stream.vocabulary.names
+    (2, ['legs', 'wings'])
+    """
+    if block_rows < 1 or skip_rows < 0:
+        raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
+    path = os.fsdecode(source)
+    texts = () if as_table else _split(text)
+    fields = Fields(source_name(path), label, texts, require_labels, as_table, words)
+    names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
+    lines = Lines(path, max_line)
+    return Stream(
+        _reader(path, lines, format, fields, names),
+        fields.source,
+        require_labels=require_labels,
+        skip_bad=skip_bad,
+        skip_rows=skip_rows,
+        block_rows=block_rows,
+        share=lambda: lines.share,
+    )
+
+
+def _split(text: str | Sequence[str] | None) -> Sequence[str]:
+    if isinstance(text, str):
+        return [field.strip() for field in text.split(",")]
+    return text or ()
+
+
+def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
+    if path.startswith(PREFIX):
+        if format or fields.label is not None or fields.text:
+            raise KeslerError(f"{path} needs no format, label or text: leave them out")
+        return dataset_reader(path, names, fields)
+    if path != STANDARD_INPUT and not os.path.exists(path):
+        raise KeslerError(f"{path} does not exist: check the path")
+    found = _fitting(format or format_of(path, lines), path, fields, names)
+    given = {
+        "lines": lines,
+        "path": path,
+        "fields": fields,
+        "names": names,
+        "require_labels": fields.require_labels,
+    }
+    return found.open(**{name: given[name] for name in found.takes})
+
+
+def has_columns(source: str, format: str | None = None) -> bool:
+    """Return whether a file has columns, or fields: whether it is CSV, JSON lines or Parquet.
+
+    Examples
+    --------
+    >>> has_columns("a file", "csv"), has_columns("a file", "svmlight")
+    (True, False)
+    """
+    name = format or format_of(source, Lines(source))
+    return name in READERS and READERS[name].has_fields
+
+
+def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
+    """Return a format by its name; raise KeslerError if other arguments do not fit it."""
+    source = fields.source
+    if name not in READERS:
+        raise KeslerError(f"there is no format {name!r}: choose one of {', '.join(READERS)}")
+    format = READERS[name]
+    if path == STANDARD_INPUT and not format.is_piped:
+        raise KeslerError(f"{name} can't be read from standard input: give a path")
+    if os.path.isdir(path) and not format.directories:
+        of_directories = _listed(lambda each: each.directories)
+        raise KeslerError(
+            f"{source} is a directory, which only {of_directories} can be: give a {name} file"
+        )
+    has_options = fields.label is not None or fields.text or fields.as_table
+    if has_options and not format.has_fields:
+        raise KeslerError(
+            f"{source} is read as {name}, which has no fields for label=... and text=...: "
+            f"leave them out (they are for {_listed(lambda each: each.has_fields)})"
+        )
+    if len(names.vocabulary) and not format.has_names:
+        raise KeslerError(
+            f"{source} is read as {name}, whose features are positions, but the vocabulary "
+            "holds names: give it rows in the format of the training data"
+        )
+    return format
+
+
+def _listed(is_wanted: Callable[[Format], bool]) -> str:
+    return ", ".join(name for name, format in READERS.items() if is_wanted(format))

@@ -1,0 +1,365 @@
+"""The stream: rows of any format, block by block; bad rows are skipped or raise an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from queue import Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.rows import Rows, Vocabulary
+from kesler.errors import KeslerError
+from kesler.readers.lines import LASTING
+from kesler.readers.reader import (
+    BadRow,
+    Example,
+    Pieces,
+    Reader,
+    Scanner,
+    Scanning,
+    require_label,
+)
+
+TEXT, NUMBER, COSTS = "text", "a number", "costs of classes"
+
+
+def kind_of(label: Any) -> str:
+    """Return the kind of a label."""
+    if isinstance(label, dict):
+        return COSTS
+    return TEXT if isinstance(label, str) else NUMBER
+
+
+@dataclass(slots=True)
+class Admission:
+    """The check of all rows, whether parsed or scanned.
+
+    Parameters
+    ----------
+    reader : Reader
+        Parses a row.
+    source : str
+        The name of the source in messages.
+    require_labels : bool
+        If True, a row without a label is a bad row.
+    skip_bad : bool
+        If True, bad rows are counted; if False, the first one raises an error.
+    kind : str
+        The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if
+        labels are not required.
+    n_good, n_bad : int
+        Numbers of good and bad rows so far.
+    """
+
+    reader: Reader
+    source: str
+    require_labels: bool
+    skip_bad: bool
+    kind: str = ""
+    n_good: int = 0
+    n_bad: int = 0
+
+    def example(self, place: int | str, raw: Any) -> Example | None:
+        """Parse a row; return None if it is bad and skipped."""
+        try:
+            example = self.reader.parse(raw)
+            require_label(example.label, self.require_labels)
+            if self.require_labels:
+                self._require_same_kind(example.label)
+        except BadRow as fault:
+            self._refuse(place, fault)
+            return None
+        return example
+
+    def require_rows(self, skip_rows: int) -> None:
+        """Raise KeslerError at the end of the source if it has no rows or too few to skip."""
+        if self.n_good == 0:
+            raise KeslerError(f"{self.source} holds no rows ({self.n_bad} are bad): check it")
+        if self.n_good < skip_rows:
+            raise KeslerError(
+                f"{self.source} holds {self.n_good} rows, fewer than the {skip_rows} to skip: "
+                "continue with the source of the interrupted run"
+            )
+
+    def _require_same_kind(self, label: Any) -> None:
+        """Raise BadRow if a label is not of the kind of the first."""
+        kind = kind_of(label)
+        self.kind = self.kind or kind
+        if kind != self.kind:
+            raise BadRow(
+                f"the label {label!r} is {kind}, but the first is {self.kind}, and classes are of "
+                "one type"
+            )
+
+    def _refuse(self, place: int | str, fault: BadRow) -> None:
+        if not self.skip_bad:
+            raise KeslerError(
+                f"{self.source}, {self.reader.unit} {place}: {fault}; "
+                "mend it, or skip such rows with skip_bad=True"
+            ) from None
+        self.n_bad += 1
+
+
+Item = TypeVar("Item")
+
+NAME = "kesler reads ahead"
+
+
+def read_ahead(items: Iterator[Item], capacity: int) -> Generator[Item, None, None]:
+    """Yield items that a second thread reads in order; at most `capacity` items wait.
+
+    An error of the items is raised here, in its place. The thread ends with the items, or soon
+    after the iterator is closed or deleted.
+
+    Examples
+    --------
+    >>> list(read_ahead(iter("abc"), 2))
+    ['a', 'b', 'c']
+    """
+    waiting = Queue[tuple[Item] | BaseException | None](capacity)
+    dropped = Event()
+
+    def fill() -> None:
+        end: BaseException | None = None
+        try:
+            for item in items:
+                waiting.put((item,))
+                if dropped.is_set():
+                    return
+        except BaseException as error:
+            end = error
+        waiting.put(end)
+        end = None  # the error refers to this frame: breaks the reference cycle
+
+    thread = Thread(target=fill, name=NAME, daemon=True)
+    thread.start()
+    try:
+        while isinstance(found := waiting.get(), tuple):
+            yield found[0]
+        if found is not None:
+            raise found
+    finally:
+        found = None
+        dropped.set()
+        # If the thread waits to put an item, emptying the queue lets it go on, and it ends.
+        while not waiting.empty():
+            waiting.get_nowait()
+        thread.join()
+
+
+AHEAD = 4  # runs that may wait to be learnt
+# Pieces that may wait to be scanned, besides the one that is scanned and the one that is read.
+PIECES_AHEAD = LASTING - 2
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive good rows whose features are not numbered yet.
+
+    Parameters
+    ----------
+    labels : list
+        The label of each row; None where it has none.
+    weights : float64 array of shape (n_rows,) or None
+        The importance of each row; None if all are 1.
+    gather : callable () -> Rows
+        Numbers the features and returns the rows; must be called in the order of the runs.
+    n_bad : int
+        Number of bad rows of the source up to the end of the run.
+    """
+
+    labels: list[Any]
+    weights: npt.NDArray[np.float64] | None
+    gather: Callable[[], Rows]
+    n_bad: int
+
+
+def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]:
+    """Read a source in runs of `block_rows` rows; a run ends where `skip_rows` is reached.
+
+    Raises
+    ------
+    KeslerError
+        On iteration, for a bad row, or a source without rows or with too few to skip.
+    """
+    lengths = _lengths(block_rows, skip_rows)
+    wanted = next(lengths)
+    scanning = admission.reader.scanning
+    examples = list[Example]()
+    for place, raw in admission.reader.rows:
+        if example := admission.example(place, raw):
+            examples.append(example)
+        if len(examples) == wanted:
+            yield _run(examples, admission)
+            examples, wanted = [], next(lengths)
+        # The first good row determines how rows are read and the kind of labels.
+        is_known = bool(examples) or admission.n_good > 0
+        if scanning is not None and scanning.pieces.is_long and is_known:
+            rest = _scanned(scanning, admission, examples, wanted, lengths)
+            yield from rest if scanning.pieces.is_piped else read_ahead(rest, AHEAD)
+            break
+    else:
+        yield _run(examples, admission)
+    admission.require_rows(skip_rows)
+
+
+def _lengths(block_rows: int, skip_rows: int) -> Iterator[int]:
+    """Yield the number of rows of each run."""
+    yield from repeat(block_rows, skip_rows // block_rows)
+    if rest := skip_rows % block_rows:
+        yield rest
+    yield from repeat(block_rows)
+
+
+def _run(examples: Sequence[Example], admission: Admission) -> Run:
+    admission.n_good += len(examples)
+    weights = np.array([example.weight for example in examples])
+    entries = [example.entry for example in examples]
+    return Run(
+        [example.label for example in examples],
+        None if (weights == 1).all() else weights,
+        partial(admission.reader.gather, entries),
+        admission.n_bad,
+    )
+
+
+def _scanned(
+    scanning: Scanning,
+    admission: Admission,
+    examples: Sequence[Example],
+    wanted: int,
+    lengths: Iterator[int],
+) -> Iterator[Run]:
+    """Scan the rest of a source; the first run has `wanted` rows and begins with `examples`."""
+    scanner = scanning.scanner()
+    scanner.expect(admission.kind)
+    scanner.extend(examples)
+    with closing(_pieces(scanning.pieces)) as pieces:
+        scanner.open(pieces)
+        while not scanner.has_ended:
+            refused = scanner.scan(wanted)
+            if refused is not None:
+                example = admission.example(refused.place, refused.row)
+                scanner.extend([example] if example else [])
+            if scanner.n_rows == wanted:
+                yield _scanned_run(scanner, admission)
+                wanted = next(lengths)
+        yield _scanned_run(scanner, admission)
+
+
+def _pieces(pieces: Pieces) -> Generator[tuple[int, Any], None, None]:
+    """Return the pieces of a source, read ahead unless it is a pipe."""
+    chunks = pieces.chunks()
+    return chunks if pieces.is_piped else read_ahead(chunks, PIECES_AHEAD)
+
+
+def _scanned_run(scanner: Scanner, admission: Admission) -> Run:
+    admission.n_good += scanner.n_rows
+    labels, weights, gather = scanner.taken()
+    return Run(labels, weights, gather, admission.n_bad)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive rows with their labels.
+
+    Parameters
+    ----------
+    rows : Rows or Table
+        The rows; a table of raw cells if the stream was opened with ``as_table=True``.
+    labels : list
+        The label of each row; None where it has none.
+    weights : float64 array of shape (n_rows,) or None
+        The importance of each row; None if all are 1.
+    """
+
+    rows: Rows
+    labels: list[Any]
+    weights: npt.NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, part: slice) -> Block:
+        """Return a slice of the block, as views."""
+        weights = None if self.weights is None else self.weights[part]
+        return Block(self.rows[part], self.labels[part], weights)
+
+
+class Stream(Iterator[Block]):
+    """The blocks of a source, read once and lazily.
+
+    Parameters
+    ----------
+    reader : Reader
+        The reader of the source.
+    source : str
+        The name of the source in messages.
+    require_labels : bool
+        If True, a row without a label is a bad row.
+    skip_bad : bool
+        If True, bad rows are skipped and counted; if False, the first one raises an error.
+    skip_rows : int
+        How many good rows are read and discarded first.
+    block_rows : int
+        Maximum number of rows in a block.
+    share : callable () -> float
+        Returns how much of the source has been read, from 0 to 1; NaN if that is unknown.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows yielded so far.
+    n_bad : int
+        Number of bad rows skipped so far.
+    vocabulary : Vocabulary or None
+        The names of the features; None if they are positions.
+    source : str
+        The name of the source in messages.
+
+    Raises
+    ------
+    KeslerError
+        On iteration, for a bad row, or a source without rows or with too few to skip.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        source: str,
+        *,
+        require_labels: bool,
+        skip_bad: bool,
+        skip_rows: int,
+        block_rows: int,
+        share: Callable[[], float],
+    ) -> None:
+        self.source = source
+        self.share = share
+        self.vocabulary: Vocabulary | None = reader.vocabulary
+        self.n_rows = 0
+        self.n_bad = 0
+        self._to_skip = skip_rows
+        admission = Admission(reader, source, require_labels, skip_bad)
+        self._runs = runs(admission, block_rows, skip_rows)
+
+    def __next__(self) -> Block:
+        for run in self._runs:
+            self.n_bad = run.n_bad
+            if not run.labels:
+                continue
+            rows = run.gather()
+            # Skipped rows are gathered too, so that features get the same numbers as in training.
+            if self._to_skip:
+                self._to_skip -= len(rows)
+                continue
+            self.n_rows += len(rows)
+            return Block(rows, run.labels, run.weights)
+        raise StopIteration

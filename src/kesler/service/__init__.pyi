@@ -1,0 +1,6 @@
+from .client import Client as Client
+from .desk import Desk as Desk
+from .server import serve as serve
+from .settings import Settings as Settings
+from .tokens import Tokens as Tokens
+from .web import application as application

@@ -1,1 +1,0 @@
-"""Dictionaries of candidate features for ShareBoost."""
