@@ -150,7 +150,9 @@ def test_every_name_is_saved_and_loaded(name, tmp_path):
     stream = make_stream(4)
     model = LinearMax(name, "hybrid").fit(stream.X, stream.y)
     model.save(tmp_path / "m")
-    assert load(tmp_path / "m").algorithm == resolve_algorithm(name)
+    loaded = load(tmp_path / "m")
+    assert loaded.algorithm == name
+    assert loaded.resolved_.algorithm == resolve_algorithm(name)
 
 
 @pytest.mark.parametrize(

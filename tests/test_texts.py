@@ -220,4 +220,5 @@ def test_damaged_lengths_are_refused(lengths: Iterable[Any], tmp_path):
     with pytest.raises(KeslerError, match="texts is"):
         load(tmp_path / "model")
     write_file(tmp_path / "model", arrays, {k: v for k, v in metadata.items() if k != "texts"})
-    assert "_texts" not in vars(load(tmp_path / "model"))  # of an earlier version
+    with pytest.raises(KeslerError, match="no texts"):
+        load(tmp_path / "model")

@@ -15,6 +15,7 @@ from kesler.durable import settings as journal_settings
 from kesler.evaluation.reports.text import percent
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Frequency
+from kesler.settings.codec import estimator_of
 from kesler.trees import (
     Tree,
     level_errors,
@@ -530,7 +531,7 @@ def test_a_journal_keeps_trees_and_knows_that_they_name_classes():
     for tree in (".", PARENTS, Tree(PARENTS, {"a3": "a"})):
         model = OnlineClassifier("multi", update="pa", tree=tree)
         written = json.loads(json.dumps(journal_settings.settings_of(model)))
-        assert journal_settings.estimator_of(written).tree == tree
+        assert estimator_of(written).tree == tree
         assert journal_settings.depends_on_names(model)
     grouped = OnlineClassifier([Grouped(Tree(PARENTS))], update="pa")
     assert set(PARENTS) <= set(journal_settings.labels_in(grouped))

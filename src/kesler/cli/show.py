@@ -12,10 +12,12 @@ import numpy as np
 
 from kesler.data import model_file
 from kesler.learner.weights import WEIGHTS, is_sparse
-from kesler.online.loading import read
+from kesler.online.saving import read
+from kesler.settings.codec import expression
 from kesler.state.fields import damaged, fields_of, require_valid
 from kesler.state.records import LearnerRecord
 
+INDENT = 20  # column of the values
 SHOWN = 10  # maximum number of classes and feature names to print
 
 
@@ -26,10 +28,9 @@ def run(options: Namespace) -> None:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return
     lines = {name.replace("_", " "): _line(name, value) for name, value in found.items()}
-    width = max(map(len, lines)) + 2
     for name, line in lines.items():
         if line:
-            print(f"{name:{width}}{line}")
+            print(f"{name:{INDENT}}{line}")
 
 
 def account(path: str) -> dict[str, Any]:
@@ -38,32 +39,39 @@ def account(path: str) -> dict[str, Any]:
     This needs neither user-defined parts nor compiled code.
     """
     arrays, metadata = read(path)
-    members = metadata.get("members")
-    first = metadata if members is None else members[0]
-    found = _learnt(metadata, arrays) if members is None else _combined(metadata, arrays)
+    contents, resolved = metadata["learners"][0], metadata["resolved"]
+    members = _members(resolved["parameters"])
+    first = resolved if members is None else members[0]
+    intercept = first["parameters"].get("intercept", 0.0)
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,
-        "estimator": metadata["estimator"],
-        **found,
-        "features": max(0, first["n_features"] - bool(first["constant"])),
+        "estimator": resolved["name"],
+        "settings": expression({"estimator": metadata["settings"]}),
+        **(_learnt(resolved, arrays) if members is None else _combined(members, resolved, arrays)),
+        "features": max(0, contents["n_features"] - bool(intercept)),
         "feature_names": metadata["names"],
-        "sub_experts": first["n_sub_experts"],
-        "classes": len(first["labels"]),
-        "labels": first["labels"],
+        "sub_experts": contents["n_sub_experts"],
+        "classes": len(contents["labels"]),
+        "labels": contents["labels"],
     }
 
 
-def _combined(metadata: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str, Any]:
+def _members(parameters: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the settings of the members of an ensemble, None of a single learner."""
+    found = parameters.get("learners") or parameters.get("update")
+    return [each["estimator"] for each in found] if isinstance(found, list) else None
+
+
+def _combined(
+    members: list[dict[str, Any]], resolved: Mapping[str, Any], arrays: model_file.Arrays
+) -> dict[str, Any]:
     """Return what there is to say of an ensemble and its learners."""
-    learners = [
-        f"{_expression(member['rule'])} over {', '.join(map(_hypothesis, member['parts']))}"
-        for member in metadata["members"]
-    ]
+    own = resolved["parameters"]
     return {
-        "combination": metadata["combine"],
-        "discount": metadata["discount"],
-        "learners": learners,
+        "combination": own.get("combine", "fixed-share"),
+        "discount": own.get("discount"),
+        "learners": [expression({"estimator": member}) for member in members],
         **_counts("ensemble.counts", arrays),
     }
 
@@ -75,30 +83,30 @@ def _counts(name: str, arrays: model_file.Arrays) -> dict[str, int]:
     return {"trials": n_trials, "mistakes": n_mistakes}
 
 
-def _learnt(metadata: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str, Any]:
+_PARTS = ("link", "preconditioner", "kernel", "costs", "replay")
+_VALUES = ("on_new_class", "averaged", "intercept", "half_life", "decision")
+
+
+def _learnt(resolved: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str, Any]:
     """Return what there is to say of a learner."""
+    own = resolved["parameters"]
+    rule = own.get("update", own.get("algorithm"))
     return {
-        "hypotheses": list(map(_hypothesis, metadata["parts"])),
-        "update": _expression(metadata["rule"]),
-        "link": _expression(metadata["link"]),
-        "preconditioner": _expression(metadata["preconditioner"]),
-        "on_new_class": metadata["on_new_class"],
-        "averaged": metadata["averaged"],
-        "kernel": _expression((metadata["kernel"] or {}).get("part")),
-        "costs": metadata["costs"],
-        "intercept": metadata["constant"],
-        "preprocessing": _preprocessing(metadata["preprocessing"], arrays),
-        "half_life": metadata["half_life"],
-        "replay": _expression(metadata["replay"]),
-        "decision": metadata["decision"],
+        "hypotheses": list(map(_hypothesis, own["hypotheses"])),
+        "update": expression(rule),
+        **{name: expression(own[name]) if own.get(name) else None for name in _PARTS},
+        **{name: own.get(name) for name in _VALUES},
+        "preprocessing": _preprocessing(own["preprocessing"], arrays),
         "sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None,
         **_counts("counts", arrays),
     }
 
 
-def _hypothesis(part: Mapping[str, Any]) -> str:
+def _hypothesis(written: Mapping[str, Any]) -> str:
     """Return the Python expression of a part of the hypotheses."""
-    return f"{part['kind']}({_expression(part['map']) or ''})"
+    part = written["part"]
+    view = part["fields"].get("feature_map")
+    return f"{part['name'].rpartition('.')[2]}({expression(view) if view else ''})"
 
 
 def _preprocessing(
@@ -113,23 +121,7 @@ def _preprocessing(
         raise damaged("statistics of preprocessing are missing")
     n_seen = int(statistics.any(axis=1).sum())
     n_rows = float(seen.item() / max(decay.max(initial=0.0), 1e-300))
-    return {"part": _expression(described), "rows": n_rows, "features": n_seen}
-
-
-def _expression(described: Mapping[str, Any] | None) -> str | None:
-    """Return the Python expression of a part described by `kesler.parts.description`.
-
-    Examples
-    --------
-    >>> _expression({"name": "MIRA", "fields": {"C": 0.5}})
-    'MIRA(C=0.5)'
-    """
-    if described is None:
-        return None
-    if "custom" in described:
-        return f"{described['custom']}({', '.join(map(str, described['parameters']))})"
-    fields = [f"{name}={value!r}" for name, value in described["fields"].items()]
-    return f"{described['name']}({', '.join(fields)})"
+    return {"part": expression(described), "rows": n_rows, "features": n_seen}
 
 
 def _line(name: str, value: Any) -> str:
@@ -139,7 +131,9 @@ def _line(name: str, value: Any) -> str:
         return f"{value['part']}, over {value['rows']:,.10g} rows{stored}"
     if name == "half_life" and value is not None:
         return f"{value:,.10g} rows"
-    if name in ("hypotheses", "learners"):
+    if name == "learners":
+        return f"\n{' ' * INDENT}".join(value)
+    if name == "hypotheses":
         return ", ".join(value)
     if isinstance(value, list):
         more = f" and {len(value) - SHOWN:,} more" if len(value) > SHOWN else ""

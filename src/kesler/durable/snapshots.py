@@ -17,21 +17,21 @@ def contents_of(learner: Any, *, by_name: bool) -> bytes:
     from kesler.data.model_file import to_bytes
     from kesler.online.saving import described
 
-    arrays, metadata = described(learner, learner._fitted(), "the snapshot", {})
+    arrays, metadata = described(learner, "the snapshot", {})
     if not by_name:
-        for each in (metadata, *metadata.get("members", ())):
-            if "labels" in each:
-                each["labels"] = [*range(len(each["labels"]))]
+        for each in metadata["learners"]:
+            each["labels"] = [*range(len(each["labels"]))]
     return to_bytes(arrays, metadata)
 
 
 def learner_of(contents: bytes) -> Any:
     """Return the learner of a snapshot, whose classes are numbers unless it was made by name."""
     from kesler.data.model_file import from_bytes
-    from kesler.online.loading import estimator_from, validated_metadata
+    from kesler.online.metadata import validated
+    from kesler.online.saving import restored
 
     arrays, metadata = from_bytes(contents, "the snapshot")
-    return estimator_from(arrays, validated_metadata(metadata), [])
+    return restored(arrays, validated(metadata), [])
 
 
 def maker() -> str:

@@ -492,16 +492,14 @@ C, eta, delta, r, columns, on_mismatch
             return (y.label,), y.answers
         return super()._one_target(y)
 
-    @classmethod
-    def _of_learner(cls: type[Self], learner: Learner) -> Self:
-        assert isinstance(learner, BanditLearner)
-        model = super()._of_learner(learner)
-        return model.set_params(
-            classes=list(learner.classes.labels),
-            exploration=learner.exploration,
-            weighted=learner.is_weighted,
-            seed=learner.seed,
-        )
+    def _in_use(self, learner: Any) -> dict[str, Any]:
+        return {
+            **super()._in_use(learner),
+            "classes": list(learner.classes.labels),
+            "exploration": learner.exploration,
+            "weighted": learner.is_weighted,
+            "seed": learner.seed,
+        }
 
 
 def _labels(classes: Any) -> list[Label]:

@@ -251,11 +251,9 @@ or texts
     @property
     def resolved_(self: Self) -> Self:
         """An unfitted estimator in which every default has been replaced by the value in use."""
-        learner = self._fitted()
-        if isinstance(learner, EnsembleLearner):
-            return type(self)(**self.get_params(deep=False))
-        rows = {name: vars(self)[name] for name in OF_ESTIMATOR if name in vars(self)}
-        return self._of_learner(learner).set_params(**rows)
+        own = self.get_params(deep=False)
+        of_estimator = {name: own[name] for name in OF_ESTIMATOR if name in own}
+        return type(self)(**{**self._in_use(self._fitted()), **of_estimator})
 
     @property
     def n_support_vectors_(self) -> list[int]:
@@ -295,7 +293,7 @@ or texts
         KeslerError
             If the labels are neither numbers nor text, or the file cannot be written.
         """
-        save(self, self._fitted(), path, notes)
+        save(self, path, notes)
 
     # ---- implementation ---------------------------------------------------------------------
 
@@ -554,10 +552,9 @@ or texts
             "costs": None if costs is None else Costs(costs),
         }
 
-    @classmethod
-    def _of_learner(cls: type[Self], learner: Learner) -> Self:
-        """Return an estimator whose parameters describe the learner."""
-        targets: dict[str, Any] = {
+    def _in_use(self, learner: Any) -> dict[str, Any]:
+        """Return the parameters that a learner was made of."""
+        found: dict[str, Any] = {
             "hypotheses": learner.parts,
             "update": learner.rule,
             "link": learner.link,
@@ -573,9 +570,9 @@ or texts
             "decision": learner.decision,
         }
         if isinstance(learner, KernelLearner):
-            targets |= {"kernel": learner.kernel, "budget": learner.budget}
-        names = cls._get_param_names()
-        return cls(**{name: value for name, value in targets.items() if name in names})
+            found |= {"kernel": learner.kernel, "budget": learner.budget}
+        names = self._get_param_names()
+        return {name: value for name, value in found.items() if name in names}
 
     def _kernel(self) -> MercerKernel | None:
         """Return the kernel, or None if hypotheses are weight vectors."""

@@ -31,6 +31,7 @@ from kesler.online.linear_weights import LinearWeights
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
+from kesler.settings.codec import type_of
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
@@ -67,6 +68,15 @@ def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
     # The default for measurements is an ensemble: it stands for its members.
     found = [learner._members(dense=dense) or [learner] for learner in learners]
     return [learner for members in found for learner in members]
+
+
+def members_in_use(learner: EnsembleLearner) -> list[OnlineClassifier]:
+    """Return an unfitted estimator for each member of an ensemble, with the settings in use."""
+    found = []
+    for name, member in zip(learner.estimators, learner.members, strict=True):
+        made = type_of(name)()
+        found.append(made.set_params(**made._in_use(member)))
+    return found
 
 
 Self = TypeVar("Self", bound="OnlineClassifier")
@@ -599,22 +609,10 @@ default "auto"
             return super()._new_learner(dense=dense)
         return ensemble_of(members, dense=dense, **self._combination())
 
-    @property
-    def resolved_(self: Self) -> Self:
-        """An unfitted estimator in which every default has been replaced by the value in use."""
-        learner = self._fitted()
-        if not isinstance(learner, EnsembleLearner) or not isinstance(
-            vars(self).get("update"), str
-        ):
-            return super().resolved_
-        members = [OnlineClassifier._of_learner(member) for member in learner.members]
-        own = {name: vars(self)[name] for name in OF_ESTIMATOR}
-        return type(self)(update=members, **own)
-
-    @classmethod
-    def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> OnlineClassifier:
-        """Return an estimator whose parameters describe the ensemble."""
-        return cls(update=learners)
+    def _in_use(self, learner: Any) -> dict[str, Any]:
+        if isinstance(learner, EnsembleLearner):
+            return {"update": members_in_use(learner)}
+        return super()._in_use(learner)
 
     def _takes_ratings(self) -> bool:
         members = self._members()

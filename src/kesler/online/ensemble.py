@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kesler.learner.ensemble import Combination, EnsembleLearner
 from kesler.learner.uncertainty import Use
 from kesler.online.base import OnlineLearner
-from kesler.online.classifier import OnlineClassifier, resolve_members
+from kesler.online.classifier import OnlineClassifier, members_in_use, resolve_members
 
 if TYPE_CHECKING:
     from kesler.queries.query import Query
@@ -165,6 +165,9 @@ class Ensemble(OnlineClassifier):
     def _members(self, *, dense: bool = False) -> list[OnlineLearner]:
         return resolve_members(self.learners, dense=dense)
 
+    def _in_use(self, learner: Any) -> dict[str, Any]:
+        return {"learners": members_in_use(learner), **self._combination()}
+
     def _combination(self) -> dict[str, Any]:
         return {
             "combine": self.combine,
@@ -172,7 +175,3 @@ class Ensemble(OnlineClassifier):
             "demotion": self.demotion,
             "share": self.share,
         }
-
-    @classmethod
-    def _of_ensemble(cls, learners: list[Any], learner: EnsembleLearner) -> Ensemble:
-        return cls(learners, learner.combine, learner.discount, learner.demotion, learner.share)

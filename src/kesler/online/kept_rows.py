@@ -56,6 +56,7 @@ class Batch:
             indptr=np.concatenate([one.indptr, one.indptr[-1] + two.indptr[1:]]),
             labels=[*one.labels, *two.labels],
             levels=np.concatenate([one.levels, two.levels]),
+            costs=np.concatenate([one.costs, two.costs]),
         )
         weights = [np.ones(len(b)) if b.weights is None else b.weights for b in (self, other)]
         both = Batch(replace(self.table, n_rows=n_rows, columns=cells), targets, None)
@@ -70,6 +71,7 @@ class Batch:
             "indptr": targets.indptr.tolist(),
             "labels": targets.labels,
             "levels": targets.levels.tolist(),
+            "costs": targets.costs.tolist(),
             "columns": list(targets.columns),
             "weights": None if self.weights is None else self.weights.tolist(),
         }
@@ -189,9 +191,10 @@ def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
     """Return the targets of kept rows, whose levels are those that the estimator gives."""
     indptr = np.array(stored["indptr"], dtype=np.int64)
     levels = np.array(stored["levels"], dtype=np.int32)
+    costs = np.array(stored.get("costs", ()), dtype=np.float64)
     labels, columns = list(stored["labels"]), tuple(stored["columns"])
-    names_many = answer in ("levels", "sets")
-    highest = MOST_LEVELS if answer == "levels" else 1
+    names_many = answer in ("levels", "sets", "costs")
+    highest = {"levels": MOST_LEVELS, "costs": 2}.get(answer, 1)
     if not (
         indptr.ndim == levels.ndim == 1
         and len(levels) == len(labels)
@@ -201,10 +204,12 @@ def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
         and (names_many or (len(labels) == len(indptr) - 1 and not columns))
         and ((levels >= 0) & (levels < highest)).all()
         and all(map(is_label, [*labels, *columns]))
+        and costs.shape == (len(labels) if answer == "costs" else 0,)
+        and np.isfinite(costs).all()
     ):
         raise ValueError("targets that do not fit each other")
     if not names_many:
         return Targets(indptr, labels, levels, rest=1)
     if n_virtual:
         return Targets(indptr, labels, levels, 2, columns, threshold=1)
-    return Targets(indptr, labels, levels, NOTHING_SAID, columns)
+    return Targets(indptr, labels, levels, NOTHING_SAID, columns, costs=costs)

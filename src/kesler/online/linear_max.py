@@ -8,7 +8,6 @@ from kesler.algorithms import Algorithm, resolve_algorithm
 from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
 from kesler.hypotheses import Part
 from kesler.learner.classes import OnNewClass
-from kesler.learner.learner import Learner
 from kesler.links.link import Linear
 from kesler.maps.feature_map import FeatureMap
 from kesler.online.classifier import OnlineClassifier
@@ -111,14 +110,8 @@ default "winnow"
             return {**moves, "rule": algorithm.rule, "link": algorithm.link}
         return {**moves, "rule": algorithm, "link": Linear()}
 
-    @classmethod
-    def _of_learner(cls, learner: Learner) -> LinearMax:
-        algorithm: Any = learner.rule
-        if isinstance(learner.rule, RivalStep):
-            algorithm = QuasiAdditive(learner.link, learner.rule.rate)
-        return cls(
-            algorithm,
-            learner.parts,
-            preprocessing=learner.preprocessing,
-            on_new_class=learner.on_new_class,
-        )
+    def _in_use(self, learner: Any) -> dict[str, Any]:
+        algorithm = learner.rule
+        if isinstance(algorithm, RivalStep):
+            algorithm = QuasiAdditive(learner.link, algorithm.rate)
+        return {**super()._in_use(learner), "algorithm": algorithm}

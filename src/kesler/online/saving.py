@@ -1,53 +1,124 @@
-"""Save estimators to model files, without pickle."""
+"""Model files: what a fitted estimator stores, and the estimator that is restored from it.
+
+A file holds the settings of the estimator as they were given, the settings in use, which follow
+from them and the kind of the first rows, and what has been learnt.
+"""
 
 from __future__ import annotations
 
-import copy
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from kesler.data import model_file
+from kesler.data.inputs import TextLengths
+from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
-from kesler.hypotheses import describe_parts, names_in
-from kesler.learner.ensemble import EnsembleLearner
+from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.state.fields import Arrays
+from kesler.learner.uncertainty import Uncertainty
+from kesler.online.kept_rows import restored as restored_table
+from kesler.online.metadata import require_members, validated
+from kesler.online.querying import queries_of
+from kesler.settings.codec import estimator_of, settings_of
+from kesler.state.fields import Arrays, damaged
 from kesler.state.records import MOST_ROWS
 
-if TYPE_CHECKING:
-    from kesler.learner.ensemble import AnyLearner
+# What inconsistent contents of a file, each of its kind, may raise in the parts made of them.
+_INCONSISTENT = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
+)
 
 
-def save(
-    model: Any, learner: AnyLearner, path: str | os.PathLike[str], notes: dict[str, Any]
-) -> None:
-    """Write an estimator and its learner, between two trials, to a model file."""
-    model_file.save(path, *described(model, learner, path, notes))
+# ---- saving ---------------------------------------------------------------------------------
+
+
+def save(model: Any, path: str | os.PathLike[str], notes: dict[str, Any]) -> None:
+    """Write a fitted estimator to a model file.
+
+    Raises
+    ------
+    KeslerError
+        If the labels are neither numbers nor text, or the file cannot be written.
+    """
+    model_file.save(path, *described(model, path, notes))
 
 
 def described(
-    model: Any, learner: AnyLearner, path: str | os.PathLike[str], notes: dict[str, Any]
+    model: Any, path: str | os.PathLike[str], notes: dict[str, Any]
 ) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays and the metadata of an estimator's model file."""
+    """Return the arrays and the metadata of a model file; the path is that of messages."""
+    learner: AnyLearner = model._fitted()
     with learner.lock:
         arrays = learner.arrays()
-        # A copy, since lists of labels and groups grow.
-        metadata = copy.deepcopy(_settings(learner)) | _names(model, learner)
-        metadata |= {"columns": _columns(model), "epochs": vars(model).get("epochs", 1)}
-        metadata |= {"uncertainty": _uncertainty(learner)}
-        queries, rule = _queries(model)
-        arrays, metadata = arrays | queries, metadata | {"label_budget": rule}
+        metadata = {
+            "settings": settings_of(model),
+            "resolved": settings_of(model.resolved_),
+            "dense": all(each.dense for each in _over_kernels(learner)),
+            "learners": [_contents(each) for each in _singles(learner)],
+            "uncertainty": _uncertainty(learner),
+            **_names(model, learner),
+        }
+        if model.get_params(deep=False).get("label_budget") is not None:
+            arrays |= queries_of(model).arrays()
     _require_loadable(path, arrays)
-    metadata |= {"estimator": type(model).__name__, "notes": notes}
-    return arrays, metadata
+    return arrays, metadata | {"notes": notes}
+
+
+def _singles(learner: AnyLearner) -> list[Learner]:
+    """Return the members of an ensemble, or the learner alone."""
+    return learner.members if isinstance(learner, EnsembleLearner) else [learner]
+
+
+def _over_kernels(learner: AnyLearner) -> list[KernelLearner]:
+    return [each for each in _singles(learner) if isinstance(each, KernelLearner)]
+
+
+def _contents(learner: Learner) -> dict[str, Any]:
+    """Return the names and sizes of what a learner has learnt."""
+    _require_plain(learner.classes.labels)
+    _require_plain([group for groups in learner.groups for group in groups])
+    return {
+        "labels": list(learner.classes.labels),  # a copy, since labels and groups grow
+        "n_features": learner.n_features,
+        "n_sub_experts": learner.n_sub_experts,
+        "n_inputs": learner.n_inputs,
+        "groups": [list(groups) for groups in learner.groups],
+        "memberships": [[list(each) for each in of_part] for of_part in learner.memberships],
+    }
+
+
+def _uncertainty(learner: AnyLearner) -> dict[str, Any] | None:
+    own = learner.uncertainty
+    return None if own is None else {"remembers": own.remembers, "n_inputs": own.n_inputs}
+
+
+def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
+    """Return the names of features, sub-experts and declared classes, and the table.
+
+    Names that another thread has added for rows that it has yet to learn are left out.
+    """
+    known = vars(model)
+    vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
+    width, lengths, table = (known.get(name) for name in ("n_features_in_", "_texts", "_table"))
+    n_names = learner.n_named_features if width is None else width
+    declared = list(known.get("_declared", ()))
+    _require_plain(declared)
+    return {
+        "names": None if vocabulary is None else vocabulary.names[:n_names],
+        "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
+        "width": width,
+        "declared": declared,
+        "texts": None if lengths is None else [lengths.n_texts, lengths.n_characters],
+        "table": None if table is None else table.to_json(),
+    }
 
 
 def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
-    """Raise if a number is not finite or a count too large, as no such file is loaded."""
+    """Raise an error if a file of these arrays could not be loaded."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise KeslerError(
@@ -61,126 +132,6 @@ def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
             )
 
 
-def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
-    """Return the metadata on features, sub-experts and declared classes of an estimator."""
-    vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
-    width = getattr(model, "n_features_in_", None)
-    n_names = learner.n_named_features if width is None else width
-    declared = list(getattr(model, "_declared", ()))
-    _require_plain(declared)
-    return {
-        "names": None if vocabulary is None else vocabulary.names[:n_names],
-        "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
-        "width": width,
-        "declared": declared,
-        "texts": _texts(model),
-    }
-
-
-def _texts(model: Any) -> list[int] | None:
-    """Return the number of texts learnt and of their characters; None if texts are words alone."""
-    lengths = vars(model).get("_texts")
-    return None if lengths is None else [lengths.n_texts, lengths.n_characters]
-
-
-def _uncertainty(learner: AnyLearner) -> dict[str, Any] | None:
-    """Return the metadata of the estimates of uncertainty; None if there are none."""
-    own = learner.uncertainty
-    return None if own is None else {"remembers": own.remembers, "n_inputs": own.n_inputs}
-
-
-def _queries(model: Any) -> tuple[Arrays, dict[str, Any] | None]:
-    """Return the arrays and the description of the rule of asking; none if there is no rule."""
-    if vars(model).get("label_budget") is None:
-        return {}, None
-    from kesler.online.querying import queries_of
-
-    known = queries_of(model)
-    return known.arrays(), known.rule.describe()
-
-
-def _columns(model: Any) -> dict[str, Any] | None:
-    """Return the metadata on the columns of a table; None if all is as by default."""
-    state, given = model._table_state, vars(model).get("columns", "auto")
-    on_mismatch = vars(model).get("on_mismatch", "raise")
-    if state is None and given == "auto" and on_mismatch == "raise":
-        return None
-    return {
-        "given": {name: dict(v) if isinstance(v, Mapping) else v for name, v in given.items()}
-        if isinstance(given, Mapping)
-        else given,
-        "on_mismatch": on_mismatch,
-        "table": None if state is None else state.to_json(),
-    }
-
-
-def _settings(learner: AnyLearner) -> dict[str, Any]:
-    """Return the metadata of a learner, or of the members of an ensemble, without arrays."""
-    if isinstance(learner, EnsembleLearner):
-        members = zip(learner.estimators, learner.members, strict=True)
-        return {
-            "combine": learner.combine,
-            "discount": learner.discount,
-            "demotion": learner.demotion,
-            "share": learner.share,
-            "members": [
-                {"estimator": estimator, **_settings(member)} for estimator, member in members
-            ],
-        }
-    _require_plain([*learner.classes.labels, *(learner.classes.declared or ())])
-    _require_plain([g for gs in learner.groups for g in gs])
-    _require_plain([name for part in learner.parts for name in names_in(part)])
-    if learner.costs is not None:
-        _require_plain(learner.costs.labels)
-    return {
-        "parts": describe_parts(learner.parts),
-        "rule": learner.rule.describe(),
-        "kernel": _described(learner),
-        "constant": learner.constant,
-        "link": learner.link.describe(),
-        "averaged": learner.averaged,
-        "preconditioner": learner.preconditioner.describe(),
-        "on_new_class": learner.on_new_class,
-        "costs": None if learner.costs is None else learner.costs.describe(),
-        "preprocessing": learner.preprocessing and learner.preprocessing.describe(),
-        "half_life": learner.half_life,
-        "replay": learner.replay and learner.replay.describe(),
-        "decision": learner.decision,
-        "bandit": _bandit(learner),
-        "labels": learner.classes.labels,
-        "order": learner.classes.declared,
-        "n_features": learner.n_features,
-        "n_sub_experts": learner.n_sub_experts,
-        "n_inputs": learner.n_inputs,
-        "groups": [list(groups) for groups in learner.groups],
-        "memberships": learner.memberships,
-    }
-
-
-def _bandit(learner: Learner) -> dict[str, Any] | None:
-    """Return the metadata of a learner that explores, None for others."""
-    if not learner.explores:
-        return None
-    own: Any = learner
-    return {
-        "exploration": own.exploration.describe(),
-        "is_weighted": own.is_weighted,
-        "seed": own.seed,
-    }
-
-
-def _described(learner: Learner) -> dict[str, Any] | None:
-    """Return the metadata of a kernel, None if there is none."""
-    if not isinstance(learner, KernelLearner):
-        return None
-    budget = learner.budget
-    return {
-        "part": learner.kernel.describe(),
-        "budget": budget if budget is None or isinstance(budget, int) else budget.describe(),
-        "dense": learner.dense,
-    }
-
-
 def _require_plain(names: Iterable[Any]) -> None:
     for name in names:
         if not isinstance(name, (bool, int, float, str)):
@@ -188,3 +139,100 @@ def _require_plain(names: Iterable[Any]) -> None:
                 f"a model file can store labels and groups that are numbers or text, not {name!r} "
                 f"({type(name).__name__}): map them to text before learning"
             )
+
+
+# ---- loading --------------------------------------------------------------------------------
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and the validated metadata of a model file."""
+    arrays, metadata = model_file.load(path)
+    return arrays, validated(metadata)
+
+
+def restored(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> Any:
+    """Return the fitted estimator of these arrays and validated metadata.
+
+    Raises
+    ------
+    KeslerError
+        If they do not fit each other, or a part of a user is not in `custom`.
+    """
+    try:
+        return _model_of(arrays, metadata, custom)
+    except _INCONSISTENT as error:
+        if isinstance(error, KeslerError):
+            raise
+        raise damaged(f"parts do not fit each other ({type(error).__name__}: {error})") from error
+
+
+def _model_of(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> Any:
+    model, resolved = (estimator_of(metadata[name], custom) for name in ("settings", "resolved"))
+    if type(model) is not type(resolved):
+        raise damaged(f"settings are those of {type(model).__name__}, and in use are others")
+    learner = _learner_of(resolved, arrays, metadata)
+    model._learner = learner
+    _restore_uncertainty(model, arrays, metadata)
+    if model.get_params(deep=False).get("label_budget") is not None:
+        queries_of(model).restore(arrays)
+    _hand_over(model, metadata)
+    return model
+
+
+def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
+    """Give the estimator the names of its features and classes, and its table."""
+    names, width, sub_experts = (metadata[name] for name in ("names", "width", "sub_experts"))
+    model._vocabulary = None if names is None else Vocabulary.of(names)
+    model._sub_experts = None if sub_experts is None else Vocabulary.of(sub_experts)
+    if width is not None:
+        model.n_features_in_ = width
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+    if metadata["declared"]:
+        model._learner.classes.require_admissible(metadata["declared"])
+        model._declared = metadata["declared"]
+    if metadata["texts"] is not None:
+        model._texts = TextLengths(*metadata["texts"])
+    if metadata["table"] is not None:
+        model._given_columns()
+        model._on_mismatch()
+        model._table_state = restored_table(metadata["table"], model.answer, model.n_virtual)
+    model.notes_ = metadata["notes"]
+
+
+def _learner_of(resolved: Any, arrays: Arrays, metadata: dict[str, Any]) -> AnyLearner:
+    learner: AnyLearner = resolved._new_learner(dense=metadata["dense"])
+    singles = _singles(learner)
+    if len(singles) != len(metadata["learners"]):
+        raise damaged(f"there are {len(metadata['learners'])} learners, and {len(singles)} in use")
+    for i, (single, contents) in enumerate(zip(singles, metadata["learners"], strict=True)):
+        mark = f"{i}." if single is not learner else ""
+        own = {n.removeprefix(mark): array for n, array in arrays.items() if n.startswith(mark)}
+        _restore(single, own, contents)
+    if isinstance(learner, EnsembleLearner):
+        learner.restore(arrays)
+    return learner
+
+
+def _restore(learner: Learner, arrays: Arrays, contents: dict[str, Any]) -> None:
+    learner.classes.encode(contents["labels"])
+    require_members(learner, contents["groups"], contents["memberships"])
+    groups = [{name: i for i, name in enumerate(names)} for names in contents["groups"]]
+    sizes = contents["n_features"], contents["n_sub_experts"]
+    learner.restore(arrays, *sizes, groups, contents["memberships"], contents["n_inputs"])
+
+
+def _restore_uncertainty(model: Any, arrays: Arrays, metadata: dict[str, Any]) -> None:
+    stored, width, learner = metadata["uncertainty"], metadata["width"], model._learner
+    if stored is None:
+        return
+    if "uncertainty" not in model.get_params(deep=False):
+        raise damaged(f"estimates of uncertainty do not fit {type(model).__name__}")
+    remembers, n_inputs = stored["remembers"], stored["n_inputs"]
+    if n_inputs != (width if remembers else 0):
+        raise damaged(
+            f"uncertainty has a memory of rows of {n_inputs} features, but its rows have {width}"
+        )
+    own = Uncertainty(model.answer, learner.n_scored, remembers=remembers)
+    own.restore(arrays, len(learner.classes), n_inputs)
+    learner.uncertainty = own

@@ -44,7 +44,8 @@ class UncertainLearner:
         use = require_use(vars(self).get("uncertainty", False))
         if use is False or (use == "auto" and not self._is_chosen_by_default):
             return None
-        return Uncertainty(self.answer, learner.n_scored, remembers=use == "full" and dense)
+        remembers = use == "full" and dense and self.answer != "sets"  # sets have no distances
+        return Uncertainty(self.answer, learner.n_scored, remembers=remembers)
 
     @property
     def _is_chosen_by_default(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -116,13 +115,13 @@ def estimator_of(name: Any, settings: Any) -> Any:
     ...
     kesler.service.refusals.Refusal: OnlineClassifier has no setting 'halflife': see its parameters
     """
-    from kesler.durable.settings import ESTIMATORS
+    from kesler.settings.codec import type_of
 
     if name not in KINDS:
         raise Refusal(NOT_VALID, f"estimator must be one of {', '.join(KINDS)}")
     if not isinstance(settings, Mapping):
         raise Refusal(NOT_VALID, "settings must be an object of names and values")
-    made = getattr(import_module(ESTIMATORS[name]), name)()
+    made = type_of(name)()
     for key in settings.keys() - made.get_params(deep=False).keys():
         raise Refusal(NOT_VALID, f"{name} has no setting {key!r}: see its parameters")
     made.set_params(**settings)

@@ -1,0 +1,1 @@
+"""Settings: the parameters of the estimators, each described once."""

@@ -1,0 +1,148 @@
+"""Laws over the settings of the estimators: what is saved, loaded, cloned and written as JSON."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import kesler
+from kesler import (
+    LinearMax,
+    OnlineClassifier,
+)
+from kesler.budgets import Budget
+from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
+from kesler.links import Exponential
+from kesler.maps import Distance, Product
+from kesler.preconditioners import AdaGrad
+from kesler.preprocessing import Bins, Replay
+from kesler.queries import LabelBudget
+from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
+from kesler.trees import Tree
+from kesler.updates import MIRA, SoftmaxGradient
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(40, 3)).round(2)
+LABELS = np.array(["a", "b", "c"])[(X @ RNG.normal(size=(3, 3))).argmax(axis=1)].tolist()
+
+TARGETS: dict[str, Any] = {
+    "OnlineMultilabelClassifier": [[label] for label in LABELS],
+    "OnlineLabelRanker": [[label, *sorted({"a", "b", "c"} - {label})] for label in LABELS],
+    "CostSensitiveClassifier": [
+        {each: float(each != label) for each in ("a", "b", "c")} for label in LABELS
+    ],
+}
+"""The targets of the estimators that do not learn one class of each row."""
+
+GIVEN: dict[str, list[Any]] = {
+    "hypotheses": ["multi", [PerClass(), Shared(Product(), begins_at=0.5)]],
+    "feature_map": ["product", Distance()],
+    "update": ["pa1", MIRA(C=0.5), SoftmaxGradient(2.0)],
+    "link": ["exponential", Exponential()],
+    "averaged": [True],
+    "costs": [{("a", "b"): 3.0}],
+    "intercept": [2.0, np.float32(0.5)],
+    "kernel": ["rbf"],
+    "preconditioner": [AdaGrad()],
+    "on_new_class": ["learn"],
+    "preprocessing": [None, "z-scores", [Bins(3), "z-scores"]],
+    "half_life": [30],
+    "replay": [1, Replay(1, size=20, seed=2)],
+    "epochs": [2],
+    "columns": [None, {}],
+    "on_mismatch": ["missing"],
+    "uncertainty": [True, False, "full"],
+    "tree": [{"a": "ab", "b": "ab"}, Tree({"a": "ab", "b": "ab"}, {"c": "ab"})],
+    "label_budget": [0.5, LabelBudget(0.25)],
+    "decision": ["score"],
+    "order": [("a", "b", "c"), np.array(["c", "b", "a"])],
+    "learners": [[OnlineClassifier("multi", update="pa"), LinearMax()]],
+    "combine": ["mixture"],
+    "discount": [0.9],
+    "demotion": [0.5],
+    "share": [0.01],
+    "algorithm": ["p-norm", "alma"],
+    "classes": [("a", "b", "c"), range(3)],
+    "exploration": [0.2, "inverse-gap"],
+    "weighted": [True],
+    "seed": [7],
+}
+"""Values of each setting; those that need others have them in `TOGETHER`."""
+
+TOGETHER: list[tuple[str, dict[str, Any]]] = [
+    ("OnlineClassifier", {"update": "pa2", "C": 0.25}),
+    ("OnlineClassifier", {"update": "arow", "r": 2.0}),
+    ("OnlineClassifier", {"update": "perceptron", "kernel": "rbf", "sigma": 2.0, "budget": 9}),
+    ("OnlineClassifier", {"update": "pa1", "kernel": "rbf", "budget": Budget(9, "projectron")}),
+    ("OnlineClassifier", {"hypotheses": [Grouped({"g": ["a", "b"], "h": ["c"]})], "update": "pa"}),
+    ("OnlineOrdinalClassifier", {"hypotheses": [PerClass(), Ordered()]}),
+    ("OnlineClassifier", {"update": [OnlineClassifier("multi", update="scw1"), LinearMax()]}),
+]
+
+
+def cases():
+    for name in ESTIMATORS:
+        made = getattr(kesler, name)
+        begun = {"classes": ["a", "b", "c"]} if name == "BanditClassifier" else {}
+        yield name, begun
+        for parameter in made().get_params(deep=False):
+            for value in GIVEN.get(parameter, []):
+                yield name, {**begun, parameter: value}
+    yield from TOGETHER
+
+
+def fitted(name: str, settings: dict[str, Any]) -> Any:
+    """Return a fitted estimator of these settings, None if they do not fit each other."""
+    try:
+        return learnt(getattr(kesler, name)(**settings))
+    except kesler.KeslerError:
+        return None
+
+
+def learnt(model: Any) -> Any:
+    return model.fit(X, TARGETS.get(type(model).__name__, LABELS))
+
+
+def said(model: Any) -> np.ndarray:
+    return np.asarray(model.decision_function(X))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two parameters are equal, estimators by theirs."""
+    if type(one) is not type(other) and not isinstance(one, (np.generic, bool, int, float)):
+        return False
+    if hasattr(one, "get_params"):
+        mine, others = one.get_params(deep=False), other.get_params(deep=False)
+        return mine.keys() == others.keys() and all(same(mine[n], others[n]) for n in mine)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(np.all(one == other))
+
+
+@pytest.mark.parametrize(("name", "settings"), list(cases()), ids=repr)
+def test_a_loaded_estimator_is_the_one_that_was_saved(name, settings, tmp_path):
+    model = fitted(name, settings)
+    if model is None:
+        pytest.skip("these settings are refused")
+    model.save(tmp_path / "model")
+    loaded = kesler.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    assert same(loaded, model)
+    np.testing.assert_array_equal(said(loaded), said(model))
+    assert same(loaded.resolved_, model.resolved_)
+    np.testing.assert_array_equal(said(learnt(clone(loaded))), said(learnt(clone(model))))
+
+
+@pytest.mark.parametrize(("name", "settings"), list(cases()), ids=repr)
+def test_settings_are_the_same_after_json(name, settings):
+    model = getattr(kesler, name)(**settings)
+    assert same(estimator_of(json.loads(json.dumps(settings_of(model)))), model)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_setting_has_a_value_in_these_laws(name):
+    made = {**GIVEN, **{parameter: 0 for _, given in TOGETHER for parameter in given}}
+    rest = {"eta", "delta"}  # of rules, as C and r
+    assert set(getattr(kesler, name)().get_params(deep=False)) <= set(made) | rest
