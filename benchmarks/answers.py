@@ -83,13 +83,13 @@ def simple(**settings: Any) -> Callable[[bool], Settings]:
     return lambda dense: settings
 
 
-PREPARED = {"update": "simproj", "preprocessing": "auto"}
+PREPARED = {"update": "simproj", "preprocessing": "scale"}
 DIRECTION, VECTORS = Ordered(), PerClass()
 OF_RANKS: Candidates = {
     DEFAULT: changed(of_ranks),
     SOURCES: simple(update="simproj"),
     "z-scores only": simple(**PREPARED),
-    "z-scores and AROW": simple(update="arow", preprocessing="auto"),
+    "z-scores and AROW": simple(update="arow", preprocessing="scale"),
     "highest probability": changed(of_ranks, decision="score"),
     "no map": changed(of_ranks, hypotheses=[VECTORS, DIRECTION]),
     "no direction": changed(of_ranks, hypotheses=of_sets(dense=True)["hypotheses"]),

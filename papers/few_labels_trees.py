@@ -172,7 +172,7 @@ class Row:
 def learners(rule: str, tree: Tree) -> dict[str, OnlineClassifier]:
     """Return the learners of a rule, by their hypotheses."""
     if rule == DEFAULT:
-        return {"flat": OnlineClassifier("default"), "tree": OnlineClassifier(tree=tree)}
+        return {"flat": OnlineClassifier("auto"), "tree": OnlineClassifier(tree=tree)}
     given = RULES[rule]
     return {
         "flat": OnlineClassifier([PerClass()], **given),

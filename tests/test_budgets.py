@@ -518,7 +518,7 @@ def test_a_policy_that_does_not_fit_is_refused_in_a_sentence(parameters, words):
 
 def test_projections_are_in_units_that_stay():
     stream = make_stream(3)
-    model = Case("projectron").learner(preprocessing="auto").fit(stream.X, stream.y)
+    model = Case("projectron").learner(preprocessing="scale").fit(stream.X, stream.y)
     assert type(model._learner.preprocessing).__name__ == "ZScores"
 
 

@@ -12,7 +12,7 @@ import kesler as package
 from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
 from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
-from kesler.updates import RULES
+from kesler.settings.table import SETTINGS
 
 COMMANDS = ("compare", "learn", "predict", "explain", "serve", "share", "test", "warm-up")
 
@@ -39,15 +39,15 @@ def test_version(capsys):
         ["compare"],
         ["learn", "rows.vw"],
         ["predict", "rows.vw"],
-        ["predict", "rows.vw", "--model", "m", "--scores", "--top", "2"],
-        ["predict", "rows.vw", "--model", "m", "--top", "0"],
+        ["predict", "rows.vw", "--model", "m", "--scores", "-n", "2"],
+        ["predict", "rows.vw", "--model", "m", "-n", "0"],
         ["explain", "m"],
         ["explain", "m", "rows.vw", "-n", "0"],
         ["learn", "rows.vw", "--model", "m", "--checkpoint", "-1"],
         ["compare", "rows.vw", "--shuffle", "-1"],
         ["compare", "rows.vw", "--C", "small"],
         ["test", "m"],
-        ["test", "m", "rows.vw", "--top", "0"],
+        ["test", "m", "rows.vw", "-n", "0"],
     ],
 )
 def test_wrong_usage(capsys, arguments):
@@ -81,16 +81,16 @@ def test_help_names_every_part_and_says_what_it_is(capsys, command):
             part = make()
             settings = getattr(part, "function", None) or type(part)
             assert name == "none" or (settings.__doc__ or "").partition("\n")[0] in words
-    assert set(HYPOTHESES) <= names and ",".join(get_args(OnNewClass)) in words
+    assert {*HYPOTHESES, *get_args(OnNewClass)} <= names
 
 
-def test_help_says_what_the_strength_of_each_rule_is(capsys):
-    words = " ".join(kesler(capsys, "learn", "--help").out.split()).replace("- ", "-")
-    of_strengths = words.partition("aggressiveness of the update rule")[2].partition("--link")[0]
-    for name, make in RULES.items():
-        rule = make()
-        settings = "no effect on" if rule.strength is None else f"{rule.strength} (default "
-        assert name in of_strengths.partition(settings)[2]
+@pytest.mark.parametrize("command", ["compare", "learn"])
+def test_the_options_are_those_of_the_table_of_settings(capsys, command):
+    words = set(kesler(capsys, command, "--help").out.split())
+    left_out = {"compare": {"hypotheses", "epochs"}, "learn": {"label_budget"}}[command]
+    for name, setting in SETTINGS.items():
+        is_option = setting.read is not None and name not in left_out
+        assert (setting.option in words) == is_option, name
 
 
 def test_learning_does_not_import_matplotlib(tmp_path):
@@ -248,9 +248,9 @@ def test_too_large_a_stream_is_a_sentence(capsys, tmp_path, monkeypatch):
 
 def test_the_dense_map_refuses_sparse_rows(capsys, tmp_path):
     rows = write_svmlight(tmp_path / "rows.svm", 5)
-    refused(kesler(capsys, "compare", rows, "--map", "distance"), "not zero at zero")
-    table = write_csv(tmp_path / "rows.csv", 5)
-    assert kesler(capsys, "compare", table, "--label", "signs", "--map", "distance").code == 0
+    refused(kesler(capsys, "compare", rows, "--feature-map", "distance"), "not zero at zero")
+    asked = ("--label", "signs", "--feature-map", "distance")
+    assert kesler(capsys, "compare", write_csv(tmp_path / "rows.csv", 5), *asked).code == 0
 
 
 @pytest.mark.parametrize("command", ["compare", "learn"])

@@ -191,7 +191,8 @@ def test_mail_is_read_in_the_order_of_its_dates(capsys, tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         date = f"Date: Mon, 1 Jan 2024 {i // 60:02}:{i % 60:02}:00 +0000"
         (folder / f"{-i}.eml").write_text(f"{date}\nSubject: {' '.join(words)}\n\n\n")
-    done = kesler(capsys, "compare", tmp_path / "mail", "--methods", "multi", "--map", "product")
+    asked = ("--methods", "hybrid", "--feature-map", "product")
+    done = kesler(capsys, "compare", tmp_path / "mail", *asked)
     assert done.code == 0 and "200 rows" in done.out and "3 classes" in done.out
 
 
@@ -229,13 +230,13 @@ def test_the_figure_is_drawn(capsys, mail, tmp_path):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--methods", "multi,many"], ["hypotheses='many' is not known"]),
+        (["--methods", "multi,many"], ["--hypotheses 'many' is not known"]),
         (["--methods", "multi,multi"], ["'multi' is named twice"]),
         (["--methods", "multi:pa1:0.1:7"], ["HYPOTHESES[:UPDATE[:C]]"]),
         (["--methods", "multi:pa1:small"], ["HYPOTHESES[:UPDATE[:C]]"]),
-        (["--methods", ""], ["hypotheses='' is not known"]),
+        (["--methods", ""], ["--hypotheses '' is not known"]),
         (["--update", "best"], ["--update 'best' is not known", "simproj"]),
-        (["--map", "flat"], ["--map 'flat' is not known", "product-mean"]),
+        (["--feature-map", "flat"], ["--feature-map 'flat' is not known", "product-mean"]),
         (["--C", "-1"], ["C must be a finite number above 0"]),
         (["--C", "nan"], ["C must be a finite number above 0"]),
         (["--json", "/no/such/folder/run.json"], ["cannot be written"]),

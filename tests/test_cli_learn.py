@@ -51,7 +51,16 @@ def whole(capsys, folder, kind):
 
 def test_the_model_is_the_estimators(capsys, tmp_path):
     rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "model"
-    options = ("--hypotheses", "single", "--update", "simproj", "--C", "0.5", "--map", "product")
+    options = (
+        "--hypotheses",
+        "single",
+        "--update",
+        "simproj",
+        "--C",
+        "0.5",
+        "--feature-map",
+        "product",
+    )
     done = kesler(capsys, "learn", rows, "--model", path, *options)
     model = OnlineClassifier("single", "product", SimProj(C=0.5)).fit(*as_entries(ROWS))
     assert learnt(load(path)) == learnt(model)
@@ -267,7 +276,8 @@ def test_there_must_be_a_model_to_resume(capsys, finished):
 
 
 @pytest.mark.parametrize(
-    "option", [("--update", "pa2"), ("--C", "0.5"), ("--map", "product"), ("--hypotheses", "multi")]
+    "option",
+    [("--update", "pa2"), ("--C", "0.5"), ("--feature-map", "product"), ("--hypotheses", "multi")],
 )
 def test_a_model_goes_on_with_its_own_method(capsys, finished, option):
     rows, path, before = finished

@@ -67,14 +67,14 @@ def test_scores_are_in_their_order(capsys, model, new, scores):
 
 def test_the_best_classes(capsys, model, new, scores):
     classes = load(model).classes_
-    lines = kesler(capsys, "predict", new, "--model", model, "--top", "2").lines
+    lines = kesler(capsys, "predict", new, "--model", model, "-n", "2").lines
     for line, row in zip(lines, scores, strict=True):
         assert sorted(row[np.isin(classes, line.split("\t"))]) == sorted(row)[-2:]
-    more = kesler(capsys, "predict", new, "--model", model, "--top", "9").lines
+    more = kesler(capsys, "predict", new, "--model", model, "-n", "9").lines
     assert {len(line.split("\t")) for line in more} == {3}
 
 
-@pytest.mark.parametrize("option, keys", [([], 1), (["--scores"], 2), (["--top", "2"], 2)])
+@pytest.mark.parametrize("option, keys", [([], 1), (["--scores"], 2), (["-n", "2"], 2)])
 def test_json_lines(capsys, model, new, option, keys):
     plain = kesler(capsys, "predict", new, "--model", model).lines
     lines = kesler(capsys, "predict", new, "--model", model, "--json-lines", *option).lines

@@ -94,19 +94,19 @@ def test_compare_conditions_rows(capsys, tmp_path):
     rows = write_csv(tmp_path / "t.csv", 300)
     read = (rows, "--label", "signs", "--methods", "multi", "--json", tmp_path / "out.json")
     found = {}
-    for name in ("none", "auto", "z-scores"):
+    for name in ("none", "scale", "z-scores"):
         assert kesler(capsys, "compare", *read, "--preprocessing", name).code == 0
         found[name] = json.loads((tmp_path / "out.json").read_text())["table"]
     for lines in found.values():
         for line in lines:
             line.pop("rows_per_second", None)
-    assert found["auto"] == found["z-scores"] != found["none"]
+    assert found["scale"] == found["z-scores"] != found["none"]
 
 
 def test_preprocessings_that_are_none_are_refused(capsys, tmp_path):
     rows, model = write_jsonl(tmp_path / "m.jsonl", messages(20)), tmp_path / "m.kesler"
     wrong = ("--preprocessing", "tfidf")
-    refused(kesler(capsys, "compare", rows, *wrong), "tfidf", "auto, none, counts")
+    refused(kesler(capsys, "compare", rows, *wrong), "tfidf", "scale, counts")
     refused(
         kesler(capsys, "learn", rows, "--model", model, "--preprocessing", "z-scores"), "sparse"
     )

@@ -280,9 +280,9 @@ def test_standard_input(capsys, model, new):
 
 
 def test_top_is_the_number_of_rows_listed(capsys, model, new):
-    found = report_of(capsys, model, new, "--top", "2")
+    found = report_of(capsys, model, new, "-n", "2")
     assert len(found["surely_wrong"]) == len(found["confusions"]) == 2
-    assert kesler(capsys, "test", model, new, "--top", "0").code == 2
+    assert kesler(capsys, "test", model, new, "-n", "0").code == 2
 
 
 def test_bad_rows_are_named_or_skipped(capsys, model, tmp_path):

@@ -63,7 +63,7 @@ def words(n_classes: int) -> Stream:
     return make_stream(44, 6 * n_classes, n_classes, 60, density=0.3, whole=True)
 
 
-@pytest.mark.parametrize("update", ["default", "pa1", "softmax"])
+@pytest.mark.parametrize("update", ["auto", "pa1", "softmax"])
 @pytest.mark.parametrize("parts", [1, -1], ids=["classes first", "shared first"])
 def test_room_that_is_made_row_by_row_changes_nothing(
     tmp_path: Any, update: str, parts: int

@@ -473,7 +473,7 @@ def test_the_best_learner_is_found_and_a_change_followed():
         (lambda: Ensemble(discount=0.0), "above 0 and at most 1"),
         (lambda: Ensemble(demotion=1.0), "between 0 and 1"),
         (lambda: Ensemble(share=0.0), "between 0 and 1"),
-        (lambda: OnlineClassifier("multi", update="ensemble"), "has no effect on an ensemble"),
+        (lambda: OnlineClassifier(link="p-norm", update="ensemble"), "does not fit each member"),
         (lambda: OnlineOrdinalClassifier(update="ensemble"), "ensemble"),
     ],
 )

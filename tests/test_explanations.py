@@ -224,7 +224,7 @@ def test_sums_are_scores_of_ensembles(way, stream):
 
 
 @settings(max_examples=5)
-@given(stream=streams(), update=st.sampled_from(["default", "ensemble"]))
+@given(stream=streams(), update=st.sampled_from(["auto", "ensemble"]))
 def test_sums_are_scores_of_the_default_for_measurements(stream, update):
     model = OnlineClassifier(update=update).fit(stream.X, stream.y)
     found = assert_explains(model, stream.X[0], stream.X[:1])
@@ -573,14 +573,14 @@ def test_saved_models_explain_alike(tmp_path):
         assert again.explain_one("win lunch") == model.explain_one("win lunch")
 
 
-@pytest.mark.parametrize("update", ["default", "ensemble", "pa1", "least-squares"])
+@pytest.mark.parametrize("update", ["auto", "ensemble", "pa1", "least-squares"])
 @pytest.mark.parametrize("is_dense", [True, False])
 def test_what_is_learnt_does_not_depend_on_explanations(update, is_dense):
     """Also what is learnt after them, from the same buffers."""
     if update == "least-squares" and not is_dense:
         return
     more = {"preconditioner": "second-order"} if update == "least-squares" else {}
-    models = [OnlineClassifier("multi" if more else "default", update=update, **more)
+    models = [OnlineClassifier("multi" if more else "auto", update=update, **more)
               for _ in range(2)]  # fmt: skip
     stream = make_stream(22, n_rows=30)
     for x, y in zip(stream.X, stream.y.tolist(), strict=True):
@@ -724,7 +724,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("update", ["default", "ensemble"])
+@pytest.mark.parametrize("update", ["auto", "ensemble"])
 def test_bad_requests_are_refused(name, update):
     given, message = BAD[name]
     model = of_texts(update=update)

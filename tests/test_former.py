@@ -44,6 +44,6 @@ def test_a_journal_of_before_is_learnt_again(tmp_path):
         assert journal.check() == []
         mail, parts = journal.open("mail"), journal.open("parts")
         said = [mail.predict_one(dict(zip("uvw", row, strict=True))) for row in X]
-        assert mail.learner.n_trials_ == 60 and parts.learner.n_trials_ == 20
-        assert mail.learner.preprocessing_ is not None
+        assert mail.estimator.n_trials_ == 60 and parts.estimator.n_trials_ == 20
+        assert mail.estimator.preprocessing_ is not None
         assert said.count("a") > 5

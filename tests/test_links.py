@@ -195,7 +195,7 @@ SETS = {
 
 
 CASES = [
-    *((rule, "linear") for rule in ("perceptron", "pa1", "simproj", "hinge", "default")),
+    *((rule, "linear") for rule in ("perceptron", "pa1", "simproj", "hinge", "auto")),
     *(("perceptron", link) for link in LINKED if link != "linear"),
 ]
 
@@ -206,18 +206,18 @@ def test_what_is_validated_are_the_means(name, rule, link):
     """A loop of predict_one, then learn_one, makes the same predictions row by row."""
     data = SETS[name]()
     X, y = data.X[:600], np.asarray(data.y[:600]).tolist()
-    loop = OnlineClassifier("default", update=rule, link=LINKED[link][0], averaged=True)
+    loop = OnlineClassifier("auto", update=rule, link=LINKED[link][0], averaged=True)
     predictions = []
     for x, label in zip(X, y, strict=True):
         predictions.append(loop.predict_one(x) if loop.n_known_ else None)
         loop.learn_one(x, label)
-    model = OnlineClassifier("default", update=rule, link=LINKED[link][0], averaged=True)
+    model = OnlineClassifier("auto", update=rule, link=LINKED[link][0], averaged=True)
     found = progressive_validate(model, X, y)
     assert [None, *found.predictions.tolist()[1:]] == predictions
     known = [label in y[:t] for t, label in enumerate(y)]
     wrong = sum(a != b for a, b, k in zip(predictions, y, known, strict=True) if k)
     assert found.n_mistakes == model.n_mistakes_ == loop.n_mistakes_ == wrong > 0
-    each = OnlineClassifier("default", update=rule, link=LINKED[link][0], averaged=True)
+    each = OnlineClassifier("auto", update=rule, link=LINKED[link][0], averaged=True)
     assert [each.learn_predict_one(x, label) for x, label in zip(X, y, strict=True)] == predictions
 
 

@@ -74,7 +74,7 @@ def test_the_learner_runs_the_rule_with_its_parameter():
         ({"update": "pa1", "eta": 1.0}, "eta=1.0 has no effect on update='pa1': its parameters"),
         ({"update": MIRA(), "C": 1.0}, "which has its own parameters"),
         ({"C": 1.0}, "has no effect on SoftmaxGradient"),
-        ({"update": "ensemble", "C": 1.0}, "no effect on an ensemble"),
+        ({"update": "ensemble", "C": 1.0}, "does not fit each member"),
         ({"update": "pa1", "C": -1.0}, "C must be a finite number above 0"),
     ],
 )

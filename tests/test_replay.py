@@ -55,7 +55,7 @@ LEARNERS: dict[str, Any] = {
     "averaged": {"update": "perceptron", "averaged": True, "replay": SMALL},
     "link": {"update": "perceptron", "link": "exponential", "replay": SMALL},
     "scale-free": {"update": "hinge", "preconditioner": "scale-free", "replay": SMALL},
-    "default": {"hypotheses": "default", "replay": 1},
+    "default": {"hypotheses": "auto", "replay": 1},
 }
 MEMBERS = ["pa1", "expanded"]
 NAMES = [*LEARNERS, "ensemble"]
@@ -339,7 +339,7 @@ def test_learners_that_cannot_replay_are_refused(given, words):
     stream = make_stream(9)
     model = OnlineClassifier(**{"hypotheses": "multi", "update": "perceptron"} | given)
     if isinstance(model.update, list):
-        model.set_params(hypotheses="default")
+        model.set_params(hypotheses="auto")
     with pytest.raises(KeslerError, match=words):
         model.fit(stream.X, stream.y)
 
@@ -394,14 +394,19 @@ def test_damaged_files_are_refused(tmp_path):
     stream, path = make_stream(12), tmp_path / "model"
     made("pa1").fit(stream.X, stream.y).save(path)
     arrays, metadata = model_file.load(path)
-    fields = metadata["replay"]["fields"]
+    (contents,), resolved = metadata["learners"], metadata["resolved"]
+    fields = resolved["parameters"]["replay"]["part"]["fields"]
+
+    def replaying(fields):
+        replay = {"part": {"name": "preprocessing.Replay", "fields": fields}}
+        return {"resolved": resolved | {"parameters": resolved["parameters"] | {"replay": replay}}}
+
     for change in (
-        {"n_inputs": 0},
-        {"n_inputs": metadata["n_inputs"] + 1},
-        {"replay": {"name": "Replay", "fields": fields | {"size": 0}}},
-        {"replay": {"name": "Replay", "fields": fields | {"size": 2**31 - 1}}},
-        {"replay": {"name": "Replay", "fields": {}}},
-        {"epochs": 0},
+        {"learners": [contents | {"n_inputs": 0}]},
+        {"learners": [contents | {"n_inputs": contents["n_inputs"] + 1}]},
+        replaying(fields | {"size": 0}),
+        replaying(fields | {"size": 2**31 - 1}),
+        replaying({}),
     ):
         model_file.save(path, arrays, metadata | change)
         with pytest.raises(KeslerError):

@@ -1,6 +1,8 @@
 """Laws over the settings of the estimators: what is saved, loaded, cloned and written as JSON."""
 
 import json
+import re
+from inspect import cleandoc, signature
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,10 @@ from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.links import Exponential
 from kesler.maps import Distance, Product
 from kesler.preconditioners import AdaGrad
-from kesler.preprocessing import Bins, Replay
+from kesler.preprocessing import Bins, Replay, ZScores
 from kesler.queries import LabelBudget
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
+from kesler.settings.table import SETTINGS
 from kesler.trees import Tree
 from kesler.updates import MIRA, SoftmaxGradient
 
@@ -35,6 +38,15 @@ TARGETS: dict[str, Any] = {
     ],
 }
 """The targets of the estimators that do not learn one class of each row."""
+
+OF_FUNCTIONS = {"features", "infer", "infer_augmented", "cost", "n_best"}
+"""The parameters that hold functions, and how many answers they return."""
+
+OWN_DEFAULTS: dict[str, dict[str, Any]] = {
+    "LinearMax": {"hypotheses": "multi", "preprocessing": None, "on_new_class": "register"},
+    "StructuredLearner": {"update": "perceptron"},
+}
+"""The defaults of estimators that follow another source."""
 
 GIVEN: dict[str, list[Any]] = {
     "hypotheses": ["multi", [PerClass(), Shared(Product(), begins_at=0.5)]],
@@ -146,3 +158,125 @@ def test_every_setting_has_a_value_in_these_laws(name):
     made = {**GIVEN, **{parameter: 0 for _, given in TOGETHER for parameter in given}}
     rest = {"eta", "delta"}  # of rules, as C and r
     assert set(getattr(kesler, name)().get_params(deep=False)) <= set(made) | rest
+
+
+# ---- the default keeps what it is ----------------------------------------------------------------
+
+WORDS = [{f"w{j}": 1.0 for j in RNG.integers(0, 9, 4)} for _ in range(40)]
+SORTS = {"measurements": X, "words": WORDS}
+"""The kinds of rows."""
+
+
+def held(model: Any) -> dict[str, np.ndarray]:
+    """Return all that a model has learnt."""
+    return model._learner.arrays()
+
+
+def assert_same_bits(one: Any, other: Any) -> None:
+    mine, others = held(one), held(other)
+    assert mine.keys() == others.keys()
+    for name, array in mine.items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
+def learnt_from(model: Any, rows: Any) -> Any:
+    return model.fit(rows, TARGETS.get(type(model).__name__, LABELS))
+
+
+def in_use(name: str, rows: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a default estimator, and the settings that it uses where its members agree."""
+    begun = {"classes": ["a", "b", "c"]} if name == "BanditClassifier" else {}
+    model = learnt_from(getattr(kesler, name)(**begun), rows)
+    used = model.resolved_.get_params(deep=False)
+    members = used.pop("learners", None) or used.pop("update", None)
+    if isinstance(members, list):
+        each = [member.get_params(deep=False) for member in members]
+        used |= {n: v for n, v in each[0].items() if all(same(one[n], v) for one in each)}
+        used.pop("update", None)
+    return model, used
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_value_in_use_changes_nothing(name, sort):
+    """A rule that is named has the settings of its source, so `update` is another choice."""
+    model, used = in_use(name, SORTS[sort])
+    begun = {"classes": ["a", "b", "c"]} if name == "BanditClassifier" else {}
+    own = model.get_params(deep=False)
+    for setting, value in used.items():
+        if setting in own and setting not in ("update", "algorithm"):
+            given = getattr(kesler, name)(**{**begun, setting: value})
+            assert_same_bits(learnt_from(given, SORTS[sort]), model)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_resolved_estimator_learns_the_same(name, sort):
+    model, _ = in_use(name, SORTS[sort])
+    assert_same_bits(learnt_from(model.resolved_, SORTS[sort]), model)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"intercept": 2.0}, {"half_life": 30}, {"replay": 1}, {"on_new_class": "register"},
+     {"hypotheses": "multi"}, {"preprocessing": "z-scores"}, {"preprocessing": None}],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.parametrize("update", ["auto", "ensemble"])
+def test_a_setting_applies_to_the_members_of_the_default(given, update):
+    members = OnlineClassifier(update=update, **given).fit(X, LABELS).resolved_.update
+    assert len(members) == {"auto": 2, "ensemble": 3}[update]
+    ((name, value),) = given.items()
+    parts = {"multi": [PerClass()], "z-scores": ZScores(), 1: Replay(1)}
+    applied = [same(getattr(member, name), parts.get(value, value)) for member in members]
+    assert applied[0]
+    assert all(applied) or name in ("half_life", "replay")
+
+
+REFUSED = [{"averaged": True}, {"sigma": 2.0}, {"budget": 9}, {"C": 0.5}]
+
+
+@pytest.mark.parametrize("given", REFUSED, ids=repr)
+@pytest.mark.parametrize("update", ["auto", "ensemble"])
+def test_a_setting_without_effect_is_refused(given, update):
+    with pytest.raises(kesler.KeslerError, match=next(iter(given))):
+        OnlineClassifier(update=update, **given).fit(X, LABELS)
+
+
+ALONE = [{"hypotheses": "hybrid"}, {"kernel": "rbf"}, {"link": "p-norm"}]
+
+
+@pytest.mark.parametrize("given", ALONE, ids=repr)
+def test_another_kind_of_learner_is_named_in_resolved(given):
+    resolved = OnlineClassifier(**given).fit(X, LABELS).resolved_
+    assert not isinstance(resolved.update, list) and resolved.update != "auto"
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, "StructuredLearner"])
+def test_signatures_have_the_defaults_of_the_table(name):
+    given = OF_FUNCTIONS if name == "StructuredLearner" else set()
+    for parameter in signature(getattr(kesler, name)).parameters.values():
+        if parameter.name not in given:
+            own = OWN_DEFAULTS.get(name, {})
+            assert parameter.default == own.get(parameter.name, SETTINGS[parameter.name].default)
+
+
+def documented(text: str) -> dict[str, str]:
+    """Return the types that a docstring gives for its parameters."""
+    text = cleandoc(text.replace("\\\n", ""))
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    heads = re.findall(r"^(\w[\w, ]*?)(?: : (.*))?$", section, flags=re.MULTILINE)
+    return {name: kind for names, kind in heads for name in names.split(", ")}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_docstrings_describe_every_setting_and_its_default(name):
+    types = documented(getattr(kesler, name).__doc__)
+    for setting, value in getattr(kesler, name)().get_params(deep=False).items():
+        assert setting in types
+        said = f"default {value!r}".replace("'", '"')
+        if "default" in types[setting]:
+            assert said in types[setting].replace("'", '"'), (setting, types[setting])

@@ -156,7 +156,7 @@ def test_the_bound_of_separable_rows_is_that_of_the_source():
         {"update": "pa", "tree": ".", "preprocessing": "z-scores"},
         {"update": "pa", "tree": ".", "on_new_class": "learn"},
         {"update": "pa", "tree": ".", "half_life": 10.0},
-        {"update": "default"},
+        {"update": "auto"},
     ],
 )
 def test_learners_that_the_theorem_does_not_cover_are_refused(settings_):
@@ -195,7 +195,7 @@ def test_without_a_tree_path_classes_hang_from_the_root():
     [
         {"hypotheses": "multi", "update": "pa"},
         {"hypotheses": "hybrid", "update": "mira", "on_new_class": "learn"},
-        {"update": "default"},
+        {"update": "auto"},
     ],
     ids=["pa", "mira", "default"],
 )

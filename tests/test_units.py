@@ -184,7 +184,7 @@ def test_the_other_estimators_have_it_too(estimator):
         y = np.where(inside[:, None], [[1, 2, 3]], [[3, 2, 1]])
     else:
         y = np.c_[inside, X[:, 0] > 0].astype(int)
-    model = estimator("multi", kernel="rbf", preprocessing="auto").fit(X[:300], y[:300])
+    model = estimator("multi", kernel="rbf", preprocessing="scale").fit(X[:300], y[:300])
     assert model.preprocessing_ == Ranges() and model.sigma_ < 0.1
     assert (np.asarray(model.predict(X[300:])) == y[300:]).mean() > 0.85
 
@@ -260,7 +260,7 @@ def test_no_stream_makes_anything_but_numbers():
 )
 def test_auto_is_ranges_where_rows_are_compared_with_rows(hypotheses, kernel, part):
     rows, y = np.eye(3), [0, 1, 0]
-    model = OnlineClassifier(hypotheses, kernel=kernel, preprocessing="auto")
+    model = OnlineClassifier(hypotheses, kernel=kernel, preprocessing="scale")
     assert model.fit(rows, y).preprocessing_ == part
     if kernel is not homemade.overlap and hypotheses == "multi":
         assert model.fit(sparse.csr_array(rows), y).preprocessing_ == Counts()

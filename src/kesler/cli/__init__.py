@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,7 +11,7 @@ from importlib import import_module
 from kesler.cli.arguments import parser
 from kesler.errors import KeslerError
 
-# Names of arguments in messages of the library, and the options that replace them.
+# Arguments in messages of the library that are no settings, and the options that replace them.
 OPTIONS = {
     "skip_bad=True": "--skip-bad",
     "max_line=...": "--max-line",
@@ -18,11 +19,6 @@ OPTIONS = {
     "format=...": "--format",
     "label=...": "--label",
     "text=...": "--text",
-    "update='": "--update '",
-    "feature_map='": "--map '",
-    "preprocessing='": "--preprocessing '",
-    "half_life=": "--half-life ",
-    "label_budget=": "--label-budget ",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
 }
@@ -73,6 +69,11 @@ def _stopped(sentence: str, code: int) -> int:
 
 def spoken(sentence: str) -> str:
     """Return a message of the library with arguments replaced by options."""
+    from kesler.settings.table import SETTINGS
+
+    for name, setting in SETTINGS.items():
+        if setting.read is not None:
+            sentence = re.sub(rf"(?<![\w.(-]){name}=", f"{setting.option} ", sentence)
     for argument, option in OPTIONS.items():
         sentence = sentence.replace(argument, option)
     return sentence

@@ -155,14 +155,7 @@ def _compare(command: Command) -> None:
         "the default learner, with that update or an rbf kernel; or a baseline: "
         f"{listed(BASELINES)} (default: see above)",
     )
-    _learning(command)
-    command.add_argument(
-        "--label-budget",
-        type=float,
-        metavar="SHARE",
-        help="learn only rows whose label is asked for, about this share of them, those about "
-        "which the doubt is largest; all rows are predicted and count (default: learn all rows)",
-    )
+    _learning(command, "hypotheses", "epochs")
     command.add_argument(
         "--bounds",
         action="store_true",
@@ -178,17 +171,9 @@ def _compare(command: Command) -> None:
 
 
 def _learn(command: Command) -> None:
-    from kesler.cli.names import HYPOTHESES, listed
-
     _input(command)
     command.add_argument("--model", required=True, metavar="FILE", help="model file to write")
-    command.add_argument(
-        "--hypotheses",
-        metavar="NAME",
-        help=f"default, {listed(HYPOTHESES)}, or several of them joined by + (default: default, or "
-        "hybrid if --update names a rule)",
-    )
-    _learning(command)
+    _learning(command, "label_budget")
     command.add_argument(
         "--checkpoint", type=_positive, metavar="N", help="also write the model every N rows"
     )
@@ -201,90 +186,25 @@ def _learn(command: Command) -> None:
     _reading(command)
 
 
-def _learning(command: Command) -> None:
-    from typing import get_args
-
+def _learning(command: Command, *left_out: str) -> None:
+    """Add the options of settings, except those left out, and of a run."""
     from kesler.cli import names
-    from kesler.learner.classes import OnNewClass
+    from kesler.settings.table import SETTINGS
 
     command.explain(names.formats(), names.parts())
-    of = {option: names.listed(registry) for option, registry in names.PARTS.items()}
     add = command.add_argument
-    add(
-        "--update",
-        metavar="NAME",
-        help=f"update rule: default, {of['--update']}, or ensemble for an ensemble of learners",
-    )
-    add(
-        "--C",
-        type=float,
-        metavar="NUMBER",
-        help="aggressiveness of the update rule; smaller values (0.001 to 0.1 for C) are more "
-        f"robust to noise: {names.strengths()}",
-    )
-    add(
-        "--link",
-        metavar="NAME",
-        help=f"link function of the update: {of['--link']} (default: linear)",
-    )
-    add(
-        "--preconditioner",
-        metavar="NAME",
-        help=f"step size of each weight: auto, {of['--preconditioner']} (default: auto, that of "
-        "the rule, or euclidean)",
-    )
-    add(
-        "--on-new-class",
-        choices=get_args(OnNewClass),
-        help="effect of the first row of a class: add the class without an update (register, the "
-        "default if --update names a rule), also learn from the row (learn), or learn with the "
-        "weights of a virtual class as initial weights (inherit); unseen requires ratings by "
-        "sub-experts",
-    )
-    add(
-        "--averaged",
-        action="store_true",
-        default=None,
-        help="predict new rows with the mean of the weights after each row, which is more robust "
-        "to noise (the errors in the table are those of the last weights)",
-    )
-    add(
-        "--map",
-        metavar="NAME",
-        help=f"feature map of single and hybrid: auto, {of['--map']} (default: auto)",
-    )
-    add(
-        "--kernel",
-        metavar="NAME",
-        help=f"Mercer kernel: {of['--kernel']} (default: none)",
-    )
-    add(
-        "--sigma",
-        type=float,
-        metavar="NUMBER",
-        help="variance of the rbf kernel, exp(-distance^2 / (2 sigma)) (default: 0.04 times the "
-        "median squared distance between rows seen so far)",
-    )
-    add(
-        "--budget",
-        type=_positive,
-        metavar="N",
-        help="maximum number of support vectors; the oldest are removed (default: no limit)",
-    )
-    add(
-        "--preprocessing",
-        metavar="NAME",
-        help="transformation of each row, with running statistics of the rows before it: "
-        f"{of['--preprocessing']}, or auto, by the kind of the first rows (default: none if "
-        "--update names a rule)",
-    )
-    add(
-        "--half-life",
-        type=float,
-        metavar="ROWS",
-        help="number of rows after which the influence of a row has decayed by half, for streams "
-        "with drift (default: no decay)",
-    )
+    for name, setting in SETTINGS.items():
+        if setting.read is None or name in left_out:
+            continue
+        if setting.read is bool:
+            add(setting.option, action="store_true", default=None, help=names.help_of(setting))
+        else:
+            add(
+                setting.option,
+                type=setting.read,
+                metavar=setting.metavar,
+                help=names.help_of(setting),
+            )
     add(
         "--shuffle",
         type=_seed,
@@ -309,7 +229,7 @@ def _predict(command: Command) -> None:
         help="print the class, then class:score for every class, best first, separated by tabs",
     )
     what.add_argument(
-        "--top",
+        "-n",
         type=_positive,
         metavar="K",
         help="print the K best classes, best first, separated by tabs",
@@ -383,7 +303,7 @@ def _test(command: Command) -> None:
     )
     add("--json", action="store_true", help="print one JSON object instead")
     add(
-        "--top",
+        "-n",
         type=_positive,
         default=10,
         metavar="N",

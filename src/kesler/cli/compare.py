@@ -15,7 +15,7 @@ from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, MethodResult
 from kesler.evaluation.methods import BASELINES
-from kesler.evaluation.named import Learner, Setting, default_methods, named_methods
+from kesler.evaluation.named import Learner, default_methods, named_methods
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
@@ -103,7 +103,7 @@ def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:
 
 def _methods(options: Namespace, *, dense: bool, n_features: int) -> dict[str, Learner]:
     """Return the methods that are asked for, or those for rows of this kind."""
-    given = Setting(**chosen(options))
+    given = chosen(options)
     if options.methods is None:
         return default_methods(given, dense=dense, n_features=n_features)
     return named_methods(options.methods, given)

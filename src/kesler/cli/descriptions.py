@@ -53,7 +53,7 @@ seen before (progressive validation), and write the model.
 
 LEARN_EXAMPLES = f"""\
 examples:
-  kesler learn mail.jsonl --model mail.kesler --C 0.01
+  kesler learn mail.jsonl --model mail.kesler --update pa1 --C 0.01
   kesler learn long.vw --model m.kesler --checkpoint 100000
   kesler learn long.vw --model m.kesler --checkpoint 100000 --resume
 
@@ -68,7 +68,7 @@ labels. --format, --label and --text default to those used to learn the model.
 PREDICT_EXAMPLES = f"""\
 examples:
   kesler predict new.jsonl --model mail.kesler
-  kesler predict new.jsonl --model mail.kesler --top 3
+  kesler predict new.jsonl --model mail.kesler -n 3
   kesler predict new.jsonl --model mail.kesler --min-confidence 0.8
   kesler predict new.jsonl --model mail.kesler --coverage 0.9
   cat new.jsonl | kesler predict - --model mail.kesler --scores --json-lines
@@ -105,7 +105,7 @@ weights have no effect.
 TEST_EXAMPLES = f"""\
 examples:
   kesler test mail.kesler new.jsonl
-  kesler test mail.kesler new.jsonl --report page.html --top 30
+  kesler test mail.kesler new.jsonl --report page.html -n 30
   kesler test mail.kesler new.jsonl --json
 
 {EXIT}"""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -13,7 +14,9 @@ from kesler.cli import files, table
 from kesler.cli.methods import Progress, begun, of_texts, resumed
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
+from kesler.learner.combinations import require_epochs
 from kesler.online.classifier import OnlineClassifier
+from kesler.readers.lines import STANDARD_INPUT
 from kesler.readers.stream import Block, Stream
 
 
@@ -29,12 +32,13 @@ def run(options: Namespace) -> None:
         first = next(blocks, None)
         if first is not None:
             session.model = model = fitting(model, first)
-        comparison = Comparison({progress.method.get("hypotheses", "model"): model})
+        comparison = Comparison({options.hypotheses or "default": model})
         if first is None and progress.n_rows:
             _end(options, session, progress)
             return
         rest = blocks if first is None else chain([first], blocks)
-        lines = table.print_run(comparison, session.learning(rest), stream)
+        again = partial(_again, options, model)
+        lines = table.print_run(comparison, session.learning_all(rest, again), stream)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(session.interrupted()) from None
     if not model.n_known_:
@@ -118,6 +122,15 @@ def _opened(
     return stream, iter([rows[n_rows:]] if len(rows) > n_rows else [])
 
 
+def _again(options: Namespace, model: OnlineClassifier, progress: Progress) -> Iterator[Block]:
+    """Open INPUT once more, for another pass over its rows."""
+    if options.input == STANDARD_INPUT:
+        raise KeslerError(
+            "epochs=2 or more: standard input can be read once: write the rows to a file first"
+        )
+    return _opened(options, model, progress)[1]
+
+
 class Session:
     """A model that learns from INPUT and is saved at checkpoints.
 
@@ -141,6 +154,16 @@ class Session:
         self._path = path
         self._every = every or sys.maxsize
         self._n_saved = 0
+
+    def learning_all(
+        self, blocks: Iterable[Block], again: Callable[[Progress], Iterable[Block]]
+    ) -> Iterator[Block]:
+        """Yield blocks to learn, and those of the further passes over the rows, opened again."""
+        yield from self.learning(blocks)
+        n_epochs = require_epochs(self.model.epochs)
+        while self._progress.epoch + 1 < n_epochs:
+            self._progress = replace(self._progress, epoch=self._progress.epoch + 1, n_rows=0)
+            yield from self.learning(again(self._progress))
 
     def learning(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield blocks to learn, split at checkpoints."""

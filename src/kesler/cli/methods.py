@@ -6,31 +6,30 @@ import sys
 import zlib
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kesler.cli.class_files import OF_FILES
 from kesler.cli.files import columns, open_input, reading, reading_of_new
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.evaluation.named import Setting
+from kesler.evaluation.named import learner_of
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 from kesler.readers.lines import STANDARD_INPUT
 from kesler.readers.opening import has_columns
 from kesler.readers.stream import Block, Stream
+from kesler.settings.table import SETTINGS
+from kesler.updates import PARAMETERS
 
 
 def chosen(options: Namespace) -> dict[str, Any]:
-    """Return the options of a method that are given on the command line.
-
-    Examples
-    --------
-    >>> chosen(Namespace(update="pa2", C=None, map="product", input="-"))
-    {'update': 'pa2', 'map': 'product'}
-    """
-    given = {field.name: getattr(options, field.name, None) for field in fields(Setting)}
-    return {name: value for name, value in given.items() if value is not None}
+    """Return the settings that are given on the command line."""
+    given = {name: getattr(options, name, None) for name in SETTINGS}
+    found = {name: value for name, value in given.items() if value is not None}
+    read = {name: of_file(found[name]) for name, of_file in OF_FILES.items() if name in found}
+    return {**found, **read, **{name: None for name in found if found[name] == "none"}}
 
 
 START = 1 << 16  # bytes by which a file is recognized
@@ -43,8 +42,6 @@ class Progress:
 
     Parameters
     ----------
-    method : dict
-        The fields of its :class:`~kesler.evaluation.named.Setting`; empty if learnt in Python.
     reading : dict
         The reading options of its input.
     input : str
@@ -59,11 +56,11 @@ class Progress:
         The length and a checksum of the first bytes of the input; empty if it has no path.
     """
 
-    method: dict[str, Any]
     reading: dict[str, Any]
     input: str
     shuffle: int | None
     n_rows: int = 0
+    epoch: int = 0
     finished: bool = False
     start: str = ""
 
@@ -79,15 +76,13 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
         raise KeslerError(
             f"{options.model} exists already: continue with --resume, or name another file"
         )
-    method = Setting(**chosen(options))
     progress = Progress(
-        asdict(method.resolved()),
         reading_of_new(options),
         _name(options),
         options.shuffle,
         start=_start(options.input),
     )
-    model = method.learner()
+    model = learner_of(chosen(options))
     kinds = columns(options)
     return (model if kinds is None else model.set_params(columns=kinds)), progress
 
@@ -96,7 +91,7 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     """Return the learner of a model file, and its position in INPUT or the start of INPUT."""
     model = loaded(options.model)
     progress = progress_of(model)
-    _require_same_method(options, progress)
+    _require_same_settings(options, model)
     kinds = columns(options)
     if kinds is not None and kinds != model.columns:
         raise KeslerError(
@@ -129,8 +124,9 @@ def loaded(path: str) -> OnlineClassifier:
 
 def progress_of(model: OnlineClassifier) -> Progress:
     """Return the progress in the notes of a model; models without it are finished."""
-    absent = asdict(Progress({}, {}, "", None, finished=True))
-    return Progress(**model.notes_.get("learning", absent))
+    absent = asdict(Progress({}, "", None, finished=True))
+    stored = model.notes_.get("learning", absent)
+    return Progress(**{name: value for name, value in stored.items() if name != "method"})
 
 
 def opened_for(model: OnlineClassifier, options: Namespace, *, require_labels: bool) -> Stream:
@@ -178,13 +174,17 @@ def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
     return {"words": model.words_of, **({"text": "text"} if has_fields else {})}
 
 
-def _require_same_method(options: Namespace, progress: Progress) -> None:
+def _require_same_settings(options: Namespace, model: OnlineClassifier) -> None:
+    own = model.get_params(deep=False)
+    own |= model.notes_.get("learning", {}).get("method", {})  # of files before version 2
+    rule = vars(model.resolved_).get("update")
+    own |= {name: vars(rule)[name] for name in PARAMETERS if name in getattr(rule, "__dict__", ())}
     for name, value in chosen(options).items():
-        if progress.method.get(name) != value:
-            option = "--" + name.replace("_", "-")
+        if own.get(name) != value:
             raise KeslerError(
-                f"{options.model} was not learnt with {option} {value}, and options cannot "
-                f"change when resuming: omit {option}"
+                f"{options.model} was not learnt with {SETTINGS[name].option} "
+                f"{getattr(options, name)}, and options cannot change when resuming: omit "
+                f"{SETTINGS[name].option}"
             )
 
 

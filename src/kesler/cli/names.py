@@ -14,17 +14,21 @@ from kesler.maps import MAPS
 from kesler.preconditioners import PRECONDITIONERS
 from kesler.preprocessing import PREPROCESSINGS
 from kesler.readers.opening import READERS
+from kesler.settings.table import SETTINGS, Setting, name_or_none
 from kesler.updates import RULES
 
 WIDTH = 80
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
-    "--update": RULES,
-    "--link": LINKS,
-    "--preconditioner": PRECONDITIONERS,
-    "--map": MAPS,
-    "--kernel": KERNELS,
-    "--preprocessing": PREPROCESSINGS,
+    SETTINGS[name].option: registry
+    for name, registry in (
+        ("update", RULES),
+        ("link", LINKS),
+        ("preconditioner", PRECONDITIONERS),
+        ("feature_map", MAPS),
+        ("kernel", KERNELS),
+        ("preprocessing", PREPROCESSINGS),
+    )
 }
 """The registries of the options that name a part."""
 
@@ -64,15 +68,14 @@ def formats() -> str:
     return f"formats:\n{table(rows)}\n{textwrap.fill(note, WIDTH)}"
 
 
-def strengths() -> str:
-    """Return the parameter of each rule that --C sets, and its default."""
-    rules: dict[str, list[str]] = {}
-    for name, make in RULES.items():
-        rule = make()
-        strength = "no effect on" if rule.strength is None else f"{rule.strength} (default "
-        strength += "" if rule.strength is None else f"{getattr(rule, rule.strength):g}) for"
-        rules.setdefault(strength, []).append(name)
-    return "; ".join(f"{strength} {listed(names, 'and')}" for strength, names in rules.items())
+def help_of(setting: Setting) -> str:
+    """Return the help of the option of a setting."""
+    choices = [] if setting.choices is None else list(setting.choices())
+    if setting.read is name_or_none:
+        choices.append("none")
+    named = f": {listed(choices)}" if choices else ""
+    default = "none" if setting.default is None else setting.default
+    return f"{setting.summary}{named}" + ("" if default is False else f" (default: {default})")
 
 
 def table(rows: Mapping[str, str]) -> str:

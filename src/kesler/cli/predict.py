@@ -76,7 +76,7 @@ def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> lis
 
 
 def _rankings(model: OnlineClassifier, rows: Rows, options: Namespace) -> list[Ranking]:
-    n_best = model.n_known_ if options.scores else options.top or 1
+    n_best = model.n_known_ if options.scores else options.n or 1
     classes, scores = model.classes_by_code_.tolist(), model.score_rows(rows)
     best = _best(scores, n_best).tolist()
     return [
@@ -118,6 +118,6 @@ def _json_line(answer: Answer, options: Namespace) -> str:
         line["may_be_new"] = NEW in answer.members
     if options.scores:
         line["scores"] = {str(label): score for label, score in answer.ranking}
-    if options.top is not None:
+    if options.n is not None:
         line["top"] = [label for label, _ in answer.ranking]
     return json.dumps(line, ensure_ascii=False)

@@ -37,13 +37,13 @@ def run(options: Namespace) -> None:
         files.require_writable(options.report)
     model = loaded(options.model)
     stream = opened_for(model, options, require_labels=True)
-    scoring = Scoring(model, options.top)
+    scoring = Scoring(model, options.n)
     with progress("testing", "rows") as task:
         for block in counted_rows(warn_of_unknown(model, stream), stream, task):
             scoring.score(block)
     if not scoring.n_rows:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
-    report = Report.of(scoring.scored(), options.top, notes=_skipped(stream))
+    report = Report.of(scoring.scored(), options.n, notes=_skipped(stream))
     print(report.to_json() if options.json else report)
     if options.report is not None:
         _write_page(options, report, scoring)

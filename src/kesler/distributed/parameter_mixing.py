@@ -30,6 +30,7 @@ from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.defaults import of_mapped
 from kesler.progress import progress
+from kesler.settings.table import given_of
 
 Model = TypeVar("Model", bound=OnlineLearner)
 Mixing = Literal["mistakes", "uniform"]
@@ -190,8 +191,8 @@ def mixable(learner: Model, *, dense: bool) -> Any:
             "cannot: use OnlineClassifier where targets are known"
         )
     _leave_out_uncertainty(model)
-    if dense and isinstance(model, OnlineClassifier) and model.is_default:
-        model.set_params(**of_mapped())
+    if dense and isinstance(model, OnlineClassifier) and model._members(dense=True) is not None:
+        model.set_params(**{**of_mapped(), **given_of(model.get_params(deep=False))})
     return model
 
 

@@ -246,6 +246,8 @@ class Replica:
         """Return the learner of a snapshot in the database; None if it cannot be used."""
         try:
             learner = learner_of(self._storage.contents(self._key, stored.at))
+            # Snapshots of versions before 2 of model files do not hold them as they were given.
+            learner.set_params(**estimator_of(self._settings).get_params(deep=False))
         except KeslerError as error:
             LOGGER.warning("rows of %r are learnt again: %s", self._name, error)
             return None

@@ -10,7 +10,7 @@ from kesler.errors import KeslerError
 from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import BASELINES, KeslerMethod, Method
-from kesler.evaluation.named import Setting, default_methods, named_method
+from kesler.evaluation.named import default_methods, named_method
 from kesler.evaluation.results import ProgressiveResult, data_frame
 from kesler.evaluation.summary import table_of
 from kesler.evaluation.tables import Piece, Table
@@ -141,7 +141,7 @@ def _chosen(methods: Any, table: Table) -> dict[str, Any]:
     """Return the methods by name, with learners for names."""
     if methods is None:
         dense = table.is_dense
-        return dict(default_methods(Setting(), dense=dense, n_features=table.width if dense else 0))
+        return dict(default_methods({}, dense=dense, n_features=table.width if dense else 0))
     if isinstance(methods, str) or not isinstance(methods, (Mapping, Sequence)):
         methods = [methods]
     pairs = methods.items() if isinstance(methods, Mapping) else [(_name(m), m) for m in methods]
@@ -151,7 +151,7 @@ def _chosen(methods: Any, table: Table) -> dict[str, Any]:
             raise KeslerError(
                 f"two methods are called {name!r}: give a dict of names to methods instead"
             )
-        found[name] = named_method(method, Setting()) if isinstance(method, str) else method
+        found[name] = named_method(method, {}) if isinstance(method, str) else method
     return found
 
 

@@ -2,125 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.evaluation.methods import BASELINES, Method
-from kesler.hypotheses import Shared, resolve_hypotheses
-from kesler.kernels import resolve_kernel
-from kesler.learner.combinations import require_half_life
-from kesler.links import resolve_link
-from kesler.maps import resolve_map
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.defaults import OPEN
-from kesler.preconditioners import resolve_preconditioner
-from kesler.preprocessing import resolve_preprocessing
-from kesler.updates import resolve_rule
-from kesler.updates.rule import UpdateRule
+from kesler.online.contract import require_usable
+from kesler.settings.table import AUTO
+from kesler.updates import PARAMETERS, RULES, parameters_of, resolve_rule
+
+Settings = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A learner by the names of its parts.
+def learner_of(settings: Settings) -> OnlineClassifier:
+    """Return a learner with these settings, which are checked as far as they can be before a row.
 
-    Parameters
-    ----------
-    hypotheses, update, map : str
-        As in :class:`kesler.OnlineClassifier`.
-    C : float or None
-        Aggressiveness of the update: its C, delta or eta, if it has one; None for its default.
-    link, averaged : str, bool
-        As in :class:`kesler.OnlineClassifier`.
-    preconditioner, on_new_class : str
-        As in :class:`kesler.OnlineClassifier`.
-    kernel, sigma, budget : str or None, float or "auto", int or None
-        As in :class:`kesler.OnlineClassifier`.
-    preprocessing, half_life : str or None, float or None
-        As in :class:`kesler.OnlineClassifier`.
-    label_budget : float or None
-        As in :class:`kesler.OnlineClassifier`.
+    Raises
+    ------
+    KeslerError
+        If a name or a number is unknown, or settings do not fit each other.
     """
-
-    hypotheses: str = OPEN
-    update: str = OPEN
-    C: float | None = None
-    link: str = "linear"
-    averaged: bool = False
-    map: str = "auto"
-    kernel: str | None = None
-    sigma: float | Literal["auto"] = "auto"
-    budget: int | None = None
-    preconditioner: str = "auto"
-    on_new_class: str = OPEN
-    preprocessing: str | None = OPEN
-    half_life: float | None = None
-    label_budget: float | None = None
-
-    def learner(self) -> OnlineClassifier:
-        """Return a new learner; raise KeslerError if a name is unknown."""
-        if self.hypotheses != OPEN:
-            resolve_hypotheses(self.hypotheses, lambda: Shared(resolve_map("product", dense=False)))
-        resolve_map(self.map, dense=False)
-        resolve_link(self.link)
-        resolve_preconditioner(self.preconditioner)
-        if self.preprocessing != OPEN:
-            resolve_preprocessing(self.preprocessing, dense=False)
-        require_half_life(self.half_life)
-        _require_budget(self.label_budget)
-        if self.kernel is not None:
-            resolve_kernel(self.kernel, self.sigma)
-        return OnlineClassifier(
-            self.hypotheses,
-            feature_map=self.map,
-            update=self._rule(),
-            link=self.link,
-            averaged=self.averaged,
-            kernel=self.kernel,
-            sigma=self.sigma,
-            budget=self.budget,
-            preconditioner=self.preconditioner,
-            on_new_class=self.on_new_class,
-            preprocessing=self.preprocessing,
-            half_life=self.half_life,
-            label_budget=self.label_budget,
-        )
-
-    def resolved(self) -> Setting:
-        """Return the method with the default of `C` resolved."""
-        rule = self._rule()
-        if isinstance(rule, str) or rule.strength is None:
-            return replace(self, C=None)
-        strength = getattr(rule, rule.strength)
-        return replace(self, C=strength)
-
-    def _rule(self) -> UpdateRule | str:
-        """Return the rule, or the name "ensemble" or "default"."""
-        if self.update in ("ensemble", OPEN):
-            if self.C is not None:
-                raise KeslerError(
-                    f"C={self.C:g} has no effect on the update {self.update}, which has its own "
-                    "setting: omit it, or name a rule such as pa1"
-                )
-            return self.update
-        rule = resolve_rule(self.update)
-        if self.C is None or rule.strength is None:
-            return rule
-        return replace(rule, **{rule.strength: self.C})
+    learner = OnlineClassifier(**settings)
+    require_usable(learner)
+    return learner
 
 
-def _require_budget(label_budget: float | None) -> None:
-    """Raise unless a label budget is None or a share of rows."""
-    if label_budget is not None:
-        from kesler.queries import resolve_query
-
-        resolve_query(label_budget)
-
-
-BY_WAY: dict[str, Setting] = {
-    "default": Setting(),
-    "ensemble": Setting(update="ensemble"),
-    "kernel": Setting(kernel="rbf", budget=20_000),
+BY_WAY: dict[str, Settings] = {
+    "default": {},
+    "ensemble": {"update": "ensemble"},
+    "kernel": {"kernel": "rbf", "budget": 20_000},
 }
 """Learners with settings of their own; the budget bounds the cost of a row on long streams."""
 
@@ -133,78 +44,112 @@ MOST_FEATURES = 100
 Learner = OnlineClassifier | Method
 
 
-def default_methods(given: Setting, *, dense: bool, n_features: int) -> dict[str, Learner]:
-    """Return the methods of a comparison without a list, the default first and baselines last.
+def default_methods(given: Settings, *, dense: bool, n_features: int) -> dict[str, Learner]:
+    """Return the methods of a comparison for which none are named.
+
+    `given` applies to the ways of sharing; its label budget applies to every learner.
 
     Parameters
     ----------
-    given : Setting
-        The setting of the three ways of sharing hypotheses, whose update is pa1 if it is open; the
-        default, the ensemble and the kernel have settings of their own, but for the label budget.
-    dense : bool
-        Whether the rows list every feature.
-    n_features : int
-        The number of features; a kernel is among the methods if there are at most 100 and the rows
-        are dense.
-
-    Examples
-    --------
-    >>> list(default_methods(Setting(), dense=False, n_features=5))
-    ['default', 'ensemble', 'multi', 'single', 'hybrid', 'most frequent class', 'last answer again']
+    dense, n_features : bool and int
+        The kind of the first rows.
     """
-    own = ["default", "ensemble"]
     kernel = ["kernel"] if dense and n_features <= MOST_FEATURES else []
-    by_way = {name: replace(each, label_budget=given.label_budget) for name, each in BY_WAY.items()}
+    budget = {name: given[name] for name in ("label_budget",) if name in given}
+    by_way = {name: learner_of({**each, **budget}) for name, each in BY_WAY.items()}
     return {
-        **{name: by_way[name].learner() for name in own},
-        **{name: _setting(name, given).learner() for name in SHARING},
-        **{name: by_way[name].learner() for name in kernel},
+        **{name: by_way[name] for name in ("default", "ensemble")},
+        **_learners(SHARING, given),
+        **{name: by_way[name] for name in kernel},
         **{name: make() for name, make in BASELINES.items()},
     }
 
 
-def named_methods(methods: str, given: Setting) -> dict[str, Learner]:
-    """Return the method of each name in a list "HYPOTHESES[:UPDATE[:C]],...".
+def named_methods(methods: str, given: Settings) -> dict[str, Learner]:
+    """Return the methods that are named, separated by commas.
 
-    Hypotheses without an update use that of `given`, or pa1. "default" uses `given` as it is,
-    "ensemble" and "kernel" use it with that update or that kernel. The names of baselines stand for
-    these.
-
-    Examples
-    --------
-    >>> named_methods("multi,hybrid:simproj:0.1", Setting())["hybrid:simproj:0.1"].update
-    SimProj(C=0.1)
+    Raises
+    ------
+    KeslerError
+        If a name is unknown, or given twice.
     """
     names = [name.strip() for name in methods.split(",")]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise KeslerError(f"the method {twice!r} is named twice: name each method once")
-    return {name: named_method(name, given) for name in names}
+    return _learners(names, given)
 
 
-def named_method(name: str, given: Setting) -> Learner:
-    """Return the method of a name."""
-    return BASELINES[name]() if name in BASELINES else _setting(name, given).learner()
+def _learners(names: Sequence[str], given: Settings) -> dict[str, Learner]:
+    """Return the methods of these names; of several, each has the given settings that fit it."""
+    fitting = {name: _fitting(_settings(name, given)) for name in names if name not in BASELINES}
+    unused = {name for name in given if all(name not in each for each in fitting.values())}
+    return {
+        name: BASELINES[name]()
+        if name in BASELINES
+        else learner_of({**fitting[name], **{each: given[each] for each in unused}})
+        for name in names
+    }
 
 
-def _setting(name: str, given: Setting) -> Setting:
+def _fitting(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without parameters that the rule lacks, and without an unused map."""
+    rule, hypotheses = settings.get("update", AUTO), settings.get("hypotheses", AUTO)
+    lacks = {*PARAMETERS} - {*parameters_of(rule)} if rule in RULES else set()
+    if isinstance(hypotheses, str) and not {"single", "hybrid", AUTO} & {*hypotheses.split("+")}:
+        lacks.add("feature_map")
+    return {name: value for name, value in settings.items() if name not in lacks}
+
+
+def named_method(name: str, given: Settings) -> Learner:
+    """Return the method of this name: a baseline, or a learner with the given settings.
+
+    Hypotheses without an update use that of `given`, or pa1. "default" uses `given` as it is,
+    "ensemble" with that update, and "kernel" with an rbf kernel unless another is given.
+
+    Raises
+    ------
+    KeslerError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> named_method("hybrid:simproj:0.5", {})
+    OnlineClassifier(hypotheses='hybrid', update='simproj', delta=0.5)
+    """
+    return BASELINES[name]() if name in BASELINES else learner_of(_settings(name, given))
+
+
+def _settings(name: str, given: Settings) -> dict[str, Any]:
+    """Return the settings of a method HYPOTHESES[:UPDATE[:C]]."""
+    if name == "default":
+        return dict(given)
     if name == "ensemble":
-        return replace(given, update="ensemble")
+        return {**given, "update": "ensemble"}
     if name == "kernel":
-        return replace(given, kernel=given.kernel or "rbf")
-    hypotheses, update, C, *more = [*name.split(":"), "", ""]
-    try:
-        strength = float(C) if C else given.C
-    except ValueError:
-        more.append(C)
+        return {"kernel": "rbf", **given}
+    hypotheses, update, number, *more = [*name.split(":"), "", ""]
     if any(more):
-        raise KeslerError(
-            f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], such as hybrid:simproj:0.01"
-        )
-    update = update or (given.update if given.update != OPEN else _unnamed(hypotheses))
-    return replace(given, hypotheses=hypotheses, update=update, C=strength)
+        raise _not_a_method(name)
+    hypotheses = AUTO if hypotheses == "default" else hypotheses
+    update = update or given.get("update") or ("pa1" if hypotheses != AUTO else AUTO)
+    found = {**given, "hypotheses": hypotheses, "update": update}
+    return found | _strength(name, update, number) if number else found
 
 
-def _unnamed(hypotheses: str) -> str:
-    """Return the default update of named hypotheses."""
-    return OPEN if hypotheses == OPEN else "pa1"
+def _strength(name: str, update: str, number: str) -> dict[str, float]:
+    """Return the parameter of the rule that a number in the name of a method stands for."""
+    strength = resolve_rule(update).strength
+    try:
+        value = float(number)
+    except ValueError:
+        raise _not_a_method(name) from None
+    if strength is None:
+        raise KeslerError(f"the method {name!r}: {update} has no parameter: omit {number}")
+    return {strength: value}
+
+
+def _not_a_method(name: str) -> KeslerError:
+    return KeslerError(
+        f"the method {name!r} is not HYPOTHESES[:UPDATE[:C]], such as hybrid:simproj:0.01"
+    )

@@ -238,7 +238,7 @@ def goes_by_distance(
 ) -> bool:
     """Return whether rows are only compared with rows, so that units of features may change.
 
-    The meaning of preprocessing="auto" for dense rows depends on it.
+    The meaning of preprocessing="scale" for dense rows depends on it.
     """
     mapped = any(part.feature_map is not None for part in parts)
     projects = getattr(budget, "projects", False)

@@ -32,9 +32,10 @@ from kesler.maps.feature_map import FeatureMap
 from kesler.online.base import OnlineLearner
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import exclusive, exclusive_trials
-from kesler.online.defaults import OPEN, of_bandit_rule, of_feedback, resolve_open
+from kesler.online.defaults import of_bandit_rule, of_feedback, resolve
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
+from kesler.settings.table import AUTO
 from kesler.updates.bandit import FEEDBACK_RULES, FeedbackRule
 from kesler.updates.rule import UpdateRule
 
@@ -85,9 +86,9 @@ class BanditClassifier(OnlineClassifier):
     classes : sequence of labels, default ()
         The classes that may be shown from the first row on. More become known by `add_classes`, or
         where feedback names them.
-    update : "default", "banditron", "soba", a rule of :class:`~kesler.OnlineClassifier` or rule \
-object, default "default"
-        The update rule. "default" stands for the settings in Notes. "banditron" and "soba" are
+    update : "auto", "banditron", "soba", a rule of :class:`~kesler.OnlineClassifier` or rule \
+object, default "auto"
+        The update rule. "auto" stands for the settings in Notes. "banditron" and "soba" are
         rules for bandit feedback alone, see :class:`~kesler.updates.Banditron` and
         :class:`~kesler.updates.SOBA`.
     exploration : "auto", "greedy", "uniform", "inverse-gap", float or exploration, \
@@ -171,17 +172,17 @@ C, eta, delta, r, columns, on_mismatch
     def __init__(
         self,
         classes: Sequence[Any] = (),
-        update: str | UpdateRule = "default",
+        update: str | UpdateRule = "auto",
         exploration: str | float | Exploration = "auto",
         weighted: bool = False,
         seed: int = 0,
-        hypotheses: str | Part | list[Part] = "default",
+        hypotheses: str | Part | list[Part] = "auto",
         feature_map: str | FeatureMap = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
-        intercept: float | str = "default",
+        intercept: float | str = "auto",
         preconditioner: str | Preconditioner = "auto",
-        preprocessing: str | Preprocessing | None = "default",
+        preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         C: float | None = None,
         eta: float | None = None,
@@ -452,16 +453,16 @@ C, eta, delta, r, columns, on_mismatch
             return resolve_exploration(self.exploration)
         if rule.feedback:
             return Uniform()
-        of_words = isinstance(self.update, str) and self.update == OPEN and not dense
+        of_words = isinstance(self.update, str) and self.update == AUTO and not dense
         return InverseGap() if of_words else Greedy()
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         given, update = self.get_params(deep=False), self.update
-        if isinstance(update, str) and update == OPEN:
+        if isinstance(update, str) and update == AUTO:
             given = of_feedback(given, dense=dense)
         elif isinstance(update, FeedbackRule) or _is_named(update, FEEDBACK_RULES):
             given = of_bandit_rule(given)
-        return resolve_open(given, dense=dense) | {"on_new_class": "learn"}
+        return resolve(given, dense=dense) | {"on_new_class": "learn"}
 
     def _rule_of(self, update: Any) -> UpdateRule:
         if _is_named(update, FEEDBACK_RULES):

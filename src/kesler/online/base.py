@@ -38,9 +38,8 @@ from kesler.learner.uncertainty import NO_TRACES
 from kesler.links import resolve_link
 from kesler.maps import resolve_map
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.columns import OF_ESTIMATOR
 from kesler.online.contract import exclusive, exclusive_trials
-from kesler.online.defaults import resolve_open
+from kesler.online.defaults import resolve
 from kesler.online.events import EventLearner
 from kesler.online.named_rule import NamedRule
 from kesler.online.saving import save
@@ -51,6 +50,7 @@ from kesler.parts.constraints import VS_REST
 from kesler.preconditioners import resolve_preconditioner
 from kesler.preprocessing import Preprocessing, resolve_preprocessing
 from kesler.preprocessing.replay import resolve_replay
+from kesler.settings.table import OF_ESTIMATOR, given_of
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
@@ -251,9 +251,13 @@ or texts
     @property
     def resolved_(self: Self) -> Self:
         """An unfitted estimator in which every default has been replaced by the value in use."""
-        own = self.get_params(deep=False)
+        own, learner = self.get_params(deep=False), self._fitted()
         of_estimator = {name: own[name] for name in OF_ESTIMATOR if name in own}
-        return type(self)(**{**self._in_use(self._fitted()), **of_estimator})
+        if "uncertainty" in own:
+            estimates = learner.uncertainty
+            remembers = estimates is not None and estimates.remembers
+            of_estimator["uncertainty"] = "full" if remembers else estimates is not None
+        return type(self)(**{**self._in_use(learner), **of_estimator})
 
     @property
     def n_support_vectors_(self) -> list[int]:
@@ -536,7 +540,7 @@ or texts
 
     def _chosen(self, *, dense: bool) -> dict[str, Any]:
         """Return the parameters, with defaults resolved for the kind of the rows."""
-        return resolve_open(self.get_params(deep=False), dense=dense, answer=self.answer)
+        return resolve(self.get_params(deep=False), dense=dense, answer=self.answer)
 
     def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
@@ -580,6 +584,11 @@ or texts
         kernel, budget = given.get("kernel"), limit_of(given.get("budget"))
         if kernel is not None:
             return resolve_kernel(kernel, given["sigma"])
+        if "sigma" in given_of(self.get_params(deep=False)):
+            raise KeslerError(
+                f"sigma={given['sigma']!r} is the variance of a kernel, and there is none: omit "
+                'sigma=, or set kernel="rbf"'
+            )
         if budget is not None:
             raise KeslerError(
                 f"budget={budget!r} is a number of support vectors, which exist only with a "
@@ -589,12 +598,24 @@ or texts
 
     def _parts(self, *, dense: bool) -> list[Part]:
         chosen, tree = self._chosen(dense=dense), self._tree()
-        parts = resolve_hypotheses(chosen["hypotheses"], lambda: self._shared_part(dense=dense))
+        shared = self._shared_part(dense=dense)
+        parts = resolve_hypotheses(chosen["hypotheses"], lambda: shared)
+        self._require_used_map(parts, shared)
         # Where each class is learnt against the rest, the classes below a node have contradictory
         # targets: they keep vectors of their own.
         if tree is None or self._rule_of(chosen["update"]).constraints in VS_REST:
             return parts
         return over_tree(parts, tree)
+
+    def _require_used_map(self, parts: list[Part], shared: Part) -> None:
+        """Raise if a feature map is given that no part uses."""
+        given = given_of(self.get_params(deep=False))
+        if "feature_map" in given and all(p.feature_map != shared.feature_map for p in parts):
+            raise KeslerError(
+                f"feature_map={given['feature_map']!r} is the map of hypotheses that classes "
+                f'share, and there are none of them: omit it, or choose hypotheses="hybrid" or '
+                '"single"'
+            )
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that "single" and "hybrid" use for all classes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -23,8 +22,12 @@ from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
 from kesler.online.base import OnlineLearner
-from kesler.online.columns import OF_ESTIMATOR
-from kesler.online.combining import ensemble_of, require_only
+from kesler.online.combining import (
+    ensemble_of,
+    require_only,
+    setting_without_members,
+    with_given,
+)
 from kesler.online.contract import Classifier, between_trials, exclusive_trials
 from kesler.online.defaults import members_of_default, of_ensemble
 from kesler.online.linear_weights import LinearWeights
@@ -32,6 +35,7 @@ from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
 from kesler.settings.codec import type_of
+from kesler.settings.table import AUTO, given_of
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
@@ -96,8 +100,8 @@ class OnlineClassifier(LinearWeights, Classifier, OnlineLearner):
 
     Parameters
     ----------
-    hypotheses : "default", "multi", "single", "hybrid", "sub-experts" or list of parts, \
-default "default"
+    hypotheses : "auto", "multi", "single", "hybrid", "sub-experts" or list of parts, \
+default "auto"
         How classes share weights: one vector for each class, one vector for all classes over a
         feature map, both (the scores are summed), one weight for each sub-expert that rates the
         classes (:class:`~kesler.maps.SubExperts`), or any list of
@@ -105,15 +109,15 @@ default "default"
         :class:`~kesler.hypotheses.Grouped`. Names can be combined: "multi+sub-experts".
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
-        The feature map of the shared vector; not used by "multi". "auto" selects "frequency" if
+        The feature map of the shared vector, if there is one. "auto" selects "frequency" if
         the first rows are sparse or named, "distance" if they are dense, and "difference" if they
         are dense and there is a kernel.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
 "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", "ovr-logistic", "ovr-hinge", \
-"least-squares", "arow", "scw1", "scw2", "ensemble", "default", rule or list of learners, \
-default "default"
-        The update rule, which computes the step sizes. "default" selects the settings described
-        in Notes. With a named rule, the other parameters left at "default" follow the source of
+"least-squares", "arow", "scw1", "scw2", "ensemble", "auto", rule or list of learners, \
+default "auto"
+        The update rule, which computes the step sizes. "auto" selects the settings described
+        in Notes. With a named rule, the other parameters left at "auto" follow the source of
         the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the
         class, and no intercept. A name stands for the rule of :mod:`kesler.updates`, with C = 1
         unless `C` is given; smaller C (0.001 to 0.1) is more robust to noise, especially on text.
@@ -133,7 +137,7 @@ default "default"
         The cost of predicting one class where another is right, 1 for pairs not given. Rules with
         margins require a margin in proportion to the cost, so that expensive confusions become
         rarer; see :class:`~kesler.costs.Costs`.
-    intercept : float or "default", default "default"
+    intercept : float or "auto", default "auto"
         The value of a constant feature added to every row, 0 for none. With "multi" its weights
         are the intercepts of the classes; with sub-experts they are Mesterharm's threshold
         sub-experts. With larger values intercepts are learnt faster.
@@ -143,7 +147,7 @@ default "default"
         :math:`h(x, r) = \sum_j \beta_{j,r} K(\phi_j, \phi(x, r))`. None for weight vectors.
     sigma : "auto" or float above 0, default "auto"
         The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; other
-        kernels ignore it. Larger values give smoother boundaries. "auto" is 0.04 times the median
+        kernels ignore it, and without a kernel it is refused. Larger values give smoother boundaries. "auto" is 0.04 times the median
         squared distance between rows seen so far.
     budget : int, :class:`~kesler.budgets.Budget` or None, default None
         The maximum number of support vectors of each part of the hypotheses; beyond a number the
@@ -159,19 +163,19 @@ default "auto"
         and "coin-betting" for rules that follow a gradient); see :mod:`kesler.preconditioners`, and
         :func:`kesler.preconditioner` for user-defined ones. "auto" is the preconditioner of the
         rule if it has one, or "euclidean".
-    on_new_class : "register", "learn", "inherit", "unseen" or "default", default "default"
+    on_new_class : "register", "learn", "inherit", "unseen" or "auto", default "auto"
         The effect of the first row of a class: "register" adds the class without an update, as the
         theorems assume; "learn" also learns from the row; "inherit" learns from it with the
         weights of a virtual class, which is wrong on every row and never predicted, as initial
         weights; "unseen" learns from it with the ratings of unseen classes by sub-experts, see
         :class:`~kesler.LinearMax`. See :data:`~kesler.learner.classes.OnNewClass`.
-    preprocessing : "auto", "counts", "idf", "information", "z-scores", "ranges", "bins", \
-"random-fourier", "pairs", "none", "default", preprocessing, list or None, default "default"
+    preprocessing : "scale", "counts", "idf", "information", "z-scores", "ranges", "bins", \
+"random-fourier", "pairs", "auto", preprocessing, list or None, default "auto"
         The transformation of each row before its trial, with running statistics of the rows before
         it only; see :mod:`kesler.preprocessing`. "counts", "idf" and "information" are for words,
         "z-scores" for measurements with different units, "ranges" for measurements with a kernel;
         "bins", "random-fourier" and "pairs" replace measurements by features over which linear
-        hypotheses are other functions of them; a list concatenates such blocks. "auto" selects
+        hypotheses are other functions of them; a list concatenates such blocks. "scale" selects
         "counts" if the first rows are sparse or named; if they are dense, it selects "ranges" for
         a kernel without feature maps and "z-scores" otherwise. None does not transform rows.
     half_life : float, 1 or more, or None, default None
@@ -257,18 +261,22 @@ default "auto"
 
     Notes
     -----
-    Parameters left at "default" depend on the kind of the first rows
+    Parameters left at "auto" depend on the kind of the first rows
     (:mod:`kesler.online.defaults`). If rows list only non-zeros, such as words, the defaults are:
     damped counts, weighed by what each word has said of the classes, and rows normalised to length
     1; one-vs-rest hinge loss with the AdaGrad preconditioner and steps that never overshoot; one
     hypothesis for each class and two for all classes, over the relative and the plain contrast of
     word frequencies; of short texts also pairs of words and runs of characters, see `fit`. If rows
-    list every feature and no other parameter is given, the default is an ensemble of two learners:
+    list every feature, the default is an ensemble of two learners:
     softmax with AdaGrad over z-scores, bins and pairs of bins, and least squares with the
     second-order preconditioner over random Fourier features. Like every ensemble by fixed share it
-    also learns whether the last class comes again, see :class:`~kesler.Ensemble`. If other
-    parameters are given, the default is the first learner, with random features in place of pairs,
-    and with a feature map it has z-scores only. All learn from the first row of a class.
+    also learns whether the last class comes again, see :class:`~kesler.Ensemble`. A parameter that
+    is given applies to both; `half_life` and `replay` to the first, since the matrix of the second
+    holds every row for good. One that chooses another kind of learner, as `kernel`, `link`,
+    `costs`, `tree`, `feature_map`, `preconditioner`, hypotheses over a map and blocks of features
+    do, leaves a single learner, the first, with random features in place of pairs, and with a
+    feature map z-scores only; `resolved_` says which learner is in use. A parameter without effect
+    is refused. All learn from the first row of a class.
     `benchmarks/results/defaults.md` compares the mistakes of these settings with tuned ones, and
     `benchmarks/results/texts.md` the parts of those for words.
 
@@ -313,19 +321,19 @@ default "auto"
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "default",
+        hypotheses: str | Part | list[Part] = "auto",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule | list[OnlineClassifier] = "default",
+        update: str | UpdateRule | list[OnlineClassifier] = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
-        intercept: float | str = "default",
+        intercept: float | str = "auto",
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass | str = "default",
-        preprocessing: str | Preprocessing | None = "default",
+        on_new_class: OnNewClass | str = "auto",
+        preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         replay: int | Replay = 0,
         epochs: int = 1,
@@ -572,31 +580,24 @@ default "auto"
 
     def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
         """Return the members if this estimator is an ensemble, else None."""
-        update = vars(self).get("update")
-        if self.answer != "class":
+        given = given_of(self.get_params(deep=False))
+        update = given.pop("update", AUTO)
+        if self.answer != "class" or "update" not in vars(self):
             return None
-        if self.is_default:
-            members = members_of_default(dense=dense)
-            return [self._replaying(settings) for settings in members] or None
-        if not (isinstance(update, (list, tuple)) or update == "ensemble"):
+        if isinstance(update, (list, tuple)):
+            require_only(self, "update")
+            return resolve_members(update, dense=dense)
+        if not isinstance(update, str) or update not in (AUTO, "ensemble"):
             return None
-        require_only(self, "update")
-        return resolve_members(update, dense=dense)
-
-    def _replaying(self, settings: dict[str, Any]) -> OnlineClassifier:
-        """Return a member of the default with the replay asked for.
-
-        Those with a matrix of second moments have none, since it holds every row for good.
-        """
-        keeps_all = settings["preconditioner"].is_full
-        return OnlineClassifier(**settings, replay=0 if keeps_all else self.replay)
-
-    @property
-    def is_default(self) -> bool:
-        """Whether the learner has its default settings, with replay or without."""
-        return type(self) is OnlineClassifier and all(
-            name in (*OF_ESTIMATOR, "replay") or _is_same(vars(self)[name], parameter.default)
-            for name, parameter in signature(OnlineClassifier).parameters.items()
+        members = of_ensemble(dense=dense) if update != AUTO else members_of_default(dense=dense)
+        beyond = setting_without_members(members, given)
+        if beyond is None:
+            return [OnlineClassifier(**each) for each in with_given(members, given)] or None
+        if update == AUTO:
+            return None
+        raise KeslerError(
+            f"{beyond}={given[beyond]!r} does not fit each member of the default ensemble: omit "
+            'it, or name a rule, such as update="softmax"'
         )
 
     def _combination(self) -> dict[str, Any]:
@@ -631,9 +632,3 @@ default "auto"
 
     def _tell(self, y: Any, classes: Any = None) -> Targets:
         return Targets.of_classes(inputs.label_list(y))
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    """Return whether a parameter is its default, None or a text; objects are not compared."""
-    is_text = isinstance(default, str) and isinstance(value, str)
-    return value is default or (is_text and value == default)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 BLOCK_ROWS = 4096  # rows of a table whose features are in memory at a time
-OF_ESTIMATOR = ("columns", "on_mismatch", "epochs", "uncertainty", "label_budget")
-"""Parameters of an estimator itself, whatever its learner is."""
 NOT_LEARNT = ("identifier", "ignore")
 OF_MODEL = ("_learner", "_names", "_sub_expert_names")
 

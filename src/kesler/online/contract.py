@@ -17,6 +17,7 @@ from inspect import Parameter, getattr_static, signature
 from threading import Lock
 from typing import Any, TypeVar, cast
 
+from kesler.errors import KeslerError
 from kesler.learner.locks import call_lock
 
 Self = TypeVar("Self", bound="Estimator")
@@ -246,3 +247,23 @@ def between_trials(method: Method) -> Method:
 def unfitted(estimator: Self) -> Self:
     """Return an unfitted estimator with the same parameters, which are shared, not copied."""
     return type(estimator)(**estimator.get_params(deep=False))
+
+
+def require_usable(estimator: Any) -> None:
+    """Raise if an estimator could learn no rows, neither dense nor sparse ones, as it is set.
+
+    Raises
+    ------
+    KeslerError
+        If a setting is unknown, or settings do not fit each other.
+    """
+    first: KeslerError | None = None
+    for dense in (False, True):
+        try:
+            unfitted(estimator)._new_learner(dense=dense)
+        except KeslerError as error:
+            first = first or error
+        else:
+            return
+    if first is not None:
+        raise first

@@ -37,16 +37,16 @@ class CostSensitiveClassifier(OnlineClassifier):
     Parameters
     ----------
     hypotheses, feature_map, link, averaged, intercept, kernel, sigma, budget
-        As in :class:`~kesler.OnlineClassifier`; "default" is "hybrid", or "multi" with a kernel.
+        As in :class:`~kesler.OnlineClassifier`; "auto" is "hybrid", or "multi" with a kernel.
     update : "pa", "pa1", "pa2", "margin-perceptron", "conproj", "simproj", "mira", "hinge", \
-"arow", rule or "default", default "default"
-        The update rule, which must have a margin. "default" is "pa1" on rows that are prepared by
+"arow", rule or "auto", default "auto"
+        The update rule, which must have a margin. "auto" is "pa1" on rows that are prepared by
         their kind. Smaller C (0.001 to 0.1) is more robust to noise.
     preconditioner, preprocessing, half_life, epochs
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    on_new_class : "register", "learn" or "default", default "default"
+    on_new_class : "register", "learn" or "auto", default "auto"
         As in :class:`~kesler.OnlineClassifier`; all classes that a row names for the first time are
-        new. "default" is "learn", or "register" with a named rule.
+        new. "auto" is "learn", or "register" with a named rule.
     C, eta, delta, r, columns, on_mismatch
         As in :class:`~kesler.OnlineClassifier`.
 
@@ -101,18 +101,18 @@ class CostSensitiveClassifier(OnlineClassifier):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "default",
+        hypotheses: str | Part | list[Part] = "auto",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "default",
+        update: str | UpdateRule = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
-        intercept: float | str = "default",
+        intercept: float | str = "auto",
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: int | None = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass | str = "default",
-        preprocessing: str | Preprocessing | None = "default",
+        on_new_class: OnNewClass | str = "auto",
+        preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         epochs: int = 1,
         C: float | None = None,

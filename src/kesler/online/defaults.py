@@ -1,4 +1,4 @@
-"""Defaults: the values of parameters that are left at "default".
+"""Defaults: the values of parameters that are left at "auto".
 
 They were chosen with `benchmarks/defaults.py`; its results page describes how. There is one setting
 for rows that list only non-zeros (words, counts), one for rows that list every feature
@@ -29,6 +29,7 @@ from kesler.preprocessing import (
     RandomFourier,
     ZScores,
 )
+from kesler.settings.table import AUTO, SETTINGS
 from kesler.updates.confidence import AROW
 from kesler.updates.gradient import LogisticGradient, SoftmaxGradient
 from kesler.updates.one_vs_rest import (
@@ -37,9 +38,6 @@ from kesler.updates.one_vs_rest import (
     OneVsRestLogistic,
     OneVsRestSquared,
 )
-
-OPEN = "default"
-"""The value of a parameter that is to be resolved."""
 
 Settings = dict[str, Any]
 
@@ -107,7 +105,7 @@ def of_bandit_rule(given: Mapping[str, Any]) -> Settings:
 
 def _filled(given: Mapping[str, Any], chosen: Settings) -> Settings:
     """Return parameters, of which those that are left open have chosen values."""
-    names = [n for n in given if n in chosen and (_is(given[n], OPEN) or _is(given[n], "auto"))]
+    names = [n for n in given if n in chosen and _is(given[n], AUTO)]
     return {**given, **{name: chosen[name] for name in names}}
 
 
@@ -154,13 +152,13 @@ SOURCES: Settings = {
 }
 """The settings in the sources of the rules."""
 
-MARGIN: Settings = {**SOURCES, "on_new_class": "learn", "preprocessing": "auto"}
+MARGIN: Settings = {**SOURCES, "on_new_class": "learn", "preprocessing": "scale"}
 """The settings with costs or a link, which need a rule with margins."""
 
 
 def over_kernel(*, dense: bool) -> Settings:
     """Return the settings of a learner with a kernel."""
-    return {**SOURCES, "hypotheses": "multi", "on_new_class": "learn", "preprocessing": "auto"}
+    return {**SOURCES, "hypotheses": "multi", "on_new_class": "learn", "preprocessing": "scale"}
 
 
 def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
@@ -228,8 +226,8 @@ SOURCES_OF_ANSWERS: dict[Kind, Settings] = {
 """The settings in the sources of the rules for these targets."""
 
 
-def resolve_open(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class") -> Settings:
-    """Return the parameters of a learner with every "default" resolved.
+def resolve(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class") -> Settings:
+    """Return the parameters of a learner with every "auto" resolved.
 
     Parameters
     ----------
@@ -239,49 +237,49 @@ def resolve_open(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class
 
     Examples
     --------
-    >>> resolve_open({"update": "default", "on_new_class": "default"}, dense=False)
+    >>> resolve({"update": "auto", "on_new_class": "auto"}, dense=False)
     {'update': OneVsRestHinge(eta=0.5, invariant=True), 'on_new_class': 'inherit'}
-    >>> resolve_open({"update": "mira", "on_new_class": "default"}, dense=False)
+    >>> resolve({"update": "mira", "on_new_class": "auto"}, dense=False)
     {'update': 'mira', 'on_new_class': 'register'}
-    >>> resolve_open({"update": "default", "decision": "default"}, dense=True, answer="rank")
+    >>> resolve({"update": "auto", "decision": "auto"}, dense=True, answer="rank")
     {'update': LogisticGradient(eta=1.5, invariant=True), 'decision': 'median'}
     """
     if answer in ("class", "costs"):
         chosen = _settings(given, dense=dense, has_costs=answer == "costs")
     else:
         chosen = _settings_of(answer, given, dense=dense)
-    settings = {name: chosen[name] if _is(value, OPEN) else value for name, value in given.items()}
-    if _is(given.get("preconditioner"), "auto"):
-        settings["preconditioner"] = chosen["preconditioner"]
-    return settings
+    return {
+        name: chosen[name] if _is(value, AUTO) and name in chosen else value
+        for name, value in given.items()
+    }
 
 
 def _settings(given: Mapping[str, Any], *, dense: bool, has_costs: bool) -> Settings:
     """Return the default settings that fit the given parameters."""
-    if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
+    if not _is(given.get("update"), AUTO) or _asks_sub_experts(given.get("hypotheses")):
         return SOURCES
     if given.get("kernel") is not None:
         return over_kernel(dense=dense)
     has_costs = has_costs or given.get("costs") is not None
-    if has_costs or not _is(given.get("link", "linear"), "linear"):
+    if has_costs or SETTINGS["link"].is_given(given.get("link", "linear")):
         return MARGIN
     named = given.get("feature_map", "auto")
-    view = None if _is(named, "auto") else resolve_map(named, dense=dense)
+    view = None if _is(named, AUTO) else resolve_map(named, dense=dense)
     return of_measurements(view) if dense else of_words(view)
 
 
 def _settings_of(answer: Kind, given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return what `_settings` does, for other targets than single classes."""
     sources = SOURCES_OF_ANSWERS[answer]
-    if not _is(given.get("update"), OPEN) or _asks_sub_experts(given.get("hypotheses")):
+    if not _is(given.get("update"), AUTO) or _asks_sub_experts(given.get("hypotheses")):
         return sources
-    prepared = {**sources, "on_new_class": "learn", "preprocessing": "auto"}
+    prepared = {**sources, "on_new_class": "learn", "preprocessing": "scale"}
     if given.get("kernel") is not None:
         return {**prepared, "hypotheses": "multi", **(KERNEL_OF_SETS if answer == "sets" else {})}
-    if not _is(given.get("link", "linear"), "linear"):
+    if SETTINGS["link"].is_given(given.get("link", "linear")):
         return prepared
     named = given.get("feature_map", "auto")
-    view = None if _is(named, "auto") else resolve_map(named, dense=dense)
+    view = None if _is(named, AUTO) else resolve_map(named, dense=dense)
     return OF_ANSWERS[answer](view, dense=dense)
 
 

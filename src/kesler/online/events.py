@@ -76,7 +76,7 @@ class FeatureReader(ColumnLearner):
     def _chooses_nothing(self) -> bool:
         """Return whether the features of texts follow from the default settings."""
         update = vars(self).get("update")
-        return isinstance(update, str) and update in ("default", "ensemble")
+        return isinstance(update, str) and update in ("auto", "ensemble")
 
     def _apart(self, X: Any) -> tuple[Any, Ratings | None, bool]:
         """Return the attributes and the ratings in X, and whether the attributes are texts."""

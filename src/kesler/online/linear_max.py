@@ -43,8 +43,8 @@ default "winnow"
         each feature to one sub-expert for each class (Mesterharm 2001, Section 5.2).
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
-        The feature map of a shared vector; not used by "multi".
-    preprocessing
+        The feature map of a shared vector, if there is one.
+    preprocessing, label_budget
         As in :class:`~kesler.OnlineClassifier`.
     on_new_class : "register", "learn", "inherit" or "unseen", default "register"
         The effect of the first row of a class. "register", "learn" and "inherit" are those of

@@ -47,8 +47,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
 
     Parameters
     ----------
-    hypotheses : "default", "multi", "single", "hybrid" or list of parts, default "default"
-        How labels share weights, as in :class:`~kesler.OnlineClassifier`: "default" is a vector for
+    hypotheses : "auto", "multi", "single", "hybrid" or list of parts, default "auto"
+        How labels share weights, as in :class:`~kesler.OnlineClassifier`: "auto" is a vector for
         each label and one over a feature map that all share, or "multi" with a named rule or a
         kernel. The statistics of a label in a feature map are those of the rows for which it was
         relevant; the threshold has none.
@@ -56,17 +56,17 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
         The feature map of the shared vector; not used by "multi".
-    update : "default", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
+    update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "default"
-        The update rule. "default" compares each label with the rest: by the logistic loss where
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "auto"
+        The update rule. "auto" compares each label with the rest: by the logistic loss where
         rows list every feature, which become z-scores, and by the hinge loss where they list only
         non-zeros, which become counts (:mod:`kesler.online.defaults`). With a named rule, the other
         defaults are those of its source, without preprocessing. Of these, "simproj" updates with
         every violated constraint and has the lowest ranking loss and the best label sets. "simperc"
         and "conproj" update with every mistaken constraint and reach a low one-error sooner if
         there are many words and few rows. Rules with one constraint ("pa1") learn more slowly.
-    intercept : float, default "default"
+    intercept : float, default "auto"
         1 unless given. The value of a constant feature added to every row, whose weights are the
         intercepts of the labels. With larger values intercepts are learnt faster; 0 means no
         intercepts, and then no label of a row without features outscores the threshold.
@@ -81,10 +81,10 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         as much, as the means of the weights that it reads are computed first.
     kernel, sigma, budget, preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    decision : "default", "f1" or "score", default "default"
+    decision : "auto", "f1" or "score", default "auto"
         Which labels are predicted: those whose probability is above half of the micro-averaged F1
         of the predictions so far, a threshold that maximises this F1 online; or those that outscore
-        the threshold h(x, 0). What is learnt does not depend on it. "default" is "f1", or "score"
+        the threshold h(x, 0). What is learnt does not depend on it. "auto" is "f1", or "score"
         with a named rule.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
@@ -154,20 +154,20 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "default",
+        hypotheses: str | Part | list[Part] = "auto",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "default",
-        intercept: float | str = "default",
+        update: str | UpdateRule = "auto",
+        intercept: float | str = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass | str = "default",
-        preprocessing: str | Preprocessing | None = "default",
+        on_new_class: OnNewClass | str = "auto",
+        preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
-        decision: str = "default",
+        decision: str = "auto",
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,

@@ -28,7 +28,7 @@ class NamedRule(Estimator):
         return {name: value for name, value in given.items() if value is not None}
 
     def _named(self) -> str | None:
-        """Return the name of the rule; None for a rule object, "default" and ensembles."""
+        """Return the name of the rule; None for a rule object, "auto" and ensembles."""
         update = vars(self).get("update")
         return update if isinstance(update, str) and update in RULES else None
 

@@ -39,16 +39,16 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    hypotheses : "default", "single", "multi", "hybrid" or list of parts, default "default"
+    hypotheses : "auto", "single", "multi", "hybrid" or list of parts, default "auto"
         One direction and thresholds between the ranks, :class:`~kesler.hypotheses.Ordered`
         ("single"); one vector for each rank ("multi"); or both, whose scores are summed ("hybrid"):
         the first learns from few rows, the second fits any class shape with many rows. Or any list
-        of parts. "default" is the hybrid, with a vector over a feature map that all ranks share
+        of parts. "auto" is the hybrid, with a vector over a feature map that all ranks share
         unless `update` is named.
-    update : "default", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
+    update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "arow", \
-"scw1", "scw2" or rule, default "default"
-        The update rule. "default" is the all-threshold logistic loss with adaptive step sizes, on
+"scw1", "scw2" or rule, default "auto"
+        The update rule. "auto" is the all-threshold logistic loss with adaptive step sizes, on
         rows that are prepared by their kind: z-scores where rows list every feature, counts where
         they list only non-zeros (:mod:`kesler.online.defaults`). With a named rule, the other
         defaults are those of its source, without preprocessing. Of these, "simproj" updates with
@@ -57,7 +57,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     order : sequence of labels or None, default None
         All possible ranks, from the lowest to the highest; any other label is an error. None allows
         any labels in their sort order: numbers by size, text alphabetically.
-    intercept : float, default "default"
+    intercept : float, default "auto"
         1 unless given. The value of a constant feature added to every row, whose weights are the
         thresholds and the intercepts of the ranks. With larger values these are learnt faster; 0
         means none.
@@ -73,10 +73,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    decision : "default", "median" or "score", default "default"
+    decision : "auto", "median" or "score", default "auto"
         How a rank is predicted: the median of the probabilities of `predict_proba`, which minimises
         the expected absolute error, or the rank of the highest score. What is learnt does not
-        depend on it. "default" is "median", or "score" with a named rule. scikit-learn expects the
+        depend on it. "auto" is "median", or "score" with a named rule. scikit-learn expects the
         highest score of `decision_function`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
@@ -138,17 +138,17 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "default",
-        update: str | UpdateRule = "default",
+        hypotheses: str | Part | list[Part] = "auto",
+        update: str | UpdateRule = "auto",
         order: Sequence[Label] | None = None,
-        intercept: float | str = "default",
+        intercept: float | str = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass | str = "default",
-        preprocessing: str | Preprocessing | None = "default",
+        on_new_class: OnNewClass | str = "auto",
+        preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
-        decision: str = "default",
+        decision: str = "auto",
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,

@@ -36,23 +36,23 @@ class OnlineLabelRanker(OnlineLearner):
 
     Parameters
     ----------
-    hypotheses : "default", "multi", "single", "hybrid" or list of parts, default "default"
-        How labels share weights, as in :class:`~kesler.OnlineClassifier`; "default" is "hybrid", or
+    hypotheses : "auto", "multi", "single", "hybrid" or list of parts, default "auto"
+        How labels share weights, as in :class:`~kesler.OnlineClassifier`; "auto" is "hybrid", or
         "multi" with a kernel. The statistics of a label in a feature map are those of the rows in
         which it was ranked first.
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
         The feature map of the shared vector; not used by "multi".
-    update : "default", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
+    update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "default"
-        The update rule. "default" is the logistic loss of each pair with adaptive step sizes, on
+"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "auto"
+        The update rule. "auto" is the logistic loss of each pair with adaptive step sizes, on
         rows that are prepared by their kind: z-scores where rows list every feature, counts where
         they list only non-zeros (:mod:`kesler.online.defaults`). With a named rule, the other
         defaults are those of its source, without preprocessing. Of these, "simproj" updates with
         every violated constraint and ranks best by far; smaller C (0.01 to 0.1) is more robust to
         noise and to repeated passes.
-    intercept : float, default "default"
+    intercept : float, default "auto"
         1 unless given. The value of a constant feature added to every row, whose weights are the
         intercepts of the labels. With larger values intercepts are learnt faster; 0 means no
         intercepts.
@@ -121,18 +121,18 @@ class OnlineLabelRanker(OnlineLearner):
 
     def __init__(
         self,
-        hypotheses: str | Part | list[Part] = "default",
+        hypotheses: str | Part | list[Part] = "auto",
         feature_map: str | FeatureMap = "auto",
-        update: str | UpdateRule = "default",
-        intercept: float | str = "default",
+        update: str | UpdateRule = "auto",
+        intercept: float | str = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
         preconditioner: str | Preconditioner = "auto",
-        on_new_class: OnNewClass | str = "default",
-        preprocessing: str | Preprocessing | None = "default",
+        on_new_class: OnNewClass | str = "auto",
+        preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         C: float | None = None,
         eta: float | None = None,

@@ -50,9 +50,9 @@ class UncertainLearner:
     @property
     def _is_chosen_by_default(self) -> bool:
         """Whether no update rule is named."""
-        update = vars(self).get("update", "default")
+        update = vars(self).get("update", "auto")
         return isinstance(update, (list, tuple)) or (
-            isinstance(update, str) and update in ("default", "ensemble")
+            isinstance(update, str) and update in ("auto", "ensemble")
         )
 
     def _estimating(self) -> AnyLearner:

@@ -32,8 +32,7 @@ __all__ = [
 ]
 
 
-PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
-    "none": lambda: None,
+PREPROCESSINGS: dict[str, Callable[[], Preprocessing]] = {
     "counts": Counts,
     "idf": lambda: Counts(idf=True),
     "information": lambda: Counts(information=True),
@@ -45,13 +44,16 @@ PREPROCESSINGS: dict[str, Callable[[], Preprocessing | None]] = {
 }
 """The preprocessings by their names in estimators and on the command line."""
 
+NAMES = ("scale", *PREPROCESSINGS)
+"""All names: "scale" depends on the kind of the rows."""
+
 
 def resolve_preprocessing(
     choice: Any, *, dense: bool, by_distance: bool = False
 ) -> Preprocessing | None:
-    """Return the preprocessing of this name, or itself; "auto" depends on the kind of the rows.
+    """Return the preprocessing of this name, or itself; "scale" depends on the kind of the rows.
 
-    "auto" is :class:`Counts` for rows that list only non-zeros (text, counts). For rows that list
+    "scale" is :class:`Counts` for rows that list only non-zeros (text, counts). For rows that list
     every feature it is :class:`Ranges` if distances can be recomputed, `by_distance`, and
     :class:`ZScores` otherwise. A list stands for :class:`Concatenated`.
 
@@ -62,20 +64,20 @@ def resolve_preprocessing(
 
     Examples
     --------
-    >>> resolve_preprocessing("auto", dense=True), resolve_preprocessing("none", dense=True)
+    >>> resolve_preprocessing("scale", dense=True), resolve_preprocessing(None, dense=True)
     (ZScores(clip=4.0), None)
     """
     if choice is None or isinstance(choice, Preprocessing):
         return choice
     if isinstance(choice, (list, tuple)):
         return Concatenated(tuple(choice))
-    if isinstance(choice, str) and choice == "auto":
+    if isinstance(choice, str) and choice == "scale":
         for_dense = Ranges() if by_distance else ZScores()
         return for_dense if dense else Counts()
     if isinstance(choice, str) and choice in PREPROCESSINGS:
         return PREPROCESSINGS[choice]()
     raise KeslerError(
-        f"preprocessing={choice!r} is not known: choose one of auto, {', '.join(PREPROCESSINGS)}, "
+        f"preprocessing={choice!r} is not known: choose one of {', '.join(NAMES)}, "
         "None, an object of kesler.preprocessing, or a list of blocks of features, such as "
         '["z-scores", "bins"]'
     )
