@@ -24,12 +24,11 @@ admin oscar {SECRETS["other"]} post,parcels
 ROWS = [("win cash now", "spam"), ("team lunch", "work"), ("cash prize", "spam")]
 
 
-def served(path, **settings):
+def served(path, clock=lambda: 0.0, **settings):
+    """Return a client of a service; for its rates of requests, time stands still."""
     settings = {"rate": 1e6} | settings
-    client = TestClient(
-        application(Desk(path), Settings(**settings)), base_url="http://127.0.0.1:8000"
-    )
-    return client
+    app = application(Desk(path), Settings(**settings), clock)
+    return TestClient(app, base_url="http://127.0.0.1:8000")
 
 
 def exported(client):

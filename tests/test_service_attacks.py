@@ -223,10 +223,47 @@ def test_a_body_that_lies_about_its_length_is_refused(tmp_path):
 
 
 def test_too_many_requests_are_refused(tmp_path):
-    with served(tmp_path / "desk.db", rate=5) as client:
-        codes = [client.get("/api/models").status_code for _ in range(30)]
-        assert codes[0] == 200 and codes[-1] == 429
+    now = [0.0]
+    with served(tmp_path / "desk.db", clock=lambda: now[0], rate=5) as client:
+        codes = [client.get("/api/models").status_code for _ in range(12)]
+        assert codes == [200] * 10 + [429] * 2
         assert client.get("/api/models").headers["retry-after"] == "1"
+        now[0] += 0.2
+        assert [client.get("/api/models").status_code for _ in range(2)] == [200, 429]
+
+
+CHANGES = {
+    "undo": {"id": "m0"},
+    "relabel": {"id": "m0", "answer": "spam"},
+    "rename": {"old": "spam", "new": "junk"},
+    "merge": {"source": "spam", "target": "work"},
+    "forget": {"id": "m0"},
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_unknown_fields_of_a_change_are_refused(taught, what):
+    before = state(taught)
+    answer = taught.post(f"/api/models/mail/{what}", json={**CHANGES[what], "note": "why"})
+    assert "note" in error_of(answer, 422)
+    assert state(taught) == before
+    assert taught.post(f"/api/models/mail/{what}", json=CHANGES[what]).status_code == 200
+
+
+def test_the_history_has_20_events_unless_more_are_asked_for(taught):
+    rows = [{"row": "win cash", "answer": "spam"} for _ in range(40)]
+    taught.post("/api/models/mail/learn", json={"rows": rows})
+    path = "/api/models/mail/history"
+    assert len(taught.get(path).json()["events"]) == 20
+    assert len(taught.get(f"{path}?limit=30").json()["events"]) == 30
+
+
+def test_the_history_is_no_longer_than_the_most_that_may_be_asked_for(tmp_path):
+    with served(tmp_path / "desk.db", history=7) as client:
+        client.post("/api/models", json={"name": "mail"})
+        rows = [{"row": "win cash", "answer": "spam"} for _ in range(12)]
+        client.post("/api/models/mail/learn", json={"rows": rows})
+        assert len(client.get("/api/models/mail/history").json()["events"]) == 7
 
 
 def test_pages_of_other_sites_change_nothing(taught, guarded):

@@ -147,8 +147,8 @@ default "auto"
         :math:`h(x, r) = \sum_j \beta_{j,r} K(\phi_j, \phi(x, r))`. None for weight vectors.
     sigma : "auto" or float above 0, default "auto"
         The variance of "rbf", :math:`K(x, z) = e^{-\|x - z\|^2 / (2 \sigma)}`; other
-        kernels ignore it, and without a kernel it is refused. Larger values give smoother boundaries. "auto" is 0.04 times the median
-        squared distance between rows seen so far.
+        kernels ignore it, and without a kernel it is refused. Larger values give smoother
+        boundaries. "auto" is 0.04 times the median squared distance between rows seen so far.
     budget : int, :class:`~kesler.budgets.Budget` or None, default None
         The maximum number of support vectors of each part of the hypotheses; beyond a number the
         oldest one is removed (Cavallanti, Cesa-Bianchi and Gentile 2007, least recent), and a
@@ -266,17 +266,19 @@ default "auto"
     damped counts, weighed by what each word has said of the classes, and rows normalised to length
     1; one-vs-rest hinge loss with the AdaGrad preconditioner and steps that never overshoot; one
     hypothesis for each class and two for all classes, over the relative and the plain contrast of
-    word frequencies; of short texts also pairs of words and runs of characters, see `fit`. If rows
-    list every feature, the default is an ensemble of two learners:
-    softmax with AdaGrad over z-scores, bins and pairs of bins, and least squares with the
-    second-order preconditioner over random Fourier features. Like every ensemble by fixed share it
-    also learns whether the last class comes again, see :class:`~kesler.Ensemble`. A parameter that
-    is given applies to both; `half_life` and `replay` to the first, since the matrix of the second
-    holds every row for good. One that chooses another kind of learner, as `kernel`, `link`,
-    `costs`, `tree`, `feature_map`, `preconditioner`, hypotheses over a map and blocks of features
-    do, leaves a single learner, the first, with random features in place of pairs, and with a
-    feature map z-scores only; `resolved_` says which learner is in use. A parameter without effect
-    is refused. All learn from the first row of a class.
+    word frequencies; of short texts also pairs of words and runs of characters, see `fit`.
+
+    If rows list every feature, the default is an ensemble of two learners: softmax with AdaGrad
+    over z-scores, bins and pairs of bins, and least squares with the second-order preconditioner
+    over random Fourier features. Like every ensemble by fixed share it also learns whether the last
+    class comes again, see :class:`~kesler.Ensemble`. A parameter that is given applies to both;
+    `half_life` and `replay` to the first, since the matrix of the second holds every row for good.
+    One that chooses another kind of learner, as `kernel`, `link`, `costs`, `tree`, `feature_map`,
+    `preconditioner`, hypotheses over a map and blocks of features do, leaves a single learner, the
+    first, with random features in place of pairs, and with a feature map z-scores only; `resolved_`
+    says which learner is in use. A parameter without effect is refused. All learn from the first
+    row of a class.
+
     `benchmarks/results/defaults.md` compares the mistakes of these settings with tuned ones, and
     `benchmarks/results/texts.md` the parts of those for words.
 

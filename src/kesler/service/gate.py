@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from kesler.service.limits import Rate
+from kesler.service.limits import Clock, Rate
 from kesler.service.refusals import BAD_REQUEST, FORBIDDEN, NO_TOKEN, Refusal
 from kesler.service.settings import Settings
 from kesler.service.tokens import LOCAL, Token
@@ -29,11 +29,13 @@ class Gate:
     Parameters
     ----------
     settings : Settings
+    clock : function
+        Returns the time in seconds, for the rates of requests.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
         self.tokens = settings.tokens
-        self._rate, self._failures = Rate(settings.rate), Rate(FAILED_LOGINS)
+        self._rate, self._failures = Rate(settings.rate, clock), Rate(FAILED_LOGINS, clock)
         self._sessions: dict[str, tuple[Token, float]] = {}
 
     # ---- requests -----------------------------------------------------------------------------

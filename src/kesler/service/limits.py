@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from kesler.service.refusals import TOO_LARGE, TOO_MANY, TOO_SLOW, Refusal
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MOST_CALLERS = 10_000
 SLOWEST = 1000  # bytes a second, over a long time
 
+Clock = Callable[[], float]
+"""A function that returns the time in seconds."""
+
 
 class Rate:
     """Counts the requests of each caller, and refuses those above a rate.
@@ -23,22 +26,25 @@ class Rate:
     ----------
     rate : float
         The most requests a second; twice as many may come at once after a pause.
+    clock : function
+        Returns the time in seconds.
 
     Examples
     --------
-    >>> rate = Rate(1.0)
-    >>> rate.count("ann", now=0.0), rate.count("ann", now=0.0)
+    >>> rate = Rate(1.0, clock=lambda: 0.0)
+    >>> rate.count("ann"), rate.count("ann")
     (None, None)
-    >>> rate.count("ann", now=0.0)
+    >>> rate.count("ann")
     Traceback (most recent call last):
     ...
     kesler.service.refusals.Refusal: more than 1 requests a second came from ann: wait 1 s
     """
 
-    def __init__(self, rate: float) -> None:
-        self.rate, self._left = rate, dict[str, tuple[float, float]]()
+    def __init__(self, rate: float, clock: Clock = time.monotonic) -> None:
+        self.rate, self.clock = rate, clock
+        self._left = dict[str, tuple[float, float]]()
 
-    def count(self, caller: str, now: float | None = None) -> None:
+    def count(self, caller: str) -> None:
         """Count a request.
 
         Raises
@@ -46,7 +52,7 @@ class Rate:
         Refusal
             With status 429, if there were too many.
         """
-        now = time.monotonic() if now is None else now
+        now = self.clock()
         left, last = self._left.get(caller, (2 * self.rate, now))
         left = min(2 * self.rate, left + (now - last) * self.rate)
         if left < 1:

@@ -22,6 +22,7 @@ from kesler.service import pages
 from kesler.service.api import ENDPOINTS, Call, Endpoint, Json, refused, require_scope
 from kesler.service.desk import Desk
 from kesler.service.gate import COOKIE, SESSION_SECONDS, Gate
+from kesler.service.limits import Clock
 from kesler.service.metrics import Labels, Metrics
 from kesler.service.openapi import document
 from kesler.service.refusals import (
@@ -77,11 +78,13 @@ class Service:
     ----------
     desk : Desk
     settings : Settings
+    clock : function
+        Returns the time in seconds, for the rates of requests.
     """
 
-    def __init__(self, desk: Desk, settings: Settings) -> None:
+    def __init__(self, desk: Desk, settings: Settings, clock: Clock) -> None:
         self.desk, self.settings = desk, settings
-        self.gate, self.metrics = Gate(settings), Metrics()
+        self.gate, self.metrics = Gate(settings, clock), Metrics()
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kesler-reader")
 
     # ---- requests -----------------------------------------------------------------------------
@@ -261,7 +264,7 @@ def _handler_of(name: str) -> Work:
     return found.handler
 
 
-def application(desk: Desk, settings: Settings) -> Starlette:
+def application(desk: Desk, settings: Settings, clock: Clock = time.monotonic) -> Starlette:
     """Return the ASGI application of a desk, which is closed when the application ends.
 
     Parameters
@@ -270,8 +273,10 @@ def application(desk: Desk, settings: Settings) -> Starlette:
         The models.
     settings : Settings
         Who may do what, and how much.
+    clock : function
+        Returns the time in seconds, for the rates of requests.
     """
-    service = Service(desk, settings)
+    service = Service(desk, settings, clock)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
