@@ -422,11 +422,11 @@ def test_damaged_files_are_refused_in_a_sentence(name, tmp_path):
 @pytest.mark.parametrize(
     "budget",
     [
-        {"name": "Budget", "fields": {"size": -1, "policy": "projectron", "eta": None}},
-        {"name": "Budget", "fields": {"size": 6, "policy": "forgetron", "eta": 1.0}},
-        {"name": "Budget", "fields": {"size": 6, "policy": [], "eta": None}},
-        {"name": "Budget", "fields": {"length": 6}},
-        {"name": "RBF", "fields": {}},
+        {"name": "budgets.Budget", "fields": {"size": -1, "policy": "projectron", "eta": None}},
+        {"name": "budgets.Budget", "fields": {"size": 6, "policy": "forgetron", "eta": 1.0}},
+        {"name": "budgets.Budget", "fields": {"size": 6, "policy": [], "eta": None}},
+        {"name": "budgets.Budget", "fields": {"length": 6}},
+        {"name": "kernels.RBF", "fields": {}},
         {"fields": {}},
         [6],
         0,
@@ -437,7 +437,8 @@ def test_budgets_that_a_file_cannot_mean_are_refused(budget, tmp_path):
     path = tmp_path / "model"
     Case("projectron").learner().fit(stream.X, stream.y).save(path)
     arrays, metadata = model_file.load(path)
-    metadata["kernel"]["budget"] = budget
+    in_use = metadata["resolved"]["parameters"]
+    in_use["budget"] = {"part": budget} if isinstance(budget, dict) else budget
     model_file.save(path, arrays, metadata)
     with pytest.raises(KeslerError, match=r"\w+ \w+ \w+ \w+"):
         load(path)

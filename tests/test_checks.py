@@ -52,7 +52,7 @@ def test_a_model_that_loses_its_file_is_caught(monkeypatch):
     [
         OnlineClassifier(),
         OnlineClassifier("multi", update="perceptron"),
-        OnlineClassifier("multi", averaged=True),
+        OnlineClassifier("multi", update="pa1", averaged=True),
         OnlineClassifier(kernel="rbf"),
     ],
     ids=str,

@@ -179,7 +179,7 @@ def test_pairs_within_the_budget_are_different_and_drawn_by_the_seed():
         (lambda: Concatenated((Bins(), Bins(3))), "at most one of each class"),
         (lambda: Concatenated(("counts",)), "a list holds blocks of features"),
         (lambda: Concatenated((Concatenated((Bins(),)),)), "a list holds blocks of features"),
-        (lambda: Concatenated(("none",)), "a list holds blocks of features"),
+        (lambda: Concatenated((None,)), "a list holds blocks of features"),
         (lambda: SecondOrder(0), "ridge must be a finite number above 0"),
     ],
 )
@@ -246,8 +246,10 @@ def test_a_file_with_other_inputs_is_refused(tmp_path):
     path = tmp_path / "model"
     made("random-fourier").fit(stream.X, stream.y).save(path)
     arrays, metadata = model_file.load(path)
-    for n_inputs in (0, metadata["n_inputs"] + 1, 2**31 - 1):
-        model_file.save(path, arrays, metadata | {"n_inputs": n_inputs})
+    (contents,) = metadata["learners"]
+    for n_inputs in (0, contents["n_inputs"] + 1, 2**31 - 1):
+        learners = [contents | {"n_inputs": n_inputs}]
+        model_file.save(path, arrays, metadata | {"learners": learners})
         with pytest.raises(KeslerError):
             load(path)
 

@@ -274,8 +274,8 @@ def test_linear_max_has_no_half_life_and_no_theorem_knows_one():
 @pytest.mark.parametrize("cut", [1, 30, 41, 59])
 def test_a_file_and_a_pickle_go_on_where_they_stopped(cut, tmp_path):
     X, y = gaussians(90, 40)
-    whole = OnlineClassifier(half_life=2).fit(X, y)
-    part = OnlineClassifier(half_life=2).fit(X[:cut], y[:cut])
+    whole = OnlineClassifier(half_life=2).partial_fit(X, y)
+    part = OnlineClassifier(half_life=2).partial_fit(X[:cut], y[:cut])
     part.save(tmp_path / "model")
     for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(part))):
         assert again.half_life == 2.0

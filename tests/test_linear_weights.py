@@ -34,7 +34,7 @@ def require_sums(model, X):
         {"update": "ovr-hinge", "on_new_class": "inherit", "preconditioner": "adagrad"},
         {"update": "perceptron", "link": "exponential"},
         {"update": "pa1", "half_life": 20.0},
-        {"preprocessing": None, "update": "auto"},
+        {"preprocessing": None, "update": "softmax"},
     ],
 )
 def test_scores_are_weighted_sums(given):

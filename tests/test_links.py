@@ -195,7 +195,7 @@ SETS = {
 
 
 CASES = [
-    *((rule, "linear") for rule in ("perceptron", "pa1", "simproj", "hinge", "auto")),
+    *((rule, "linear") for rule in ("perceptron", "pa1", "simproj", "hinge", "softmax")),
     *(("perceptron", link) for link in LINKED if link != "linear"),
 ]
 

@@ -76,8 +76,7 @@ def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
     parts: Any = hypotheses
     if hypotheses == "all-three":
         parts = [PerClass(), Shared(Product()), Grouped(lambda label: [label // 10, label % 7])]
-    view = "product" if hypotheses in ("single", "hybrid") else "auto"
-    growing = OnlineClassifier(parts, view, update="pa1")
+    growing = OnlineClassifier(parts, "product", update="pa1")
     for row, label in zip(rows, y.tolist(), strict=True):
         growing.learn_one(row, label)
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -87,7 +86,7 @@ def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
     for t, row in enumerate(rows):
         for name, value in row.items():
             csr[t, number[name]] = value
-    roomy = OnlineClassifier(parts, view, update="pa1")
+    roomy = OnlineClassifier(parts, "product", update="pa1")
     roomy.partial_fit(csr.tocsr(), y, classes=range(1000))
     assert growing.n_mistakes_ == roomy.n_mistakes_
     found, others = learnt(growing), learnt(roomy)
@@ -570,7 +569,7 @@ def test_it_works_among_the_tools_of_scikit_learn():
     scores = cross_val_score(pipeline, stream.X, stream.y, cv=3)
     assert scores.shape == (3,) and np.isfinite(scores).all()
     grid = {
-        "onlineclassifier__hypotheses": ["hybrid", "single"],
+        "onlineclassifier__hypotheses": ["multi", "single"],
         "onlineclassifier__update": [MIRA(C) for C in np.logspace(-2, 0, 2)],
         "onlineclassifier__feature_map": ["distance", ProductMean()],
     }

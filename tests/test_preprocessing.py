@@ -173,7 +173,7 @@ def test_every_estimator_takes_a_name_or_a_part(estimator):
     assert "preprocessing='idf'" in repr(model) and "preprocessing" not in repr(estimator())
     assert clone(model).get_params()["preprocessing"] == "idf"
     assert estimator().preprocessing in (None, "auto")
-    with pytest.raises(KeslerError, match="auto, none, counts, idf, information, z-scores, ranges"):
+    with pytest.raises(KeslerError, match="scale, counts, idf, information, z-scores, ranges"):
         y = [["a"], ["b"]] if estimator in ESTIMATORS[2:4] else ["a", "b"]
         estimator(preprocessing="tfidf").fit(np.eye(2), y)
 
@@ -187,12 +187,13 @@ def test_every_estimator_takes_a_name_or_a_part(estimator):
     ],
     ids=["dense", "sparse", "named"],
 )
-def test_auto_goes_by_the_kind_of_the_first_rows(X, part, tmp_path):
+def test_scale_goes_by_the_kind_of_the_first_rows(X, part, tmp_path):
     model = OnlineClassifier(update="pa1", preprocessing="scale").fit(X, [0, 1, 0])
     assert model.preprocessing_ == part
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.preprocessing_ == again.preprocessing == part
+    assert again.preprocessing_ == again.resolved_.preprocessing == part
+    assert again.preprocessing == "scale"
     assert OnlineClassifier(update="pa1").fit(X, [0, 1, 0]).preprocessing_ is None
     assert (
         OnlineClassifier(update="pa1", preprocessing=None).fit(X, [0, 1, 0]).preprocessing_ is None
@@ -204,8 +205,8 @@ def test_the_table_of_preprocessings_is_complete():
     kinds = {Bins, Counts, Pairs, RandomFourier, Ranges, ZScores}
     assert {type(part) for part in named if part is not None} == kinds
     assert all(resolve_preprocessing(part, dense=False) is part for part in named)
-    assert resolve_preprocessing("auto", dense=True, by_distance=True) == Ranges()
-    assert resolve_preprocessing("auto", dense=False, by_distance=True) == Counts()
+    assert resolve_preprocessing("scale", dense=True, by_distance=True) == Ranges()
+    assert resolve_preprocessing("scale", dense=False, by_distance=True) == Counts()
 
 
 @pytest.mark.parametrize("clip", [0, -1.0, np.inf, np.nan, "4", None, True])

@@ -175,7 +175,8 @@ def test_a_file_says_whether_uncertainty_is_estimated(use, tmp_path):
     model = OnlineClassifier(uncertainty=use).fit(X, y)
     model.save(tmp_path / "model")
     found = load(tmp_path / "model")
-    assert found.uncertainty == (True if use == "auto" else use)
+    assert found.uncertainty == use
+    assert found.resolved_.uncertainty == (True if use == "auto" else use)
     assert (found._learner.uncertainty is None) == (use is False)
 
 

@@ -340,19 +340,20 @@ def test_descriptions_of_estimates_are_checked(tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_of_older_versions_have_no_estimates(name, tmp_path):
+def test_files_without_estimates_are_loaded(name, tmp_path):
     rows, y = stream_of(name, 4, 60)
     model = LEARNERS[name]().fit(rows, y)
     arrays, metadata = contents_of(model, tmp_path)
-    del metadata["uncertainty"]
+    metadata["uncertainty"] = None
+    metadata["settings"]["parameters"]["uncertainty"] = False
     for array in of_uncertainty(arrays):
         del arrays[array]
-    older = loaded(arrays, metadata, tmp_path)
-    assert older.uncertainty is False and older._learner.uncertainty is None
-    np.testing.assert_array_equal(older.decision_function(rows), model.decision_function(rows))
+    other = loaded(arrays, metadata, tmp_path)
+    assert other.uncertainty is False and other._learner.uncertainty is None
+    np.testing.assert_array_equal(other.decision_function(rows), model.decision_function(rows))
     with pytest.raises(KeslerError, match="create it with uncertainty=True"):
-        older.predict_set(rows)
-    older.partial_fit(rows, y)
+        other.predict_set(rows)
+    other.partial_fit(rows, y)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -258,7 +258,7 @@ def test_no_stream_makes_anything_but_numbers():
         ("multi", None, ZScores()),
     ],
 )
-def test_auto_is_ranges_where_rows_are_compared_with_rows(hypotheses, kernel, part):
+def test_scale_is_ranges_where_rows_are_compared_with_rows(hypotheses, kernel, part):
     rows, y = np.eye(3), [0, 1, 0]
     model = OnlineClassifier(hypotheses, kernel=kernel, preprocessing="scale")
     assert model.fit(rows, y).preprocessing_ == part

@@ -171,8 +171,8 @@ def blocks(data: Rows | npt.NDArray[np.float32], ratings: Ratings | None = None)
     step = max(1, BLOCK_ENTRIES // max(1, data.shape[1]))
     for start in range(0, len(data), step):
         part = slice(start, start + step)
-        rated = None if ratings is None else ratings[part]
-        yield replace(Rows.from_dense(data[part]), ratings=rated)
+        rows = Rows.from_dense(data[part])
+        yield rows if ratings is None else replace(rows, ratings=ratings[part])
 
 
 def apart(X: Any, *, rated: bool) -> tuple[Any, Ratings | None]:

@@ -53,7 +53,10 @@ class Rows(SparseRows):
     ratings: Ratings | None = None
 
     def __getitem__(self, rows: slice) -> Rows:
-        """Return a slice of the rows, as views."""
+        """Return a slice of the rows, as views; the same object if these are all."""
+        stop = len(self.indptr) - 1
+        if not rows.start and rows.step is None and (rows.stop is None or rows.stop >= stop):
+            return self
         ratings = None if self.ratings is None else self.ratings[rows]
         return replace(SparseRows.__getitem__(self, rows), ratings=ratings)
 
@@ -81,9 +84,10 @@ class Rows(SparseRows):
         """Return the rows of an array (n_rows, n_features) as float32, including zeros."""
         array = _own(np.ascontiguousarray(values, dtype=np.float32))
         n_rows, n_features = array.shape
-        indices = np.tile(np.arange(n_features, dtype=np.int32), n_rows)
+        indices = np.empty((n_rows, n_features), dtype=np.int32)
+        indices[:] = np.arange(n_features, dtype=np.int32)
         indptr = np.arange(n_rows + 1, dtype=np.int64) * n_features
-        return Rows(indptr, indices, array.reshape(-1), n_features, dense=True)
+        return Rows(indptr, indices.reshape(-1), array.reshape(-1), n_features, dense=True)
 
     @staticmethod
     def from_sparse(matrix: Any) -> Rows:

@@ -191,8 +191,10 @@ def mixable(learner: Model, *, dense: bool) -> Any:
             "cannot: use OnlineClassifier where targets are known"
         )
     _leave_out_uncertainty(model)
-    if dense and isinstance(model, OnlineClassifier) and model._members(dense=True) is not None:
-        model.set_params(**{**of_mapped(), **given_of(model.get_params(deep=False))})
+    given = given_of(model.get_params(deep=False))
+    is_default = isinstance(model, OnlineClassifier) and not {"update", "learners"} & given.keys()
+    if dense and is_default and model._members(dense=True) is not None:
+        model.set_params(**{**of_mapped(), **given})
     return model
 
 

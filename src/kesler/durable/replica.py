@@ -13,7 +13,7 @@ from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from
 from kesler.durable.failures import JournalError
 from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
-from kesler.durable.settings import depends_on_names, labels_in
+from kesler.durable.settings import depends_on_names, estimator_of, labels_in
 from kesler.durable.snapshots import (
     contents_of,
     learner_of,
@@ -25,7 +25,6 @@ from kesler.durable.snapshots import (
 from kesler.durable.storage import Learnt, Snapshot, Storage, Stored
 from kesler.errors import KeslerError
 from kesler.progress import LOGGER
-from kesler.settings.codec import estimator_of
 
 if TYPE_CHECKING:
     from kesler.durable.copies import Copies

@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kesler.errors import KeslerError
-from kesler.settings import codec
 
-ESTIMATORS = tuple(
-    name
-    for name in codec.ESTIMATORS
-    if name not in ("BanditClassifier", "CostSensitiveClassifier")  # a journal has their answers
-)
-"""The estimators that a journal can hold."""
+NOT_KEPT = ("BanditClassifier", "CostSensitiveClassifier")
+"""The estimators whose answers a journal does not have."""
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:
@@ -24,13 +19,22 @@ def settings_of(estimator: Any) -> dict[str, Any]:
     KeslerError
         If it has learnt already, or a journal cannot hold it.
     """
-    name = type(estimator).__name__
-    if name not in ESTIMATORS:
+    from kesler.settings import codec
+
+    name, kept = type(estimator).__name__, [n for n in codec.ESTIMATORS if n not in NOT_KEPT]
+    if name not in kept:
         raise KeslerError(
-            f"{estimator!r:.60} cannot be kept in a journal: give one of {', '.join(ESTIMATORS)}"
+            f"{estimator!r:.60} cannot be kept in a journal: give one of {', '.join(kept)}"
         )
     _require_new(estimator)
     return codec.settings_of(estimator, functions=False)
+
+
+def estimator_of(settings: dict[str, Any]) -> Any:
+    """Return a new estimator with these settings."""
+    from kesler.settings import codec
+
+    return codec.estimator_of(settings)
 
 
 def _require_new(estimator: Any) -> None:

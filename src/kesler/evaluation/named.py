@@ -93,11 +93,9 @@ def _learners(names: Sequence[str], given: Settings) -> dict[str, Learner]:
 
 
 def _fitting(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without parameters that the rule lacks, and without an unused map."""
-    rule, hypotheses = settings.get("update", AUTO), settings.get("hypotheses", AUTO)
+    """Return the settings without parameters that the rule lacks."""
+    rule = settings.get("update", AUTO)
     lacks = {*PARAMETERS} - {*parameters_of(rule)} if rule in RULES else set()
-    if isinstance(hypotheses, str) and not {"single", "hybrid", AUTO} & {*hypotheses.split("+")}:
-        lacks.add("feature_map")
     return {name: value for name, value in settings.items() if name not in lacks}
 
 
@@ -115,7 +113,7 @@ def named_method(name: str, given: Settings) -> Learner:
     Examples
     --------
     >>> named_method("hybrid:simproj:0.5", {})
-    OnlineClassifier(hypotheses='hybrid', update='simproj', delta=0.5)
+    OnlineClassifier(hypotheses='hybrid', update='simproj', C=0.5)
     """
     return BASELINES[name]() if name in BASELINES else learner_of(_settings(name, given))
 

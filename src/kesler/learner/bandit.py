@@ -138,7 +138,7 @@ class BanditLearner(Learner):
     def _drawing(self, row: Rows | Event) -> tuple[tuple[Any, ...], npt.NDArray[np.float64]]:
         """Return the arguments of a draw, and an array for the probabilities."""
         if self.expansion is not None and not self.n_inputs:
-            self._admitted(row)  # the first row determines the number of inputs
+            self._admitted_with(row, ())  # the first row determines the number of inputs
         scores = np.empty((1, self.n_known), dtype=np.float32)
         winner = int(self._predict(row, scores)[0])
         how = self._settings

@@ -68,7 +68,7 @@ labels of one type
 
     def encode(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
         """Return the number of each label; new ones are added, or none if one is refused."""
-        for label in self._new(labels):
+        for label in self.unknown(labels):
             self._codes[label] = len(self)
             self.labels.append(label)
         return np.fromiter(map(self._codes.__getitem__, labels), np.int32, len(labels))
@@ -85,11 +85,11 @@ labels of one type
 
     def count_with(self, labels: Sequence[Label]) -> int:
         """Return the number of classes including these labels, without adding them."""
-        return len(self) + len(self._new(labels))
+        return self.n_virtual + len(self.labels) + len(self.unknown(labels))
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise the error that `encode` would raise, without adding labels."""
-        self._new(labels)
+        self.unknown(labels)
 
     def code(self, label: Label) -> int | None:
         """Return the number of a label, or None if it is unknown."""
@@ -145,9 +145,17 @@ labels of one type
             del self._codes[label]
             self.labels.pop()
 
-    def _new(self, labels: Sequence[Label]) -> list[Label]:
-        """Return the unknown labels, each once, after validation."""
+    def unknown(self, labels: Sequence[Label]) -> list[Label]:
+        """Return the labels that are not known, each once.
+
+        Raises
+        ------
+        KeslerError
+            If `encode` would refuse one.
+        """
         try:
+            if self._codes.keys() >= {*labels}:
+                return []
             new = [plain(label) for label in dict.fromkeys(labels) if label not in self._codes]
         except TypeError:
             unhashable = next(label for label in labels if not _is_hashable(label))

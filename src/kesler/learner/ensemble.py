@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, get_args
 
@@ -21,7 +22,6 @@ from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, Part
 from kesler.interrupts import Postponed
 from kesler.learner.calibration import probabilities
-from kesler.learner.classes import ClassTable
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Event, RowBuffer
 from kesler.learner.learner import Learner
 from kesler.learner.locks import learner_lock
@@ -41,6 +41,7 @@ from kesler.state.fields import (
 from kesler.state.records import EnsembleRecord
 
 Combination = Literal["majority", "best", "mixture", "fixed-share"]
+COMBINATIONS = get_args(Combination)
 
 # The default factors of past losses, applied at each row.
 DISCOUNTS = {"majority": 1.0, "best": 0.995, "mixture": 0.98, "fixed-share": 1.0}
@@ -97,6 +98,7 @@ class EnsembleLearner(Observing):
             )
         used = DISCOUNTS[combine] if discount is None else float(discount)
         self.members, self.estimators = list(members), list(estimators)
+        self.classes = self.members[0].classes  # with the same numbers in all members
         for member in self.members:
             member.ends_at_faults = False
         self.combine, self.discount = combine, used
@@ -110,16 +112,11 @@ class EnsembleLearner(Observing):
     # ---- properties -------------------------------------------------------------------------
 
     @property
-    def classes(self) -> ClassTable:  # type: ignore[override]
-        """The classes seen, which have the same numbers in all members."""
-        return self.members[0].classes
-
-    @property
     def parts(self) -> list[Part]:
         """The hypotheses of all members."""
         return [part for member in self.members for part in member.parts]
 
-    @property
+    @cached_property
     def takes_ratings(self) -> bool:
         """Whether a member reads ratings by sub-experts."""
         return any(member.takes_ratings for member in self.members)
@@ -210,11 +207,13 @@ class EnsembleLearner(Observing):
         self.require_admissible(labels)
         prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
         self._provide(prepared, labels)
-        for member in self.members:
+        for member in self.members if weights is not None else ():
             member._require_weighable(weights)
-        predictions = np.empty(len(rows), dtype=np.int32)
-        with self._map_for(len(rows)) as map_members:
-            for start in range(0, len(rows), ROWS_AT_ONCE):
+        n_rows = len(rows)
+        predictions = np.empty(n_rows, dtype=np.int32)
+        with self._threads_for(n_rows) as threads:
+            map_members = map if threads is None else threads.map
+            for start in range(0, n_rows, ROWS_AT_ONCE):
                 block = slice(start, start + ROWS_AT_ONCE)
                 self._learn_block(
                     [each if isinstance(each, RowBuffer) else each[block] for each in prepared],
@@ -226,8 +225,7 @@ class EnsembleLearner(Observing):
                     probabilities[block],
                     stack[:, block],
                 )
-        codes = np.array([self.classes.code(label) for label in labels], dtype=np.int32)
-        return predictions, codes
+        return predictions, self.classes.encode(labels)
 
     def _provide(self, prepared: list[Rows | RowBuffer], labels: Sequence[Label]) -> None:
         """Provide the capacity for rows in all members, or refuse them before any has learnt."""
@@ -257,15 +255,10 @@ class EnsembleLearner(Observing):
         """Return None: an ensemble has no faster way to learn one event."""
         return None
 
-    @contextmanager
-    def _map_for(self, n_rows: int) -> Iterator[Callable[..., Any]]:
-        """Yield a `map` over the members, which uses threads if there are many rows."""
+    def _threads_for(self, n_rows: int) -> AbstractContextManager[Any]:
+        """Return threads for the members if there are many rows, and None if not."""
         n_threads = 1 if n_rows < WORTH_THREADS else min(len(self.members), os.cpu_count() or 1)
-        if n_threads == 1:
-            yield map
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            yield pool.map
+        return nullcontext() if n_threads == 1 else ThreadPoolExecutor(n_threads)
 
     def _learn_block(
         self,
@@ -304,9 +297,8 @@ class EnsembleLearner(Observing):
 
     def _ensemble(self) -> Any:
         """Return the record that compiled code takes."""
-        rule = get_args(Combination).index(self.combine)
         settings = {
-            "rule": rule,
+            "rule": COMBINATIONS.index(self.combine),
             "discount": self.discount,
             "demotion": self.demotion,
             "share": self.share,
@@ -378,7 +370,7 @@ class EnsembleLearner(Observing):
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise the errors that learning these labels would raise."""
-        for member in self.members:
+        for member in self.members if self.classes.unknown(labels) else ():
             member.require_admissible(labels)
 
     def expect(self, labels: Sequence[Label], n_features: int, n_sub_experts: int = 0) -> None:
@@ -455,8 +447,8 @@ class EnsembleLearner(Observing):
 
 def require_combination(combine: Any, discount: Any, demotion: Any, share: Any) -> None:
     """Raise unless the parameters of a combination are valid."""
-    if combine not in get_args(Combination):
-        ways = ", ".join(map(repr, get_args(Combination)))
+    if combine not in COMBINATIONS:
+        ways = ", ".join(map(repr, COMBINATIONS))
         raise KeslerError(f"combine={combine!r} is unknown: choose {ways}")
     if discount is not None and not (isinstance(discount, Real) and 0 < float(discount) <= 1):
         raise KeslerError(

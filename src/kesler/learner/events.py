@@ -305,6 +305,7 @@ class RowBuffer:
             self._capacity, self._class_capacity = capacity, 0
 
 
+@cache
 def no_ratings() -> Any:
     """Return the ratings of rows without ratings, as compiled code takes them."""
     from kesler.compiled.trial.records import Ratings
@@ -354,9 +355,9 @@ def task_of(
 def task_arguments(*arrays: Any) -> Any:
     """Return a task of these arrays, with its address for compiled code."""
     from kesler.compiled.jit.pointers import KernelArguments
-    from kesler.compiled.trial import tasks
+    from kesler.compiled.trial.tasks import Task, write_arguments
 
-    return KernelArguments(tasks.write_arguments, tasks.Task(*arrays))
+    return KernelArguments(write_arguments, Task(*arrays))
 
 
 def task_of_rows(task: Any, rows: slice) -> Any:

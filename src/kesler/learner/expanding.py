@@ -35,7 +35,7 @@ class ExpandingRows:
     _record: Any
     n_inputs = 0
 
-    @property
+    @cached_property
     def expansion(self) -> Expansion | None:
         """The expansion of rows, None if rows are not expanded."""
         return self.preprocessing if isinstance(self.preprocessing, Expansion) else None
@@ -50,8 +50,16 @@ class ExpandingRows:
 
     def width_of(self, n_inputs: int) -> int:
         """Return the number of features of rows in trials, the constant one included."""
-        width = n_inputs if self.expansion is None else self.expansion.width(n_inputs)
-        return width + bool(self.constant)
+        found = self._widths.get(n_inputs)
+        if found is None:
+            width = n_inputs if self.expansion is None else self.expansion.width(n_inputs)
+            found = self._widths[n_inputs] = width + bool(self.constant)
+        return found
+
+    @cached_property
+    def _widths(self) -> dict[int, int]:
+        """The results of `width_of` so far."""
+        return {}
 
     # ---- the state --------------------------------------------------------------------------
 
@@ -138,14 +146,9 @@ class ExpandingRows:
         table = np.ascontiguousarray(rows.values, dtype=np.float32).reshape(n_rows, self.n_inputs)
         amounts = np.empty(0) if weights is None else weights
         task = (table, amounts, again, learns, lists_zeros, indices, values, n_entries)
-        expand(self._expansion_record, *task)
+        expand(self._record.expansion, *task)
         indptr = np.arange(n_rows + 1, dtype=np.int64) * n_entries
         return Rows(indptr, indices, values, width, dense=True)
-
-    @property
-    def _expansion_record(self) -> Any:
-        """The record that the expansion reads and writes."""
-        return self._record.expansion
 
     @cached_property
     def _n_listed(self) -> int:

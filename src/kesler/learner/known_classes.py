@@ -101,13 +101,14 @@ class KnownClasses(Observing):
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise the errors that learning these labels would raise, those of groups included."""
-        self.classes.require_admissible(labels)
+        new = self.classes.unknown(labels)
+        if not new:
+            return
         grouped = [part for part in self.parts if isinstance(part, Grouped)]
-        new = [plain(label) for label in dict.fromkeys(labels) if label not in self.classes]
         for label in new if grouped else ():
             for part in grouped:
                 part.groups_of(label)
-        if self.costs is not None and new:
+        if self.costs is not None:
             self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
 
     def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:

@@ -136,7 +136,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         """Run trials as `learn` does, without the errors of rows that were learnt or ended them."""
         self._require_weighable(weights)
         learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
-        given, kept = self._admitted(rows, labels), self._kept_for_faults()
+        given, kept = self._admitted_with(rows, labels), self._kept_for_faults()
         found = learn(self._ready(given, weights), labels, weights, *learning)
         if kept is not None:
             self._undo_expansion(kept, given, weights)
@@ -164,7 +164,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         _require_finite(stack[0])
         return predictions, stack, found
 
-    def _admitted(self, rows: Rows | Event, labels: Sequence[Label] = ()) -> Rows | RowBuffer:
+    def _admitted(self, rows: Rows | Event) -> Rows | RowBuffer:
         """Return rows as far as they can be prepared without learning from them.
 
         Rows to be expanded are returned as they are, since their expansion learns statistics, and
@@ -177,10 +177,16 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             self._require_whole(given)
         self._require_ratings(given)
         self._require_dense(given)
-        self.require_admissible(labels)
         self._provide_inputs(given.n_features)
-        n_features = self.width_of(self.n_inputs)
-        self.reserve(self.classes.count_with(labels), n_features, given.n_sub_experts, ahead=True)
+        return given
+
+    def _admitted_with(self, rows: Rows | Event, labels: Sequence[Label]) -> Rows | RowBuffer:
+        """Return admitted rows, with the capacity for them and for these labels."""
+        given = self._admitted(rows)
+        self.require_admissible(labels)
+        n_classes, n_features = self.classes.count_with(labels), self.n_features_of(given)
+        if given.ratings is not None or not self._has_capacity(n_classes, n_features):
+            self.reserve(n_classes, n_features, given.n_sub_experts, ahead=True)
         return given
 
     def n_features_of(self, rows: Rows | RowBuffer) -> int:
@@ -216,7 +222,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     def _in_blocks(self, rows: Rows, **learning: Any) -> Rows:
         """Return expanded rows with the ratings of the rows."""
         expanded = self._expanded(rows, lists_zeros=self._reads_zeros, **learning)
-        return replace(expanded, ratings=rows.ratings)
+        return expanded if rows.ratings is None else replace(expanded, ratings=rows.ratings)
 
     @cached_property
     def _reads_zeros(self) -> bool:
@@ -448,7 +454,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             "preconditioner.is_paced": 0,
         }
         learner = bind(LearnerRecord, self._values | converted(LearnerRecord, settings))
-        blocks = self._blocks(self._expanded_if_asked(self._admitted(rows, labels), None))
+        blocks = self._blocks(self._expanded_if_asked(self._admitted_with(rows, labels), None))
         encoded = encoded_targets_of(
             answers(self.classes.encode(labels)), None, self._class_capacity
         )

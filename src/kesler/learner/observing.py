@@ -98,7 +98,8 @@ class Observing(Counted):
         with self.lock, Postponed():
             n_known, n_classes = self.n_known, self.classes.count_with(labels)
             n_members, first = own.n_members, 0 if self.answer == "sets" else 2
-            stack = np.full((n_members, len(rows), n_classes), np.nan, dtype=np.float32)
+            stack = np.empty((n_members, len(rows), n_classes), dtype=np.float32)
+            stack.fill(np.nan)
             found, inputs = np.empty((len(rows), first + n_classes)), own.inputs_of(rows)
             learning, n_before = (rows, labels, weights, answers, found), self.n_trials
             predictions, codes = self._learn_scored(stack, scores, *learning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 from kesler.costs import Costs
@@ -90,7 +91,7 @@ class Requirements:
         """Number of statistics of each feature over all rows that the maps require."""
         return 6 if self.has_moments else int("contrast" in self.statistics)
 
-    @property
+    @cached_property
     def n_virtual(self) -> int:
         """Number of virtual classes, which have weights but no instances."""
         return int(self.on_new_class == "inherit")

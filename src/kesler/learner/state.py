@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from operator import le
 from typing import Any, ClassVar
 
 import numpy as np
@@ -237,24 +238,23 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         of either kind is never used: it represents all that have not been seen, with the initial
         weights (Mesterharm 2001, Section 6.1).
         """
-        times = 2.0 if self.sparse is None else 1.25  # dense rows take most of the memory
         n_places = n_classes + self.n_virtual + self._n_beside
-        class_capacity = enlarged(self._class_capacity, n_places, times)
-        feature_capacity = enlarged(
-            self._feature_capacity, max(n_features + 1, n_sub_experts + self.takes_ratings)
-        )
-        group_capacity = [
-            enlarged(capacity, len(groups))
-            for capacity, groups in zip(self._group_capacity, self.groups, strict=True)
-        ]
-        if (class_capacity, feature_capacity, group_capacity) == (
-            self._class_capacity,
-            self._feature_capacity,
-            self._group_capacity,
+        n_rows = max(n_features + 1, n_sub_experts + self.takes_ratings)
+        if (
+            n_places <= self._class_capacity
+            and n_rows <= self._feature_capacity
+            and all(map(le, map(len, self.groups), self._group_capacity))
         ):
             if not ahead:
                 self._count(n_features, n_sub_experts)
             return
+        times = 2.0 if self.sparse is None else 1.25  # dense rows take most of the memory
+        class_capacity = enlarged(self._class_capacity, n_places, times)
+        feature_capacity = enlarged(self._feature_capacity, n_rows)
+        group_capacity = [
+            enlarged(capacity, len(groups))
+            for capacity, groups in zip(self._group_capacity, self.groups, strict=True)
+        ]
         turns = self._turns_sparse(feature_capacity, class_capacity)
         sparse = turns or self.sparse is not None
         self._require_memory(class_capacity, feature_capacity, group_capacity, sparse=sparse)

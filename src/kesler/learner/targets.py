@@ -58,6 +58,8 @@ class Answers:
     costs : float64 array of shape (n_named,) or (0,)
         The cost of each named class, if targets are costs; the cheapest are at level 0, the others
         at 1.
+    single : bool
+        Whether each row names one class, which is right.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Answers:
     levels: npt.NDArray[np.int32]
     rest: int
     costs: npt.NDArray[np.float64] = field(default_factory=lambda: NO_COSTS)
+    single: bool = False
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -82,15 +85,20 @@ class Answers:
     def of_classes(codes: npt.NDArray[np.int32]) -> Answers:
         """Return targets of one right class per row."""
         indptr = np.arange(len(codes) + 1, dtype=np.int64)
-        return Answers(indptr, codes, np.zeros(len(codes), dtype=np.int32), rest=1)
+        levels = np.zeros(len(codes), dtype=np.int32)
+        return Answers(indptr, codes, levels, rest=1, costs=NO_COSTS, single=True)
 
     @property
     def n_levels(self) -> int:
         """The highest level plus 1."""
+        if self.single:
+            return 2
         return int(max(self.levels.max(initial=0), self.rest)) + 1
 
     def most_pairs(self, n_classes: int) -> int:
         """Return an upper bound on the pairs that one target compares among n classes."""
+        if self.single:
+            return max(1, min(n_classes, n_classes * n_classes // 4 + 1))
         if (self.n_levels == 2 and self.rest == 1) or len(self.costs):
             return max(1, min(self._most_named * n_classes, n_classes * n_classes // 4 + 1))
         return max(1, n_classes * (n_classes - 1) // 2)
@@ -158,8 +166,11 @@ class Targets:
         return len(self.indptr) - 1
 
     def __getitem__(self, rows: slice) -> Targets:
-        """Return a slice of consecutive rows."""
-        start, stop, _ = rows.indices(len(self))
+        """Return a slice of consecutive rows; the same object if these are all."""
+        n_rows = len(self.indptr) - 1
+        start, stop, _ = rows.indices(n_rows)
+        if start == 0 and stop == n_rows:
+            return self
         indptr = self.indptr[start : max(start, stop) + 1]
         named = slice(int(indptr[0]), int(indptr[-1]))
         return replace(

@@ -42,7 +42,6 @@ from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import resolve
 from kesler.online.events import EventLearner
 from kesler.online.named_rule import NamedRule
-from kesler.online.saving import save
 from kesler.online.trees import TreeOfClasses
 from kesler.online.trials import Trials
 from kesler.online.uncertain import UncertainLearner
@@ -244,9 +243,12 @@ or texts
 
     @property
     def preprocessing_(self) -> Preprocessing | None:
-        """The preprocessing of rows; None if there is none, or if each member has its own."""
+        """The preprocessing of rows; None if there is none, or if members differ in theirs."""
         learner = self._fitted()
-        return None if isinstance(learner, EnsembleLearner) else learner.preprocessing
+        if not isinstance(learner, EnsembleLearner):
+            return learner.preprocessing
+        first, *others = (member.preprocessing for member in learner.members)
+        return first if all(each == first for each in others) else None
 
     @property
     def resolved_(self: Self) -> Self:
@@ -297,6 +299,8 @@ or texts
         KeslerError
             If the labels are neither numbers nor text, or the file cannot be written.
         """
+        from kesler.online.saving import save
+
         save(self, path, notes)
 
     # ---- implementation ---------------------------------------------------------------------
@@ -359,7 +363,8 @@ or texts
             ratings = self._numbered(ratings, learn=True)
         learner = self._prepared(dense=inputs.is_dense(data))
         learner.require_admissible(targets.distinct)
-        learner.reserve(0 if classes is None else len(classes), 0)
+        if classes is not None:
+            learner.reserve(len(classes), 0)
         start = 0
         for rows in inputs.blocks(data, ratings):
             part = slice(start, start := start + len(rows))
@@ -598,24 +603,12 @@ or texts
 
     def _parts(self, *, dense: bool) -> list[Part]:
         chosen, tree = self._chosen(dense=dense), self._tree()
-        shared = self._shared_part(dense=dense)
-        parts = resolve_hypotheses(chosen["hypotheses"], lambda: shared)
-        self._require_used_map(parts, shared)
+        parts = resolve_hypotheses(chosen["hypotheses"], lambda: self._shared_part(dense=dense))
         # Where each class is learnt against the rest, the classes below a node have contradictory
         # targets: they keep vectors of their own.
         if tree is None or self._rule_of(chosen["update"]).constraints in VS_REST:
             return parts
         return over_tree(parts, tree)
-
-    def _require_used_map(self, parts: list[Part], shared: Part) -> None:
-        """Raise if a feature map is given that no part uses."""
-        given = given_of(self.get_params(deep=False))
-        if "feature_map" in given and all(p.feature_map != shared.feature_map for p in parts):
-            raise KeslerError(
-                f"feature_map={given['feature_map']!r} is the map of hypotheses that classes "
-                f'share, and there are none of them: omit it, or choose hypotheses="hybrid" or '
-                '"single"'
-            )
 
     def _shared_part(self, *, dense: bool) -> Part:
         """Return the part that "single" and "hybrid" use for all classes."""

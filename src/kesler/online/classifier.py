@@ -34,7 +34,6 @@ from kesler.online.linear_weights import LinearWeights
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
-from kesler.settings.codec import type_of
 from kesler.settings.table import AUTO, given_of
 from kesler.updates.rule import UpdateRule
 
@@ -76,6 +75,8 @@ def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
 
 def members_in_use(learner: EnsembleLearner) -> list[OnlineClassifier]:
     """Return an unfitted estimator for each member of an ensemble, with the settings in use."""
+    from kesler.settings.codec import type_of
+
     found = []
     for name, member in zip(learner.estimators, learner.members, strict=True):
         made = type_of(name)()
@@ -109,7 +110,7 @@ default "auto"
         :class:`~kesler.hypotheses.Grouped`. Names can be combined: "multi+sub-experts".
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
-        The feature map of the shared vector, if there is one. "auto" selects "frequency" if
+        The feature map of the shared vector; not used by "multi". "auto" selects "frequency" if
         the first rows are sparse or named, "distance" if they are dense, and "difference" if they
         are dense and there is a kernel.
     update : "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", "conproj", \
@@ -618,7 +619,7 @@ default "auto"
         return super()._in_use(learner)
 
     def _takes_ratings(self) -> bool:
-        members = self._members()
+        members = None if "_learner" in vars(self) else self._members()
         if members is None:
             return super()._takes_ratings()
         return any(member._takes_ratings() for member in members)

@@ -43,7 +43,7 @@ default "winnow"
         each feature to one sub-expert for each class (Mesterharm 2001, Section 5.2).
     feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
 "difference", "gaussian-ratio" or map, default "auto"
-        The feature map of a shared vector, if there is one.
+        The feature map of a shared vector; not used by "multi".
     preprocessing, label_budget
         As in :class:`~kesler.OnlineClassifier`.
     on_new_class : "register", "learn", "inherit" or "unseen", default "register"

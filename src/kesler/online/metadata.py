@@ -10,7 +10,6 @@ from typing import Any
 from kesler.data.rows import MAX_FEATURES
 from kesler.hypotheses import Grouped
 from kesler.learner.learner import Learner
-from kesler.settings import former
 from kesler.state.fields import damaged
 from kesler.state.records import MOST_ROWS
 
@@ -144,6 +143,8 @@ def validated(metadata: Any) -> Metadata:
 
 def _of_former(metadata: Metadata) -> Metadata:
     """Return the metadata of a file of version 1 in the present form."""
+    from kesler.settings import former
+
     try:
         return former.metadata(metadata)
     except (AttributeError, LookupError, TypeError, ValueError) as error:

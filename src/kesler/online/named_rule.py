@@ -46,6 +46,8 @@ class NamedRule(Estimator):
         rule = self._named() if name == "update" else None
         if rule is None or inner not in parameters_of(rule):
             super()._set_within(name, inner, value)
+        elif self._params_within(name)[inner] == value:
+            return  # as it is, whether by the default of the rule or not
         elif inner in PARAMETERS:
             setattr(self, inner, value)
         else:

@@ -20,9 +20,7 @@ from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
-from kesler.online.kept_rows import restored as restored_table
 from kesler.online.metadata import require_members, validated
-from kesler.online.querying import queries_of
 from kesler.settings.codec import estimator_of, settings_of
 from kesler.state.fields import Arrays, damaged
 from kesler.state.records import MOST_ROWS
@@ -62,10 +60,16 @@ def described(
             "uncertainty": _uncertainty(learner),
             **_names(model, learner),
         }
-        if model.get_params(deep=False).get("label_budget") is not None:
+        if _has_budget(model):
+            from kesler.online.querying import queries_of
+
             arrays |= queries_of(model).arrays()
     _require_loadable(path, arrays)
     return arrays, metadata | {"notes": notes}
+
+
+def _has_budget(model: Any) -> bool:
+    return model.get_params(deep=False).get("label_budget") is not None
 
 
 def _singles(learner: AnyLearner) -> list[Learner]:
@@ -173,7 +177,9 @@ def _model_of(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> An
     learner = _learner_of(resolved, arrays, metadata)
     model._learner = learner
     _restore_uncertainty(model, arrays, metadata)
-    if model.get_params(deep=False).get("label_budget") is not None:
+    if _has_budget(model):
+        from kesler.online.querying import queries_of
+
         queries_of(model).restore(arrays)
     _hand_over(model, metadata)
     return model
@@ -194,6 +200,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["texts"] is not None:
         model._texts = TextLengths(*metadata["texts"])
     if metadata["table"] is not None:
+        from kesler.online.kept_rows import restored as restored_table
+
         model._given_columns()
         model._on_mismatch()
         model._table_state = restored_table(metadata["table"], model.answer, model.n_virtual)

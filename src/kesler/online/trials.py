@@ -58,6 +58,8 @@ class Trials:
     @staticmethod
     def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
         """Concatenate runs of trials; the scores are padded with NaN to `n_classes` columns."""
+        if len(pieces) == 1 and pieces[0].scores.shape[1] in (0, n_classes):
+            return pieces[0]
         none = np.empty(0, dtype=np.int32)
         capacities = [(0, n_classes - each.scores.shape[1]) for each in pieces]
         scores = [

@@ -18,7 +18,6 @@ import numpy as np
 from kesler.errors import KeslerError
 from kesler.parts.description import find_function, function_name
 from kesler.parts.user_part import UserPart
-from kesler.settings import former
 
 ESTIMATORS = {
     "OnlineClassifier": "kesler.online.classifier",
@@ -86,6 +85,8 @@ def estimator_of(settings: Any, custom: Iterable[Any] = ()) -> Any:
     """
     try:
         if settings.get("format", 1) < FORMAT:
+            from kesler.settings import former
+
             settings = former.settings(settings)
         name, parameters = settings["name"], settings["parameters"]
         custom = list(custom)

@@ -25,8 +25,6 @@ def settings(written: Mapping[str, Any]) -> Settings:
         parameters["preprocessing"] = "scale"
     if parameters.get("preprocessing") == "none":
         parameters["preprocessing"] = None
-    if parameters.get("hypotheses") in ("multi", "sub-experts"):
-        parameters["feature_map"] = "auto"  # was ignored
     if "sigma" in parameters and parameters.get("kernel") is None:
         parameters["sigma"] = "auto"  # was ignored
     chosen = {name: "auto" if each == "default" else each for name, each in parameters.items()}

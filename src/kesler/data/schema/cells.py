@@ -48,6 +48,26 @@ def plain(cell: Any) -> Cell:
     return _converted(cell)
 
 
+def plain_column(cells: list[Any]) -> list[Any] | None:
+    """Return the plain cells of a column whose cells are texts or floats alone, else None.
+
+    They are those of :func:`plain`, which takes a call for each of the cells.
+
+    Examples
+    --------
+    >>> plain_column([1.5, float("nan")]), plain_column(["a", " NA "]), plain_column(["a", 1])
+    ([1.5, None], ['a', None], None)
+    """
+    kinds = {*map(type, cells)} - {type(None)}
+    if kinds == {str}:
+        return [c if c is None or c.strip() not in MISSING_WORDS else None for c in cells]
+    if kinds == {float}:
+        found = [None if c != c else c for c in cells]
+        sizes = [abs(c) for c in found if c is not None]
+        return found if not sizes or max(sizes) <= LARGEST else None
+    return cells if kinds <= {bool} else None
+
+
 def _number(number: int | float) -> Cell:
     """Return a number that float32 can hold, None if it is NaN."""
     if -LARGEST <= number <= LARGEST:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,12 +41,22 @@ class Kind:
     parse : function of a plain cell that is not missing and of the column's options, which returns
         the value that features are made of; it raises `UnfitError`.
     options : the names of its options.
+    direct : for types of plain cells all of which it can hold, the function that parses them.
     """
 
     name: str
     what: str
     parse: Callable[[Any, Options], Any]
     options: tuple[str, ...] = ()
+    direct: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
+
+    def parse_all(self, cells: Sequence[Any]) -> list[Any] | None:
+        """Return all cells of a column parsed, None unless they are of one of the direct types."""
+        found = {self.direct.get(kind) for kind in {*map(type, cells)} - {type(None)}}
+        if len(found) != 1:
+            return None
+        (parse,) = found
+        return parse and [cell if cell is None else parse(cell) for cell in cells]
 
 
 def number_of(cell: Cell, options: Options) -> float:
@@ -171,9 +181,9 @@ def nothing_of(cell: Cell, options: Options) -> None:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("text", "a text", text_of, ("ngrams", "chars")),
-        Kind("category", "a category", category_of),
-        Kind("number", "a number", number_of),
+        Kind("text", "a text", text_of, ("ngrams", "chars"), {str: str}),
+        Kind("category", "a category", category_of, (), {str: str.strip}),
+        Kind("number", "a number", number_of, (), {int: float, float: float, bool: float}),
         Kind("date", "a date", date_of, ("format",)),
         Kind("vector", "a list of numbers", vector_of, ("length",)),
         Kind("tags", "a list of tags", tags_of),

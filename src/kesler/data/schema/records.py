@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kesler.data.schema.cells import Cell, UnfitError, plain, short
+from kesler.data.schema.cells import Cell, UnfitError, plain, plain_column, short
 from kesler.data.schema.schema import OF_ARRAY, OF_TEXTS
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
@@ -202,7 +202,7 @@ def table_of(X: Any, text: str = OF_TEXTS) -> Table:
         return X
     texts = texts_in(X)
     if texts is not None:
-        return Table(len(texts), {text: [plain(cell) for cell in texts]})
+        return Table(len(texts), {text: _cells(texts)})
     if isinstance(X, Mapping) and not is_sparse(X):
         return _of_mappings([X])
     if isinstance(X, (list, tuple)):
@@ -225,7 +225,7 @@ def _of_frame(X: Any) -> Table:
         raise KeslerError(f"the column name {odd!r} is not text: rename the columns of X")
     named = names or [f"{OF_ARRAY}{i}" for i in range(len(frame.columns))]
     series = frame.iter_columns()
-    cells = {n: list(map(_cell, s.to_list())) for n, s in zip(named, series, strict=True)}
+    cells = {n: _cells(s.to_list()) for n, s in zip(named, series, strict=True)}
     return Table(len(frame), cells, named=bool(names))
 
 
@@ -238,7 +238,7 @@ def _of_lists(rows: Sequence[Any]) -> Table:
                 f"row {number} of X is {has}, but row 0 has {width} cells: give as many cells in "
                 "each row, None where one is missing, or mappings of names to cells"
             )
-    columns = {f"{OF_ARRAY}{i}": [_cell(row[i]) for row in rows] for i in range(width)}
+    columns = {f"{OF_ARRAY}{i}": _cells([row[i] for row in rows]) for i in range(width)}
     return Table(len(rows), columns, named=False)
 
 
@@ -270,6 +270,11 @@ def _flat(row: Mapping[Any, Any], number: int, prefix: str = "") -> Iterable[tup
             yield from _flat(cell, number, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", _cell(cell)
+
+
+def _cells(column: list[Any]) -> list[Any]:
+    found = plain_column(column)
+    return list(map(_cell, column)) if found is None else found
 
 
 def _cell(cell: Any) -> Any:

@@ -69,15 +69,8 @@ def parse(
     """
     if learn:
         schema = with_new_columns(table, schema, given)
-    values = {
-        column.name: [
-            _parsed(column, cell, row, on_mismatch)
-            for row, cell in enumerate(table.columns[column.name], start=table.first_row)
-        ]
-        for column in schema
-        if column.name in table.columns
-    }
-    return values, schema
+    columns = [column for column in schema if column.name in table.columns]
+    return {column.name: _parsed_column(column, table, on_mismatch) for column in columns}, schema
 
 
 def with_new_columns(table: Table, schema: Schema, given: Mapping[str, Column]) -> Schema:
@@ -110,6 +103,17 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
         fit = cells if row is None else [None if isinstance(c, Unfit) else c for c in cells]
         columns[name] = fit
     return replace(table, columns=columns)
+
+
+def _parsed_column(column: Column, table: Table, on_mismatch: str) -> list[Any]:
+    cells = table.columns[column.name]
+    found = column.parser.parse_all(cells)
+    if found is not None:
+        return found
+    return [
+        _parsed(column, cell, row, on_mismatch)
+        for row, cell in enumerate(cells, start=table.first_row)
+    ]
 
 
 def _parsed(column: Column, cell: Any, row: int, on_mismatch: str) -> Any:
@@ -176,8 +180,10 @@ def entries_of(
             for part in block:
                 if kind == "text":  # has its length already
                     entry.update(part)
-                else:
-                    entry.update((name, share * value) for name, value in part.items() if value)
+                    continue
+                for name, value in part.items():
+                    if value:
+                        entry[name] = share * value
     return entries, after
 
 
@@ -196,7 +202,7 @@ def _features(
         "vector": lambda cell: scaled({f"{name}[{i}]": v for i, v in enumerate(cell)}, 1.0),
     }
     make = makers[column.kind]
-    return lambda cells: (None if cell is None else make(cell) for cell in cells)
+    return lambda cells: [None if cell is None else make(cell) for cell in cells]
 
 
 def paired_columns(schema: Schema) -> list[str]:
@@ -322,8 +328,8 @@ def z_scores(
         z = (number - mean) / math.sqrt(squares / n) if squares > LEAST_VARIANCE * n else 0.0
         scores.append(min(CLIP, max(-CLIP, z)))
         if update is not None:
-            weight = 1.0 if weights is None else float(weights[row])
-            n, mean, squares = with_number(*state, number, weight)
+            if weights is not None:
+                n, mean, squares = with_number(*state, number, float(weights[row]))
             state = decay * n, mean, decay * squares
     if update is not None:
         update[name] = state
@@ -345,7 +351,7 @@ def with_number(
 def _number_entries(
     name: str, scores: Callable[[Any], list[float | None]], cells: Sequence[float | None]
 ) -> Iterable[Entry | None]:
-    return (None if z is None else number_entry(name, z) for z in scores(cells))
+    return [None if z is None else number_entry(name, z) for z in scores(cells)]
 
 
 def number_entry(name: str, z: float) -> Entry:
