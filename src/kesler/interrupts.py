@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from signal import SIGINT
-from threading import get_ident, main_thread
 from types import FrameType
 from typing import Any
 
@@ -46,11 +45,13 @@ class Postponed:
     def __enter__(self) -> None:
         self._noted: tuple[int, FrameType | None] | None = None
         self._handler: Any = None
-        if get_ident() == main_thread().ident:
-            handler = _signals.getsignal(SIGINT)
-            if callable(handler):
+        handler = _signals.getsignal(SIGINT)
+        if callable(handler):
+            try:
                 _signals.signal(SIGINT, self._note)
-                self._handler = handler
+            except ValueError:  # in another thread than the main one
+                return
+            self._handler = handler
 
     def __exit__(self, *error: object) -> None:
         if self._handler is None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import calls
 import learners
 import mistakes
 import modules
@@ -65,6 +66,14 @@ def test_no_public_name_loads_more_modules_than_its_limit():
     limits, now = modules.limits(), modules.loaded(modules.public_names())
     assert list(now) == list(limits), "python tests/gates/modules.py --write"
     assert {name: n for name, n in now.items() if n > limits[name]} == {}
+
+
+@is_compiled
+def test_no_path_calls_more_functions_than_its_limit():
+    """With a fifth more for other versions of NumPy, pandas and narwhals."""
+    limits, now = calls.limits(), calls.called()
+    assert list(now) == list(limits), "python tests/gates/calls.py --write"
+    assert {name: n for name, (n, _) in now.items() if n > 1.2 * limits[name][0]} == {}
 
 
 # ---- speed --------------------------------------------------------------------------------------

@@ -220,7 +220,7 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
     convert = vocabulary.learnt if learn else vocabulary.numbered
     n_before = len(vocabulary)
     try:
-        rows = Rows.from_sparse_rows((convert(entry) for entry in entries), 0)
+        rows = Rows.from_sparse_rows(map(convert, entries), 0)
         rows = replace(rows, n_features=max(rows.n_features, len(vocabulary)))
         rows.require_finite()
         _require_text(vocabulary.since(n_before))

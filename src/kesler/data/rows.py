@@ -255,8 +255,10 @@ class Vocabulary:
 
     def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
         """Return the entry by number; new names are added."""
-        indices = self.indices
-        return {indices.setdefault(name, len(indices)): value for name, value in entry.items()}
+        indices, found = self.indices, dict[int, float]()
+        for name, value in entry.items():
+            found[indices.setdefault(name, len(indices))] = value
+        return found
 
     def since(self, n_names: int) -> list[str]:
         """Return the names from number `n_names` on, in time proportional to their number."""

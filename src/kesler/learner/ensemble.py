@@ -205,7 +205,10 @@ class EnsembleLearner(Observing):
         probabilities: npt.NDArray[np.float64],
     ) -> Learnt:
         self.require_admissible(labels)
-        prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
+        if isinstance(rows, Event) or rows.ratings is None:
+            prepared = [member._admitted(rows) for member in self.members]
+        else:
+            prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
         self._provide(prepared, labels)
         for member in self.members if weights is not None else ():
             member._require_weighable(weights)
@@ -375,11 +378,14 @@ class EnsembleLearner(Observing):
 
     def expect(self, labels: Sequence[Label], n_features: int, n_sub_experts: int = 0) -> None:
         """Provide capacity in every member, and the compiled loops of all."""
-        from kesler.compiled.trial import ensemble  # noqa: F401
+        from kesler.compiled.trial.ensemble import combine  # noqa: F401
 
         with self.lock:
+            self.require_admissible(labels)
+            n_classes = self.classes.count_with(labels)
             for member in self.members:
-                member.expect(labels, n_features, n_sub_experts)
+                member.reserve(n_classes, n_features, n_sub_experts, ahead=True)
+                _ = member._trials
 
     def reserve(
         self, n_classes: int, n_features: int, n_sub_experts: int = 0, *, ahead: bool = False

@@ -136,7 +136,8 @@ class ExpandingRows:
         KeslerError
             If they have another number of features.
         """
-        self._require_inputs(rows.n_features)
+        if rows.n_features != self.n_inputs:
+            self._require_inputs(rows.n_features)
         from kesler.compiled.trial.expansion import expand
 
         width, n_rows = self.width_of(self.n_inputs), len(rows)

@@ -96,11 +96,11 @@ class Observing(Counted):
         if own is None:
             return self.learn(rows, labels, weights, answers, scores, probabilities)
         with self.lock, Postponed():
-            n_known, n_classes = self.n_known, self.classes.count_with(labels)
+            n_known, n_classes, n_rows = self.n_known, self.classes.count_with(labels), len(rows)
             n_members, first = own.n_members, 0 if self.answer == "sets" else 2
-            stack = np.empty((n_members, len(rows), n_classes), dtype=np.float32)
+            stack = np.empty((n_members, n_rows, n_classes), dtype=np.float32)
             stack.fill(np.nan)
-            found, inputs = np.empty((len(rows), first + n_classes)), own.inputs_of(rows)
+            found, inputs = np.empty((n_rows, first + n_classes)), own.inputs_of(rows)
             learning, n_before = (rows, labels, weights, answers, found), self.n_trials
             predictions, codes = self._learn_scored(stack, scores, *learning)
             n = self.n_trials - n_before  # fewer than all if a user-defined function failed

@@ -150,7 +150,7 @@ class Targets:
     def of_classes(labels: list[Label]) -> Targets:
         """Return targets of one right class per row."""
         encoded = Answers.of_classes(np.empty(len(labels), dtype=np.int32))
-        return Targets(encoded.indptr, labels, encoded.levels, encoded.rest)
+        return Targets(encoded.indptr, labels, encoded.levels, encoded.rest, costs=NO_COSTS)
 
     @staticmethod
     def of_lists(

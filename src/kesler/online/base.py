@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sized
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -186,7 +186,7 @@ or texts
     ) -> tuple[int, npt.NDArray[np.float32]]:
         targets, table = self._tell([y]), self._table_of_row(x)
         self._known_classes().require_admissible(targets.names)
-        with self._between_trials(), self._texts_counted(), self._names_forgotten_on_error():
+        with self._between_trials(), self._names_of_learnt_rows():
             n_known = self._n_seen()
             if table is None:
                 trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
@@ -305,12 +305,10 @@ or texts
 
     # ---- implementation ---------------------------------------------------------------------
 
-    @contextmanager
-    def _between_trials(self) -> Iterator[AnyLearner | None]:
-        """Hold the lock of the learner if there is one, and yield the learner."""
-        learner: AnyLearner | None = getattr(self, "_learner", None)
-        with nullcontext() if learner is None else learner.lock:
-            yield learner
+    def _between_trials(self) -> AbstractContextManager[Any]:
+        """Return the lock of the learner, if there is one."""
+        learner = vars(self).get("_learner")
+        return nullcontext() if learner is None else learner.lock
 
     @exclusive_trials
     def _run_trials(
@@ -325,7 +323,7 @@ or texts
         keep_traces: bool = False,
     ) -> Trials:
         """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
-        with self._texts_counted(), self._names_forgotten_on_error():
+        with self._names_of_learnt_rows():
             pieces = [
                 self._learn(
                     *block,
@@ -352,7 +350,7 @@ or texts
         X, ratings, texts = self._apart(X)
         named = inputs.holds_names(X)
         data = X if named or texts else self._array_rows(X, learn=True)
-        n_rows = len(X) if texts else inputs.count_rows(data)
+        n_rows = inputs.count_rows(data) if named else len(data)
         targets, weights = self._told(n_rows, y, sample_weight, classes)
         inputs.require_rated(n_rows, ratings)
         with self._between_trials():  # others may add the names of events
@@ -393,13 +391,20 @@ or texts
         return []
 
     @contextmanager
-    def _names_forgotten_on_error(self) -> Iterator[None]:
-        """Remove new names of features and sub-experts if learning their rows fails."""
+    def _names_of_learnt_rows(self) -> Iterator[None]:
+        """Count the texts that are learnt, and remove new names of rows that are not.
+
+        Those are names of features and sub-experts of rows whose learning fails.
+        """
         n_names, n_sub_experts = len(self._vocabulary or ()), len(self._sub_experts or ())
+        n_before = self._n_learnt()
         try:
             yield
+            self._count_texts(n_before)
         except BaseException:
-            with self._between_trials() as learner:
+            self._count_texts(n_before)
+            learner = vars(self).get("_learner")
+            with self._between_trials():
                 if self._vocabulary is not None:
                     learnt = 0 if learner is None else learner.n_named_features
                     self._vocabulary.forget_from(max(n_names, learnt))
@@ -431,19 +436,21 @@ or texts
         if weights is not None and not weights.all():
             stored = np.flatnonzero(weights > 0)
             targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
-        if not len(rows):
+        n_rows = len(rows)
+        if not n_rows:
             return Trials.concatenate([], len(learner.classes))
         scores, names = NO_SCORES, targets.names
         if keep_scores:
             n_classes = learner.classes.count_with(names)
-            scores = np.full((len(rows), n_classes), np.nan, dtype=np.float32)
-        probabilities = np.empty((len(rows), 2)) if keep_probabilities else NO_PROBABILITIES
-        traces = learner.untraced(len(rows)) if keep_traces else NO_TRACES
+            scores = np.full((n_rows, n_classes), np.nan, dtype=np.float32)
+        probabilities = np.empty((n_rows, 2)) if keep_probabilities else NO_PROBABILITIES
+        traces = learner.untraced(n_rows) if keep_traces else NO_TRACES
         width = rows.n_features, rows.n_sub_experts
         learner.expect(targets.distinct, *width)
         learnt = []
-        for piece in pieces_of(len(rows), learner.most_observed(names)):
-            block, some = self._part_of(rows, targets, piece)
+        for piece in pieces_of(n_rows, learner.most_observed(names)):
+            is_whole = piece == slice(0, n_rows)
+            block, some = (rows, targets) if is_whole else self._part_of(rows, targets, piece)
             given = None if weights is None else weights[piece]
             with Postponed():
                 if rows.dense:
@@ -453,13 +460,13 @@ or texts
                 learnt.append(learner.learn_observed(block, *found))
         with learner.lock:
             learner.reserve(0, *width)
+        if len(learnt) == 1:
+            return Trials(*learnt[0], scores, probabilities, traces)
         predictions, codes = map(np.concatenate, zip(*learnt, strict=True))
         return Trials(predictions, codes, scores, probabilities, traces)
 
     def _part_of(self, rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
         """Return consecutive rows, which name no feature that only later rows have."""
-        if part == slice(0, len(rows)):
-            return rows, targets
         some = rows[part]
         return some if rows.dense else some.without_later(), targets[part]
 

@@ -551,7 +551,7 @@ default "auto"
         """
         if self._read_table(rows) is not None:
             return self.run_trials(rows, labels, weights)
-        with self._names_forgotten_on_error():
+        with self._names_of_learnt_rows():
             rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
             trials = self._learn(rated, self._targets_of(labels), weights)
         return trials.predictions, trials.codes

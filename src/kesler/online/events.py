@@ -89,7 +89,7 @@ class FeatureReader(ColumnLearner):
         )
 
     def _text_rows(self, texts: list[str], weights: Any, *, learn: bool) -> Rows:
-        """Return the rows of texts, whose lengths `_texts_counted` adds once they are learnt."""
+        """Return the rows of texts, whose lengths `_count_texts` adds once they are learnt."""
         if hasattr(self, "n_features_in_"):
             return self._named_rows([presence([text]) for text in texts], learn=learn)
         names = self._named_vocabulary()
@@ -112,16 +112,10 @@ class FeatureReader(ColumnLearner):
             dense=False,
         )
 
-    @contextmanager
-    def _texts_counted(self) -> Iterator[None]:
-        """Add the lengths of the texts that are learnt, also if an error ends this."""
-        before = self._n_learnt()
-        try:
-            yield
-        finally:
-            lengths = self.__dict__.pop("_texts_to_count", [])[: self._n_learnt() - before]
-            for length in lengths:
-                self._count_text(length)
+    def _count_texts(self, n_before: int) -> None:
+        """Add the lengths of the texts that were learnt since so many rows had been."""
+        for length in vars(self).pop("_texts_to_count", [])[: self._n_learnt() - n_before]:
+            self._count_text(length)
 
     def _count_text(self, length: int) -> None:
         """Add a text of this many characters to those learnt."""

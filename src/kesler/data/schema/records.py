@@ -126,17 +126,16 @@ def _is_numeric(frame: Any) -> bool:
             return True
     import narwhals as nw
 
-    dtypes = _eager(frame).schema.dtypes()
+    dtypes = [column.dtype for column in _columns_of(frame)]
     return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in dtypes)
 
 
-def _eager(frame: Any) -> Any:
-    """Return a frame as narwhals reads it, whose columns have different names."""
+def _columns_of(frame: Any) -> list[Any]:
+    """Return the columns of a frame as narwhals reads them, with different names."""
     import narwhals as nw
 
     try:
-        eager = nw.from_native(frame, eager_only=True)
-        len(eager.schema)  # raises an error for a name of two columns
+        return list(nw.from_native(frame, eager_only=True).iter_columns())
     except nw.exceptions.DuplicateError as error:
         raise KeslerError(f"X names a column twice ({error}): rename its columns") from None
     except TypeError:
@@ -144,7 +143,6 @@ def _eager(frame: Any) -> Any:
             f"X is a {type(frame).__name__}, whose rows are not at hand: give a data frame of "
             "pandas or polars or an Arrow table (a lazy frame after .collect())"
         ) from None
-    return eager
 
 
 def texts_in(X: Any) -> list[str] | None:
@@ -218,15 +216,15 @@ def table_of(X: Any, text: str = OF_TEXTS) -> Table:
 
 
 def _of_frame(X: Any) -> Table:
-    frame = _eager(X)
-    names = [name for name in frame.columns if isinstance(name, str)]
-    if names and len(names) < len(frame.columns):
-        odd = next(name for name in frame.columns if not isinstance(name, str))
+    columns = _columns_of(X)
+    given = [column.name for column in columns]
+    names = [name for name in given if isinstance(name, str)]
+    if names and len(names) < len(given):
+        odd = next(name for name in given if not isinstance(name, str))
         raise KeslerError(f"the column name {odd!r} is not text: rename the columns of X")
-    named = names or [f"{OF_ARRAY}{i}" for i in range(len(frame.columns))]
-    series = frame.iter_columns()
-    cells = {n: _cells(s.to_list()) for n, s in zip(named, series, strict=True)}
-    return Table(len(frame), cells, named=bool(names))
+    named = names or [f"{OF_ARRAY}{i}" for i in range(len(given))]
+    cells = {n: _cells(c.to_list()) for n, c in zip(named, columns, strict=True)}
+    return Table(len(X), cells, named=bool(names))
 
 
 def _of_lists(rows: Sequence[Any]) -> Table:

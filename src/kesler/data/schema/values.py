@@ -318,48 +318,49 @@ def z_scores(
     decay: float,
     numbers: Sequence[float | None],
 ) -> list[float | None]:
-    """Return z-scores over the numbers so far with the number itself, clipped; None if missing."""
+    """Return z-scores over the numbers so far with the number itself, clipped; None if missing.
+
+    The moments are those of West (1979).
+    """
     state, scores = moments.get(name, (0.0, 0.0, 0.0)), list[float | None]()
     for row, number in enumerate(numbers):
         if number is None:
             scores.append(None)
             continue
-        n, mean, squares = with_number(*state, number, 1.0)
-        z = (number - mean) / math.sqrt(squares / n) if squares > LEAST_VARIANCE * n else 0.0
+        n, mean, squares = state
+        gap = number - mean
+        if squares > LEAST_VARIANCE * n:  # clipped where it is very far away
+            most = FURTHEST * math.sqrt(squares / n)
+            gap = min(most, max(-most, gap))
+        share = 1.0 / (n + 1.0)
+        seen, total = n + 1.0, squares + n * share * gap * gap
+        far = number - (mean + share * gap)
+        z = far / math.sqrt(total / seen) if total > LEAST_VARIANCE * seen else 0.0
         scores.append(min(CLIP, max(-CLIP, z)))
         if update is not None:
-            if weights is not None:
-                n, mean, squares = with_number(*state, number, float(weights[row]))
-            state = decay * n, mean, decay * squares
+            weight = 1.0 if weights is None else float(weights[row])
+            share = weight / (n + weight)
+            total = squares + n * share * gap * gap
+            state = decay * (n + weight), mean + share * gap, decay * total
     if update is not None:
         update[name] = state
     return scores
 
 
-def with_number(
-    n: float, mean: float, squares: float, number: float, weight: float
-) -> tuple[float, float, float]:
-    """Return the moments with one more number (West 1979), clipped where it is very far away."""
-    gap = number - mean
-    if squares > LEAST_VARIANCE * n:
-        most = FURTHEST * math.sqrt(squares / n)
-        gap = min(most, max(-most, gap))
-    share = weight / (n + weight)
-    return n + weight, mean + share * gap, squares + n * share * gap * gap
-
-
 def _number_entries(
     name: str, scores: Callable[[Any], list[float | None]], cells: Sequence[float | None]
 ) -> Iterable[Entry | None]:
-    return [None if z is None else number_entry(name, z) for z in scores(cells)]
-
-
-def number_entry(name: str, z: float) -> Entry:
-    """Return the z-score, and how near it is to each of the two knots around it."""
-    place = (min(KNOTS[-1], max(KNOTS[0], z)) - KNOTS[0]) / (KNOTS[1] - KNOTS[0])
-    knot = min(int(place), len(KNOTS) - 2)
-    part = place - knot
-    return {name: z / CLIP, f"{name}@{knot}": 1 - part, f"{name}@{knot + 1}": part}
+    """Return the z-score of each number, and how near it is to each of the two knots around it."""
+    found: list[Entry | None] = []
+    for z in scores(cells):
+        if z is None:
+            found.append(None)
+            continue
+        place = (min(KNOTS[-1], max(KNOTS[0], z)) - KNOTS[0]) / (KNOTS[1] - KNOTS[0])
+        knot = min(int(place), len(KNOTS) - 2)
+        part = place - knot
+        found.append({name: z / CLIP, f"{name}@{knot}": 1 - part, f"{name}@{knot + 1}": part})
+    return found
 
 
 def _date_entries(
