@@ -460,3 +460,35 @@ def test_a_process_forked_beside_a_learning_thread_goes_on():
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_model_that_a_thread_was_writing_is_refused_in_the_child(monkeypatch):
+    """A fork does not wait for long: of a model that is being written, the child has a half."""
+    monkeypatch.setattr("kesler.learner.locks.MOST_SECONDS", 0.0)
+    model = OnlineClassifier("multi", update="pa1").fit(ROWS, [0, 1, 2] * 4)
+    other = OnlineClassifier("multi", update="pa1").fit(ROWS, [0, 1, 2] * 4)
+    writes, stop = threading.Event(), threading.Event()
+
+    def write():
+        with model._learner.lock:
+            writes.set()
+            stop.wait()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    writes.wait()
+    try:
+        child = os.fork()
+        if not child:
+            other.learn_one(ROWS[0], 1)
+            try:
+                model.learn_one(ROWS[0], 1)
+            except KeslerError as error:
+                os._exit(0 if "half of a row" in str(error) else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()
+    assert model.learn_one(ROWS[0], 1).n_trials_ == 13

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from kesler.errors import KeslerError
 from kesler.parts.description import describe, restore
+from kesler.state.codes import BudgetPolicy, code_of
 
 __all__ = [
     "POLICIES",
@@ -166,7 +167,7 @@ default "least-recent"
     @property
     def code(self) -> int:
         """The number of the policy in compiled code."""
-        return list(POLICIES).index(self.policy)
+        return code_of(BudgetPolicy, self.policy)
 
     @property
     def projects(self) -> bool:

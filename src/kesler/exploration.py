@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from kesler.errors import KeslerError
 from kesler.parts.description import describe
+from kesler.state.codes import Showing
 
 __all__ = [
     "EXPLORATIONS",
@@ -65,7 +66,7 @@ class Greedy(Exploration):
     Greedy()
     """
 
-    kind = 0
+    kind = Showing.GREEDY
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Uniform(Exploration):
     gamma: float = 0.05
     decay: float = 0.0
 
-    kind = 1
+    kind = Showing.UNIFORM
 
     def __post_init__(self) -> None:
         _set_number(self, "gamma", 0.0, 1.0, least_is_open=True)
@@ -155,7 +156,7 @@ class InverseGap(Exploration):
     scale: float = 3.0
     power: float = 0.5
 
-    kind = 2
+    kind = Showing.INVERSE_GAP
 
     def __post_init__(self) -> None:
         _set_number(self, "scale", 0.0, math.inf, least_is_open=True)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from kesler.errors import KeslerError
 from kesler.parts.description import describe, require_function
 from kesler.parts.user_part import UserPart
+from kesler.state.codes import Follows, StepUnit, code_of
 
 __all__ = [
     "PRECONDITIONERS",
@@ -65,8 +66,7 @@ class Preconditioner:
     @property
     def codes(self) -> list[int]:
         """The numbers of the preconditioner in the compiled trial."""
-        follows = ("nothing", "gradients", "evidence").index(self.follows)
-        unit = ("none", "rows", "features").index(self.unit)
+        follows, unit = code_of(Follows, self.follows), code_of(StepUnit, self.unit)
         return [follows, unit, int(self.is_measured)]
 
     @property
@@ -389,7 +389,7 @@ class CoinBetting(Preconditioner):
     @property
     def codes(self) -> list[int]:
         """The numbers of coin betting in the compiled trial."""
-        return [4, 0, 0]
+        return [Follows.BETS, StepUnit.NONE, 0]
 
 
 @dataclass(frozen=True)
@@ -453,7 +453,7 @@ class SecondOrder(Preconditioner):
     @property
     def codes(self) -> list[int]:
         """The numbers of the preconditioner in the compiled trial."""
-        return [5, 0, 0]
+        return [Follows.SECOND_MOMENTS, StepUnit.NONE, 0]
 
     @property
     def parameter(self) -> float:
@@ -486,7 +486,7 @@ class CustomMetric(UserPart, Preconditioner):
     @property
     def codes(self) -> list[int]:
         """The numbers of a preconditioner with a function in the compiled trial."""
-        return [3, 0, 0]
+        return [Follows.FUNCTION, StepUnit.NONE, 0]
 
 
 def preconditioner(function: Rate | None = None, *, parameters: tuple[float, ...] = ()) -> Any:

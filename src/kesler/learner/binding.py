@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.hypotheses import Grouped, Ordered, Part, PerClass, Shared
-from kesler.learner.classes import OnNewClass
-from kesler.learner.requirements import STATISTICS, layers_of
-from kesler.learner.targets import Decision
+from kesler.hypotheses import Part, PerClass
+from kesler.learner.requirements import layers_of
 from kesler.learner.user_functions import LearnerWithFunctions
 from kesler.links.link import CustomLink, Linear
 from kesler.maps.feature_map import FeatureMap
 from kesler.parts.constraints import requirement_code, selection_code
 from kesler.parts.user_part import UserPart, followed_by_word
+from kesler.state import codes
 from kesler.state.capacity import aligned_zeros
+from kesler.state.codes import code_of
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
 
@@ -70,14 +70,14 @@ class BoundLearner(LearnerWithFunctions):
         shrinkage, floor, pseudo_rows = self._smoothing
         half_life = self.half_life
         settings = {
-            "settings.on_new_class": get_args(OnNewClass).index(self.on_new_class),
+            "settings.on_new_class": code_of(codes.NewClass, self.on_new_class),
             "settings.is_calibrated": self.is_calibrated,
-            "settings.decision": get_args(Decision).index(self.decision),
+            "settings.decision": code_of(codes.Decision, self.decision),
             "settings.has_sets": self.has_sets,
             "settings.has_costs": self.has_costs,
             "settings.ends_at_faults": self.ends_at_faults and self._has_functions,
             "settings.predictor": 0,
-            "statistics.kinds": [STATISTICS.index(s) for s in self.statistics],
+            "statistics.kinds": [code_of(codes.Statistic, s) for s in self.statistics],
             "statistics.shrinkage": shrinkage,
             "statistics.floor": floor,
             "statistics.pseudo_rows": pseudo_rows,
@@ -207,7 +207,7 @@ class BoundLearner(LearnerWithFunctions):
         from kesler.compiled.views.maps import map_address
 
         part, columns = self.parts[i], [self._offsets[i], self._width(i)]
-        kind = [PerClass, Shared, Grouped, Ordered].index(type(part))
+        kind = code_of(codes.PartKind, type(part).__name__)
         if isinstance(part.feature_map, FeatureMap):
             view = part.feature_map
             layer = self.statistics.index(layers_of(view.statistic)[0])

@@ -27,6 +27,8 @@ from kesler.learner.learner import Learner
 from kesler.learner.locks import learner_lock
 from kesler.learner.observing import Learnt, Observing
 from kesler.learner.targets import Answers
+from kesler.state import codes
+from kesler.state.codes import code_of
 from kesler.state.fields import (
     Arrays,
     Field,
@@ -102,12 +104,13 @@ class EnsembleLearner(Observing):
         for member in self.members:
             member.ends_at_faults = False
         self.combine, self.discount = combine, used
+        self._rule = code_of(codes.Combination, combine)
         self.demotion, self.share = float(demotion), float(share)
         self.stored = allocated(fields_of(EnsembleRecord), self, self._lengths)
         self.stored["weights"][:] = 1.0 / len(self.stored["weights"])
         self.stored["paths"][:] = math.log(len(self.stored["weights"]))
         self.seconds_in_threads = 0.0
-        self.lock = learner_lock()
+        self.lock = learner_lock(self)
 
     # ---- properties -------------------------------------------------------------------------
 
@@ -301,7 +304,7 @@ class EnsembleLearner(Observing):
     def _ensemble(self) -> Any:
         """Return the record that compiled code takes."""
         settings = {
-            "rule": COMBINATIONS.index(self.combine),
+            "rule": self._rule,
             "discount": self.discount,
             "demotion": self.demotion,
             "share": self.share,
@@ -447,7 +450,7 @@ class EnsembleLearner(Observing):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, which may be a read-only memory map."""
-        vars(self).update(state, lock=learner_lock())
+        vars(self).update(state, lock=learner_lock(self))
         self.stored = {name: array.copy() for name, array in self.stored.items()}
 
 

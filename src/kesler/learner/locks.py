@@ -5,60 +5,85 @@ from __future__ import annotations
 import os
 import time
 from threading import RLock
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
-# How long a fork waits for the trials of other threads; the first of them may compile its loops.
-MOST_SECONDS = 60.0
-PAUSE = 0.001
+from kesler.errors import KeslerError
 
-_OF_LEARNERS: WeakSet[Any] = WeakSet()
-_OF_CALLS: WeakSet[Any] = WeakSet()
+# How long a fork waits for other threads: a piece of rows takes 0.05 s, compiling loops longer.
+MOST_SECONDS = 2.0
+PATIENCE = 0.1  # how long for one lock, while others are held
+
+_LEARNERS: WeakSet[Any] = WeakSet()
+_ESTIMATORS: WeakSet[Any] = WeakSet()
 _held: list[Any] = []
 
 
-def learner_lock() -> Any:
-    """Return a lock that is held while the arrays of a learner are read or written.
+def learner_lock(learner: Any) -> Any:
+    """Return a lock that is held while the arrays of a learner are read or written, its `lock`.
 
-    A fork of the process waits until it is free, so that the child has no half-written weights.
+    A fork of the process waits a while until it is free. If it is not, the copy of the learner in
+    the child may be half-learnt, and is refused there.
 
     Examples
     --------
-    >>> with learner_lock() as entered:
+    >>> class Owner: ...
+    >>> with learner_lock(Owner()) as entered:
     ...     entered
     True
     """
-    return _added(_OF_LEARNERS)
+    _LEARNERS.add(learner)
+    return RLock()
 
 
-def call_lock() -> Any:
-    """Return a lock that is held during a whole call, such as one that learns many rows.
+def call_lock(estimator: Any) -> Any:
+    """Return a lock that is held during a whole call of an estimator, its `_created_lock`.
 
     A fork does not wait for it: between two blocks of rows, the model is whole.
     """
-    return _added(_OF_CALLS)
+    _ESTIMATORS.add(estimator)
+    return RLock()
 
 
-def _added(locks: WeakSet[Any]) -> Any:
-    lock = RLock()
-    locks.add(lock)
-    return lock
+class HalfLearnt:
+    """The lock of a learner that another thread was writing when the process was forked."""
+
+    def acquire(self, blocking: bool = True) -> NoReturn:
+        """Refuse the use of the learner."""
+        raise KeslerError(
+            "this model was learning in another thread when the process was forked, and its copy "
+            "here may have learnt half of a row: fork before the thread starts, or load the model "
+            "from a file in the new process"
+        )
+
+    def __enter__(self) -> NoReturn:
+        self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        """Do nothing: it was not acquired."""
+
+    def release(self) -> None:
+        """Do nothing: it was not acquired."""
 
 
 def _hold() -> None:
-    """Before a fork: hold the locks of all learners at the same moment, and none while waiting."""
+    """Before a fork: hold the locks of all learners at the same moment, if they become free."""
     end = time.monotonic() + MOST_SECONDS
-    while not _tried(list(_OF_LEARNERS)) and time.monotonic() < end:
-        time.sleep(PAUSE)
-    for lock in list(_OF_CALLS):
-        if lock.acquire(blocking=False):
-            _held.append(lock)
+    locks = [lock for _, lock in _locks()]
+    while not _tried(locks) and time.monotonic() < end:
+        pass
+
+
+def _locks() -> list[tuple[Any, Any]]:
+    """Return the learners that are in use, each with its lock."""
+    found = ((learner, vars(learner).get("lock")) for learner in list(_LEARNERS))
+    return [(each, lock) for each, lock in found if lock and not isinstance(lock, HalfLearnt)]
 
 
 def _tried(locks: list[Any]) -> bool:
-    """Hold all of these locks if they are free, or none."""
+    """Hold all of these locks if they become free, or none."""
     for lock in locks:
-        if not lock.acquire(blocking=False):
+        if not lock.acquire(timeout=PATIENCE):
             _release()
             return False
         _held.append(lock)
@@ -71,12 +96,15 @@ def _release() -> None:
 
 
 def _renew() -> None:
-    """In the child: free the locks, also those of threads that it does not have."""
-    held = {id(lock) for lock in _held}
-    for lock in (*_OF_LEARNERS, *_OF_CALLS):
-        if id(lock) not in held:
-            lock._at_fork_reinit()
+    """In the child: free the locks, and refuse learners that another thread was writing."""
+    for learner, lock in () if _held else _locks():
+        if lock.acquire(blocking=False):
+            lock.release()
+        else:
+            learner.lock = HalfLearnt()
     _release()
+    for estimator in list(_ESTIMATORS):
+        estimator._created_lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):

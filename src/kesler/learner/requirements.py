@@ -14,12 +14,12 @@ from kesler.learner.targets import Decision, Kind
 from kesler.links.link import Linear, Link
 from kesler.maps.feature_map import FeatureMap
 from kesler.maps.gaussian import GaussianRatio
+from kesler.state.codes import Statistic
 from kesler.updates.rule import UpdateRule
 
-# The statistics of each class, numbered as in `kesler.compiled.trial.records`; the last holds the
-# rounding errors of the sums of the means in float32.
 _GAUSSIAN = ("centre", "sharpness", "height")
-STATISTICS = ("first", "mean", "frequency", "contrast", *_GAUSSIAN, "rounded off")
+STATISTICS = tuple(each.name.lower().replace("_", " ") for each in Statistic)
+"""The statistics of each class, in the order of their layers."""
 
 
 class Requirements:

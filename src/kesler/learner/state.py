@@ -141,7 +141,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         ]
         self._smoothing = smoothing_of(self._maps)
         self._require_linear_beginning()
-        self.lock = learner_lock()
+        self.lock = learner_lock(self)
         self.stays_dense = False  # whether weights are never stored in sparse rows
         self.sparse: SparseWeights | None = None
         self.stored: Arrays = {}
@@ -219,7 +219,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, which may be a read-only memory map."""
-        vars(self).update(state, lock=learner_lock())
+        vars(self).update(state, lock=learner_lock(self))
         self.stored = {name: array.copy() for name, array in self.stored.items()}
         if self.sparse is not None:
             self.sparse.own()

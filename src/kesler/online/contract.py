@@ -109,7 +109,7 @@ class Estimator:
         """The lock that is held by a call that changes, saves or copies the estimator."""
         with _CREATION:
             if not hasattr(self, "_created_lock"):
-                self._created_lock = call_lock()
+                self._created_lock = call_lock(self)
             return self._created_lock
 
     def _between_trials(self) -> AbstractContextManager[Any]:

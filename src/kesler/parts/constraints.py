@@ -9,9 +9,12 @@ r has the lower level: read "pair" for "class" below, and r for y.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from enum import IntEnum
+from typing import Literal
 
 from kesler.errors import KeslerError
+from kesler.state import codes
+from kesler.state.codes import code_of
 
 Selection = Literal[
     "predicted",
@@ -49,15 +52,17 @@ also all inner products <d_s, d_s'>, with d_s = phi(x, y) - phi(x, s) over all h
 
 def selection_code(name: str) -> int:
     """Return the number of a selection in compiled code."""
-    return _code(name, get_args(Selection), "constraints")
+    return _code(codes.Selection, name, "constraints")
 
 
 def requirement_code(name: str) -> int:
     """Return the number of a requirement in compiled code."""
-    return _code(name, get_args(Requirement), "requires")
+    return _code(codes.Requirement, name, "requires")
 
 
-def _code(name: str, names: tuple[str, ...], parameter: str) -> int:
-    if name not in names:
-        raise KeslerError(f"{parameter}={name!r} is not known: choose one of {', '.join(names)}")
-    return names.index(name)
+def _code(numbers: type[IntEnum], name: str, parameter: str) -> int:
+    try:
+        return code_of(numbers, name)
+    except (AttributeError, KeyError):
+        names = ", ".join(each.name.lower().replace("_", "-") for each in numbers)
+        raise KeslerError(f"{parameter}={name!r} is not known: choose one of {names}") from None

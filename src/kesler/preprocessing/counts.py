@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kesler.errors import KeslerError
-from kesler.preprocessing.method import COUNTS, Preprocessing
+from kesler.preprocessing.method import Preprocessing
+from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Counts(Preprocessing):
     unit: bool = True
     information: bool = False
 
-    method = COUNTS
+    method = Method.COUNTS
     zero_at_zero = True
 
     def __post_init__(self) -> None:

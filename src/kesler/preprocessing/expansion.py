@@ -8,8 +8,9 @@ from numbers import Integral
 from typing import Any
 
 from kesler.errors import KeslerError
-from kesler.preprocessing.method import NO_METHOD, Preprocessing
+from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.z_scores import ZScores
+from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Expansion(Preprocessing):
     itself. A learner expands rows before it adds the feature of the intercept. For dense rows only.
     """
 
-    method = NO_METHOD
+    method = Method.NONE
     zero_at_zero = False
     parameters = ()
     n_statistics = 0

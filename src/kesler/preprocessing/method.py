@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from kesler.parts.description import describe
 
-NO_METHOD, COUNTS, Z_SCORES, RANGES = range(4)
 """Numbers of the methods, as in `kesler.compiled.trial.preprocessing`."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kesler.preprocessing.method import RANGES, Preprocessing
+from kesler.preprocessing.method import Preprocessing
+from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Ranges(Preprocessing):
     [1]
     """
 
-    method = RANGES
+    method = Method.RANGES
     zero_at_zero = False
     parameters = ()
     n_statistics = 3  # the first, the smallest and the largest value

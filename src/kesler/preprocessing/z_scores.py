@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from numbers import Real
 
 from kesler.errors import KeslerError
-from kesler.preprocessing.method import Z_SCORES, Preprocessing
+from kesler.preprocessing.method import Preprocessing
+from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ZScores(Preprocessing):
 
     clip: float = 4.0
 
-    method = Z_SCORES
+    method = Method.Z_SCORES
     zero_at_zero = False
     n_statistics = 2  # the mean, and the sum of squared deviations from it
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from kesler.errors import KeslerError
 from kesler.parts.constraints import Selection
+from kesler.state.codes import Feedback
 from kesler.updates.rule import UpdateRule, no_steps
 
 
@@ -53,7 +54,7 @@ class Banditron(FeedbackRule):
     Banditron()
     """
 
-    feedback = 1
+    feedback = Feedback.BANDITRON
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class SOBA(FeedbackRule):
     a: float = 1.0
     diagonal: bool = False
 
-    feedback = 2
+    feedback = Feedback.SECOND_ORDER
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.a, Real) and not isinstance(self.a, bool)

@@ -13,6 +13,7 @@ from kesler.parts.constraints import Requirement, Selection, requirement_code, s
 from kesler.parts.description import describe, require_function
 from kesler.parts.user_part import UserPart
 from kesler.preconditioners import Preconditioner
+from kesler.state.codes import Feedback
 
 Steps = Callable[..., None]
 """steps(parameters, weight, losses, squared_norms, gram, steps): writes the last argument."""
@@ -64,7 +65,7 @@ class UpdateRule:
     update: ClassVar[Callable[..., None] | None] = None
     begins_at: ClassVar[float] = 0.0
     n_states: ClassVar[int] = 0
-    feedback: ClassVar[int] = 0
+    feedback: ClassVar[int] = Feedback.CONSTRAINTS
     second_moments: ClassVar[Literal["", "diagonal", "matrix"]] = ""
 
     @property

@@ -25,6 +25,7 @@ from kesler.compiled.jit.decorators import (
 from kesler.compiled.trial.preprocessing import NONE
 from kesler.compiled.trial.records import GROUPED, PER_CLASS
 from kesler.compiled.weights.scores import clear
+from kesler.state.codes import BudgetPolicy
 
 # view, panel, inner products, squared distances, parameters, out
 SINGLE_SIGNATURE = types.void(FLOATS, FLOAT_TABLE, FLOATS, FLOATS, FLOATS, FLOATS)
@@ -92,8 +93,12 @@ def kernel_addresses(function: Callable[..., Any], of: str, *, custom: bool) -> 
     return callback_address(loop, SINGLE_SIGNATURE), callback_address(loop, DOUBLE_SIGNATURE)
 
 
-# The policies of budgets, in the order of `kesler.budgets.POLICIES`.
-LEAST_RECENT, SMALLEST, FORGETRON, PROJECTRON, PROJECTRON_PLUS = range(5)
+# The policies of budgets.
+LEAST_RECENT = int(BudgetPolicy.LEAST_RECENT)
+SMALLEST = int(BudgetPolicy.SMALLEST)
+FORGETRON = int(BudgetPolicy.FORGETRON)
+PROJECTRON = int(BudgetPolicy.PROJECTRON)
+PROJECTRON_PLUS = int(BudgetPolicy.PROJECTRON_PLUS_PLUS)
 # The number of support vectors in a panel, which is feature-major: the inner loops run over them.
 PANEL = 64
 

@@ -22,10 +22,14 @@ from kesler.compiled.jit.record_types import tuple_type
 from kesler.compiled.jit.simd import whole_lines
 from kesler.compiled.trial.calibration import calibrate, probability
 from kesler.compiled.weights.scores import dense_best
+from kesler.state.codes import Combination
 from kesler.state.records import EnsembleRecord
 
 # How members are combined.
-MAJORITY, BEST, MIXTURE, FIXED_SHARE = range(4)
+MAJORITY = int(Combination.MAJORITY)
+BEST = int(Combination.BEST)
+MIXTURE = int(Combination.MIXTURE)
+FIXED_SHARE = int(Combination.FIXED_SHARE)
 # The minimum probability that a member is assumed to give a target, and to give a class in the
 # pool.
 LEAST, LEAST_POOLED = 1e-30, 1e-6

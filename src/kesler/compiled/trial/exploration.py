@@ -7,9 +7,12 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import DOUBLES, FLOATS, INT, inlined, kernel
 from kesler.compiled.trial.expansion import random_share
+from kesler.state.codes import Showing
 
 # The kinds of exploration, as in `kesler.exploration`.
-GREEDY, UNIFORM, INVERSE_GAP = range(3)
+GREEDY = int(Showing.GREEDY)
+UNIFORM = int(Showing.UNIFORM)
+INVERSE_GAP = int(Showing.INVERSE_GAP)
 
 
 @inlined

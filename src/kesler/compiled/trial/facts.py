@@ -24,6 +24,7 @@ from kesler.compiled.trial.records import (
     DISTANCE,
     EUCLIDEAN,
     F1,
+    INHERIT,
     ITSELF,
     LEARN,
     LOSSES,
@@ -33,12 +34,11 @@ from kesler.compiled.trial.records import (
     ONE_VS_REST,
     PER_CLASS,
     PREDICTED,
+    REGISTER,
     ROWS,
     SCORE,
     SHARED,
     VIOLATED_VS_REST,
-    VIRTUAL,
-    WAIT,
     WORST,
 )
 from kesler.compiled.weights.second_order import SECOND_ORDER
@@ -92,7 +92,7 @@ WITHOUT_STEP_SIZES = {
 
 ONE_PAIR = facts(
     **LINEAR,
-    settings__on_new_class={WAIT, LEARN},
+    settings__on_new_class={REGISTER, LEARN},
     parts__kind__each={PER_CLASS},
     parts__map__each={ITSELF},
     **WITHOUT_MAPS,
@@ -106,7 +106,7 @@ ONE_PAIR = facts(
 SHARED_PAIR = facts(
     **LINEAR,
     settings__ends_at_faults={0},
-    settings__on_new_class={WAIT, LEARN},
+    settings__on_new_class={REGISTER, LEARN},
     parts__kind__each={PER_CLASS, SHARED},
     parts__map__each={ITSELF, ADDRESS},
     rule__selection={PREDICTED, WORST},
@@ -119,7 +119,7 @@ SHARED_PAIR = facts(
 WORDS = facts(
     **LINEAR,
     settings__ends_at_faults={0},
-    settings__on_new_class={LEARN, VIRTUAL},
+    settings__on_new_class={LEARN, INHERIT},
     parts__kind__each={PER_CLASS, SHARED},
     parts__map__each={ITSELF, ADDRESS},
     statistics__kinds__each={CONTRAST},
@@ -216,7 +216,7 @@ SPARSE = facts(
     link__scale_source={NO_SCALE},
     algorithm__address={0},
     settings__predictor={0},
-    settings__on_new_class={WAIT, LEARN},
+    settings__on_new_class={REGISTER, LEARN},
     ranks__order__shape__0={0},
     rule__margins__shape__1={1},
     settings__has_costs={0},
@@ -234,7 +234,7 @@ OVER_KERNEL = {
     "algorithm__address": {0},
     "settings__predictor": {0},
     "settings__decision": {SCORE, F1, DISTANCE},
-    "settings__on_new_class": {WAIT, LEARN},
+    "settings__on_new_class": {REGISTER, LEARN},
     "parts__map__each": {ITSELF, ADDRESS},
     **WITHOUT_STEP_SIZES,
 }

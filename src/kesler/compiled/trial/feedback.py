@@ -24,9 +24,11 @@ from kesler.compiled.trial.trial import dense_judge, learn_from, note_odd
 from kesler.compiled.trial.variants import best_but, choose_loops, is_movable, moments, move, soften
 from kesler.compiled.weights.moves import forget_coefficients, sum_coefficients
 from kesler.compiled.weights.norms import forget_columns
+from kesler.state.codes import Feedback
 
 # The rules of feedback: constraints for a rule of targets, and those of `kesler.updates`.
-CONSTRAINTS, BANDITRON, SECOND_ORDER = range(3)
+BANDITRON = int(Feedback.BANDITRON)
+SECOND_ORDER = int(Feedback.SECOND_ORDER)
 # The largest probability that a wrong class is taken to have had, when probabilities are learnt.
 CERTAIN = 1.0 - 1e-6
 

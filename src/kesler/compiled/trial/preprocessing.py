@@ -10,8 +10,12 @@ import numpy as np
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import largest, squared_length_from
 from kesler.compiled.trial.variants import preprocess_ranges
+from kesler.state.codes import Method
 
-NONE, COUNTS, Z_SCORES, RANGES = range(4)
+NONE = int(Method.NONE)
+COUNTS = int(Method.COUNTS)
+Z_SCORES = int(Method.Z_SCORES)
+RANGES = int(Method.RANGES)
 # The statistic of each class that information is computed from, as in `records`.
 CONTRAST = 3
 # Parameters of the methods.

@@ -26,15 +26,35 @@ from kesler.compiled.jit.record_types import record_type
 from kesler.compiled.jit.simd import cut, length_of, whole_lines
 from kesler.compiled.trial.preprocessing import NONE
 from kesler.compiled.weights.second_order import is_second_order
+from kesler.state.codes import (
+    Decision,
+    Follows,
+    NewClass,
+    PartKind,
+    Requirement,
+    Selection,
+    Statistic,
+    StepUnit,
+)
 from kesler.state.records import SOLVER_STATUS, TARGET_SHAPE, Ranks
 
 # The code of a map that is not called: the view of x is x itself, or it is given with the row.
 # Addresses are never so small.
 ITSELF, GIVEN = range(2)
 # How the classes of a part own hypotheses.
-PER_CLASS, SHARED, GROUPED, ORDERED = range(4)
+PER_CLASS = int(PartKind.PERCLASS)
+SHARED = int(PartKind.SHARED)
+GROUPED = int(PartKind.GROUPED)
+ORDERED = int(PartKind.ORDERED)
 # The statistics of each class.
-FIRST, MEAN, FREQUENCY, CONTRAST, CENTRE, SHARPNESS, HEIGHT, ROUNDED_OFF = range(8)
+FIRST = int(Statistic.FIRST)
+MEAN = int(Statistic.MEAN)
+FREQUENCY = int(Statistic.FREQUENCY)
+CONTRAST = int(Statistic.CONTRAST)
+CENTRE = int(Statistic.CENTRE)
+SHARPNESS = int(Statistic.SHARPNESS)
+HEIGHT = int(Statistic.HEIGHT)
+ROUNDED_OFF = int(Statistic.ROUNDED_OFF)
 # The statistics of each feature over all rows: the number of non-zeros, the mean, the squared
 # deviations from it, the origin of the centres of classes, and the resulting Gaussian.
 COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = range(6)
@@ -42,24 +62,39 @@ COUNT, POOLED_MEAN, POOLED_SQUARES, ORIGIN, POOLED_SHARPNESS, POOLED_HEIGHT = ra
 # share of all rows that a pseudo-row is.
 OWN, OTHERS, SEEN, PSEUDO = range(4)
 # Which constraints a rule receives.
-PREDICTED, WORST, MISTAKEN, VIOLATED, ALL, GROWING, RIVAL, ONE_VS_REST, VIOLATED_VS_REST = range(9)
+PREDICTED = int(Selection.PREDICTED)
+WORST = int(Selection.WORST)
+MISTAKEN = int(Selection.MISTAKEN)
+VIOLATED = int(Selection.VIOLATED)
+ALL = int(Selection.ALL)
+GROWING = int(Selection.GROWING)
+RIVAL = int(Selection.RIVAL)
+ONE_VS_REST = int(Selection.ONE_VS_REST)
+VIOLATED_VS_REST = int(Selection.VIOLATED_VS_REST)
 # The virtual class of score 0 that represents the rest in a pair.
 THE_REST = -1
 # The level of a class that a target does not compare with any other.
 NOT_COMPARED = -1
 # What a rule reads of the constraints besides their losses.
-LOSSES, NORMS, GRAM = range(3)
+LOSSES = int(Requirement.LOSSES)
+NORMS = int(Requirement.NORMS)
+GRAM = int(Requirement.GRAM)
 # Which part defines the scale of all weights.
 NO_SCALE, LINK_SCALE, OWN_SCALE = range(3)
 # What step sizes are computed from: nothing, squared gradients, or evidence; their units; the task
 # of a pass over weights; how steps add evidence.
-EUCLIDEAN, ADAPTIVE, CONFIDENT = range(3)
-NO_UNIT, ROWS, FEATURES = range(3)
+EUCLIDEAN = int(Follows.NOTHING)
+ADAPTIVE = int(Follows.GRADIENTS)
+CONFIDENT = int(Follows.EVIDENCE)
+NO_UNIT = int(StepUnit.NONE)
+ROWS = int(StepUnit.ROWS)
+FEATURES = int(StepUnit.FEATURES)
 MOVE, GATHER, MEASURE = range(3)
 FIXED, MEASURED = range(2)
-# What happens at the first instance of a class: it is registered, learnt, or learnt with initial
-# weights inherited from a virtual class.
-WAIT, LEARN, VIRTUAL = range(3)
+# What happens at the first instance of a class; the ratings of unseen classes are given with rows.
+REGISTER = int(NewClass.REGISTER)
+LEARN = int(NewClass.LEARN)
+INHERIT = int(NewClass.INHERIT)
 # Above this count float32 cannot represent an increment by 1: the statistics no longer change.
 FULL = 2.0**24
 # The divisor of the statistics of a class without instances; negligible beside one instance.
@@ -76,7 +111,10 @@ LARGEST = 1e37
 
 # How a prediction follows from the scores: the highest, the median rank, labels by their F1, or the
 # class of the least expected distance in a tree.
-SCORE, MEDIAN, F1, DISTANCE = range(4)
+SCORE = int(Decision.SCORE)
+MEDIAN = int(Decision.MEDIAN)
+F1 = int(Decision.F1)
+DISTANCE = int(Decision.DISTANCE)
 
 
 class Views(NamedTuple):
@@ -403,4 +441,4 @@ def is_member(learner, part, r, group):
 @inlined
 def n_candidates(learner):
     """Return the number of known classes, a virtual one included."""
-    return learner.counts.n_classes + (learner.settings.on_new_class == VIRTUAL)
+    return learner.counts.n_classes + (learner.settings.on_new_class == INHERIT)

@@ -28,11 +28,11 @@ from kesler.compiled.trial.records import (
     F1,
     GRAM,
     GROWING,
+    INHERIT,
     MEDIAN,
     NORMS,
     NOTHING,
-    VIRTUAL,
-    WAIT,
+    REGISTER,
     n_candidates,
 )
 from kesler.compiled.trial.rules import call_rule
@@ -200,7 +200,7 @@ def join_new(learner, codes, out):
             learner.counts.n_classes = y + 1
             join(learner, y)
             meet_hypotheses(learner, y, out)
-            if learner.settings.on_new_class == VIRTUAL:
+            if learner.settings.on_new_class == INHERIT:
                 inherit(learner, y)
             if learner.ranks.order.shape[0]:
                 insert_rank(learner, y, out)
@@ -265,7 +265,7 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         # A trial is a mistake if the worse class of a pair would be predicted first: if one class
         # is to be above all others, any other prediction is a mistake.
         rest, highest, r, s = encoded.shape.rest, NOTHING, NOTHING, NOTHING
-        if learner.settings.on_new_class != WAIT and names_one(codes, levels, rest, solver):
+        if learner.settings.on_new_class != REGISTER and names_one(codes, levels, rest, solver):
             mistaken = codes[0] < k and codes[0] != predictions[t]
         else:
             highest = set_levels(learner, codes, levels, rest, k, solver)
@@ -280,8 +280,8 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
                 mistaken = r >= 0 and is_costly(predictions[t], codes, levels)
                 charge(learner, predictions[t], encoded, t)
         has_grown = rescale(learner, row, x, weight * learner.decay.row.weight)
-        if learner.settings.on_new_class != WAIT or has_grown or averaged:
-            has_joined = learner.settings.on_new_class != WAIT and brings_new(learner, codes)
+        if learner.settings.on_new_class != REGISTER or has_grown or averaged:
+            has_joined = learner.settings.on_new_class != REGISTER and brings_new(learner, codes)
             if has_joined or has_grown:
                 note_odd(learner, scratch.scores, k)
             if has_joined:

@@ -16,6 +16,7 @@ from kesler.compiled.trial.records import (
     FREQUENCY,
     FULL,
     HEIGHT,
+    INHERIT,
     MEAN,
     NO_INSTANCE,
     ORIGIN,
@@ -29,7 +30,6 @@ from kesler.compiled.trial.records import (
     PSEUDO,
     SEEN,
     SHARPNESS,
-    VIRTUAL,
 )
 
 
@@ -64,7 +64,7 @@ def dense_inherit(learner, y):
 @always_inlined
 def dense_list_features(learner, indices):
     """List new features: a class inherits the weights of listed features only."""
-    if learner.settings.on_new_class == VIRTUAL:
+    if learner.settings.on_new_class == INHERIT:
         for j in range(indices.shape[0]):
             i = indices[j]
             if not learner.weights.is_listed[i]:

@@ -18,10 +18,11 @@ from kesler.compiled.jit.decorators import (
     instantiate,
 )
 from kesler.compiled.trial.records import LARGEST
+from kesler.state.codes import Follows
 
 # The kinds of user-defined preconditioners and of coin betting, after the kinds in
 # `kesler.compiled.trial.records`.
-CUSTOM, BETTING = 3, 4
+CUSTOM, BETTING = int(Follows.FUNCTION), int(Follows.BETS)
 
 # evidence, parameters, out
 RATE = types.void(types.float64, DOUBLES, DOUBLES)

@@ -10,9 +10,9 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, store, total_of
+from kesler.state.codes import Follows
 
-# The kind of this preconditioner, after the others in `kesler.compiled.trial.records`.
-SECOND_ORDER = 5
+SECOND_ORDER = int(Follows.SECOND_MOMENTS)
 # A bound that holds exactly may be exceeded by this factor, since numbers are rounded.
 BEYOND = 1 + 1e-6
 
