@@ -15,7 +15,7 @@ from kesler.data.whole_file import write_whole
 from kesler.errors import KeslerError
 
 FORMAT, HEADER = "kesler", "header"
-VERSION = 1
+VERSION = 2
 
 Arrays = dict[str, npt.NDArray[Any]]
 
