@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from cases import ESTIMATORS, OF_TABLES
 from kesler import (
@@ -166,3 +167,20 @@ def test_label_sets_that_all_name_everything_or_nothing_are_refused(y, part):
         OnlineMultilabelClassifier().fit(np.eye(4), y)
     some = OnlineMultilabelClassifier().fit(np.eye(4), [["a", "b"], [], ["a"], ["b"]])
     assert some.n_trials_ == 4  # in single rows they are what they are
+
+
+def test_the_columns_of_a_matrix_of_ranks_without_names_are_the_classes_in_order():
+    """Also where labels were seen in another order, and are no numbers of columns."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    scores = X @ rng.normal(size=(4, 3))
+    ranks = (-scores).argsort(axis=1).argsort(axis=1) + 1  # of "c", "a" and "b"
+    model = OnlineLabelRanker().partial_fit(X, ranks, classes=["c", "a", "b"])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.classes_by_code_.tolist() != ["a", "b", "c"]
+    assert model.score(X, model.predict(X)) == 1.0
+    in_order = ranks[:, [1, 2, 0]]
+    by_hand = np.mean([kendalltau(one, other).statistic
+                       for one, other in zip(model.predict(X), in_order, strict=True)])  # fmt: skip
+    assert model.score(X, in_order) == pytest.approx(by_hand)
+    assert model.score(X, ranks) < by_hand

@@ -100,6 +100,22 @@ def everything(model: Any) -> bytes:
 # ---- runs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("estimator", ["default", "hybrid pa1", "ensemble"])
+def test_the_probability_of_each_answer_is_that_before_it_is_learnt(estimator):
+    """Of rows that are asked for and of those that are not; the log-loss is of these."""
+    make = ESTIMATORS[estimator]
+    result = progressive_validate(make(), X, Y, label_budget=0.3)
+    other, said = make(label_budget=0.3), []
+    for x, label in zip(X, Y, strict=True):
+        known = other.predict_proba_one(x) if hasattr(other, "_learner") else {}
+        said.append(known.get(label, np.nan))
+        if other.query_one(x):
+            other.learn_one(x, label)
+    np.testing.assert_array_equal(result.probabilities[:, 1], said)
+    known = np.array(said)[~np.isnan(said)]
+    assert result.log_loss == pytest.approx(-np.log(known).mean(), rel=1e-9)
+
+
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_validation_equals_a_loop_of_single_calls(estimator, rule):
