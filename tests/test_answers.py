@@ -340,7 +340,8 @@ def test_10_scikit_learn_s_own_binarizer_and_metrics_fit():
     table = MultiLabelBinarizer(classes=range(6)).fit_transform(y)
     model = OnlineMultilabelClassifier().fit(X, table)
     np.testing.assert_array_equal(
-        model.predict(X), MultiLabelBinarizer(classes=range(6)).fit_transform(model.predict_sets(X))
+        model.predict(X),
+        MultiLabelBinarizer(classes=range(6)).fit_transform(model.predict_label_sets(X)),
     )
     assert model.score(X, table) == (model.predict(X) == table).all(axis=1).mean()
 

@@ -32,7 +32,7 @@ def test_an_empty_set_demands_the_threshold_over_all():
 
 def test_a_set_of_all_labels_demands_all_over_the_threshold():
     model = OnlineMultilabelClassifier().partial_fit([[1.0]] * 20, [["a", "b"]] * 20)
-    assert model.predict_sets([[1.0]]) == [{"a", "b"}]
+    assert model.predict_label_sets([[1.0]]) == [{"a", "b"}]
 
 
 def test_a_row_without_features_has_a_threshold_too():

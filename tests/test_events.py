@@ -422,3 +422,35 @@ def test_names_that_are_much_alike_stand_apart(form):
     # Strewn by chance, two to a line: eight in a thousand find no place.
     assert len(event._recent) == 1 << 19
     assert len(filled) > 0.985 * len(names)
+
+
+@pytest.mark.parametrize("made", [OnlineClassifier, lambda: OnlineClassifier(update="pa1")])
+@pytest.mark.parametrize("kind", ["array", "mapping", "text", "table"])
+def test_a_weight_of_one_row_is_that_of_a_batch(made, kind):
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(30, 3)).round(2), rng.integers(3, size=30).tolist()
+    forms = {
+        "array": list(X),
+        "mapping": [dict(zip("abc", row, strict=True)) for row in X.tolist()],
+        "text": [" ".join(f"w{int(10 * abs(v))}" for v in row) for row in X.tolist()],
+        "table": [{"a": row[0], "kind": "one" if row[1] > 0 else "two"} for row in X.tolist()],
+    }
+    rows, weights = forms[kind], [0.0 if i % 7 == 3 else 0.25 + i % 4 for i in range(30)]
+    one, batch = made(), made()
+    for x, label, weight in zip(rows, y, weights, strict=True):
+        one.learn_one(x, label, weight)
+        if weight:
+            row = np.array([x]) if kind == "array" else [x]
+            batch.partial_fit(row, [label], sample_weight=[weight])
+    assert one.n_trials_ == batch.n_trials_ == sum(map(bool, weights))
+    mine, others = one._learner.arrays(), batch._learner.arrays()
+    for name, array in mine.items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, "much"])
+def test_a_weight_of_one_row_that_is_none_is_refused(weight):
+    model = OnlineClassifier().learn_one([1.0, 2.0], "a")
+    with pytest.raises(KeslerError, match="weight"):
+        model.learn_one([1.0, 2.0], "a", weight)
+    assert model.n_trials_ == 1

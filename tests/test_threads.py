@@ -214,10 +214,12 @@ def test_thresholds_are_read_under_the_lock():
 
 
 @pytest.mark.parametrize(
-    ("name", "call"), [("_tell", "fit"), ("predict", "predict_sets")], ids=["fit", "predict_sets"]
+    ("name", "call"),
+    [("_tell", "fit"), ("predict", "predict_label_sets")],
+    ids=["fit", "predict_label_sets"],
 )
 def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(name, call, monkeypatch):
-    """`fit` judges the labels at the end; `predict_sets` names those that `predict` found."""
+    """`fit` judges the labels at the end; `predict_label_sets` names those that `predict` found."""
     y = [{"a"}, {"b"}, {"a", "c"}] * 4
     model = guarded(OnlineMultilabelClassifier().fit(ROWS, y))
     lock = model._lock if call == "fit" else model._learner.lock
@@ -358,7 +360,7 @@ def settled(model):
     [
         *((estimator, call) for estimator in TARGETS for call in ("predict", "decision_function")),
         (OnlineClassifier, "predict_proba"),
-        (OnlineMultilabelClassifier, "predict_sets"),
+        (OnlineMultilabelClassifier, "predict_label_sets"),
     ],
 )
 def test_names_that_others_add_are_unknown_to_a_call(estimator, call):

@@ -100,7 +100,9 @@ def weights_of_one(learner: Any) -> list[Any]:
 
 def support_vectors(supports: Any, part: int) -> list[Any]:
     """Return the support vectors of one part from the first panel in use on, and coefficients."""
-    own = {n: array[part] for n, array in supports.stored.items() if "recent" not in n and len(array)}
+    own = {
+        n: array[part] for n, array in supports.stored.items() if "recent" not in n and len(array)
+    }
     n, first = own["following"], own["oldest"] // PANEL * PANEL
     entries = slice(own["entry_starts"][first], own["entry_starts"][n])
     values = slice(0) if supports.in_panels else slice(own["starts"][first], own["starts"][n])

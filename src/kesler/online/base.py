@@ -182,16 +182,17 @@ or texts
 
     @exclusive_trials
     def _first_trial(
-        self, x: Any, y: Any, *, keep_scores: bool
+        self, x: Any, y: Any, weights: npt.NDArray[np.float64] | None, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
         targets, table = self._tell([y]), self._table_of_row(x)
         self._known_classes().require_admissible(targets.names)
         with self._between_trials(), self._names_of_learnt_rows():
             n_known = self._n_seen()
             if table is None:
-                trials = self._learn(self._row(x, learn=True), targets, keep_scores=keep_scores)
+                row = self._row(x, learn=True)
+                trials = self._learn(row, targets, weights, keep_scores=keep_scores)
             else:
-                blocks = self._table_blocks(table, targets)
+                blocks = self._table_blocks(table, targets, weights)
                 (trials,) = [self._learn(*block, keep_scores=keep_scores) for block in blocks]
         scores = trials.scores[0, :n_known] if keep_scores else trials.scores
         return int(trials.predictions[0]), scores

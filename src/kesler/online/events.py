@@ -351,7 +351,7 @@ class EventLearner(FeatureReader):
             if learner is not None:
                 learner.is_ordered = True
 
-    def learn_one(self: Self, x: Any, y: Any) -> Self:
+    def learn_one(self: Self, x: Any, y: Any, sample_weight: float | None = None) -> Self:
         """Learn from one row, without scikit-learn's validation.
 
         Parameters
@@ -362,6 +362,9 @@ or sparse row
             features by position, each once. Learners with sub-experts take a mapping
             {label: ratings} or :class:`~kesler.Ratings` of one row.
         y : the target of the row.
+        sample_weight : float, 0 or more, or None, default None
+            The weight of the row, as in `partial_fit`; None for 1. With larger values the row
+            changes the model more, and with 0 it is not learnt.
 
         Returns
         -------
@@ -372,7 +375,12 @@ or sparse row
         The fastest inputs are a dict of str to Python or NumPy numbers, an array of float64 or
         float32, and a pair of arrays with increasing indices and such values.
         """
-        self._trial(x, y, keep_scores=False)
+        if sample_weight is None:
+            self._trial(x, y, keep_scores=False)
+            return self
+        weights = inputs.row_weights([sample_weight], 1)
+        if weights is None or weights[0]:
+            self._first_trial(x, y, weights, keep_scores=False)
         return self
 
     def predict_one(self, x: Any) -> Any:
@@ -606,7 +614,7 @@ or sparse row
                         if "_texts" in self.__dict__:
                             self._count_text(len(x))
                 self._forget_names(n_names)
-        return self._first_trial(x, y, keep_scores=keep_scores)
+        return self._first_trial(x, y, None, keep_scores=keep_scores)
 
     def _one_target(
         self, y: Any

@@ -231,7 +231,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         return (self.decision_function(X) > 0).astype(np.int64)
 
     @between_trials
-    def predict_sets(self, X: Any) -> list[set[Any]]:
+    def predict_label_sets(self, X: Any) -> list[set[Any]]:
         """Return the predicted label set of each row."""
         labels: list[Any] = self.classes_.tolist()
         return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(X)]
