@@ -316,7 +316,7 @@ class EventLearner(FeatureReader):
 
     @abstractmethod
     def _first_trial(
-        self, x: Any, y: Any, *, keep_scores: bool
+        self, x: Any, y: Any, weights: npt.NDArray[np.float64] | None, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
         """Run the trial of one row as a batch of one."""
 
