@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from signal import SIGINT
 from types import FrameType
 from typing import Any
 
-# Those of the module `signal` convert their results to enumerations, which takes 4 us.
-_signals: Any = sys.modules["_signal"]
+from kesler.python_internals import signals
 
 FIRST_ROWS = 128
 """Number of rows of the first piece."""
@@ -45,10 +43,10 @@ class Postponed:
     def __enter__(self) -> None:
         self._noted: tuple[int, FrameType | None] | None = None
         self._handler: Any = None
-        handler = _signals.getsignal(SIGINT)
+        handler = signals.getsignal(SIGINT)
         if callable(handler):
             try:
-                _signals.signal(SIGINT, self._note)
+                signals.signal(SIGINT, self._note)
             except ValueError:  # in another thread than the main one
                 return
             self._handler = handler
@@ -56,7 +54,7 @@ class Postponed:
     def __exit__(self, *error: object) -> None:
         if self._handler is None:
             return
-        _signals.signal(SIGINT, self._handler)
+        signals.signal(SIGINT, self._handler)
         if self._noted is not None:
             self._handler(*self._noted)
 

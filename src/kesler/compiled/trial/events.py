@@ -13,7 +13,6 @@ name takes the first, the name from there moves to the second, and the name from
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.jit.pointers import byte_at, fetch, fetch_at, pointer_reader, put, word_at
 from kesler.compiled.trial.tasks import task_at
+from kesler.python_internals import TYPE, has_gil
 from kesler.state.capacity import aligned_zeros
 
 # The fields of a stored name: its first eight bytes and its last eight, which overlap if there are
@@ -138,9 +138,7 @@ NOT_READ = -1
 # The first of `kinds`, addresses of Python types: the type of names, and that of most values.
 TEXT, FLOAT = range(2)
 # Without the GIL, dictionaries have other rules of access: there Python code reads them.
-READS_MAPPINGS = not config.DISABLE_JIT and getattr(sys, "_is_gil_enabled", lambda: True)()
-# Every object begins with two words: its reference count and its type.
-TYPE = object.__basicsize__ - 8
+READS_MAPPINGS = not config.DISABLE_JIT and has_gil()
 # Up to here float64 represents all integers, so that the conversion to float32 rounds only once.
 EXACT = 2.0**53
 
