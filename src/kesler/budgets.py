@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
 
+from kesler.codes import BudgetPolicy, code_of
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, restore
-from kesler.state.codes import BudgetPolicy, code_of
 
 __all__ = [
     "POLICIES",
@@ -189,10 +187,6 @@ default "least-recent"
         """The value of `eta`, with its default."""
         return ETA if self.eta is None else self.eta
 
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
-
 
 def resolve_budget(budget: Any) -> int | Budget | None:
     """Return a number of support vectors, a :class:`Budget`, or None for no limit.
@@ -211,12 +205,6 @@ def resolve_budget(budget: Any) -> int | Budget | None:
         return budget
     _require_size(budget, f"budget={budget!r}")
     return int(budget)
-
-
-def restore_budget(description: Mapping[str, Any]) -> Budget:
-    """Return the budget that a description of a model file stands for."""
-    found: Budget = restore(description, "budget", Budget, [Budget], ())
-    return found
 
 
 def _require_size(size: Any, subject: str) -> None:

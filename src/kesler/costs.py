@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,12 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label, plain
 from kesler.errors import KeslerError
-from kesler.parts.description import find_function, function_name
 
 if TYPE_CHECKING:
     from kesler.trees.tree import Tree
 
 __all__ = [
     "Costs",
-    "restore_costs",
 ]
 
 
@@ -108,25 +106,6 @@ class Costs:
         elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
-
-    def describe(self) -> Any:
-        """Return the costs as stored in a model file: a list, or the name of the function."""
-        if isinstance(self.given, Mapping):
-            return [[right, wrong, cost] for (right, wrong), cost in self.given.items()]
-        return function_name(self.given) if callable(self.given) else self.given.describe()
-
-
-def restore_costs(described: Any, custom: Iterable[Any]) -> Costs | None:
-    """Return the costs that `describe` described; user-defined functions come from `custom`."""
-    if described is None:
-        return None
-    if isinstance(described, list):
-        return Costs({(right, wrong): cost for right, wrong, cost in described})
-    if isinstance(described, dict):
-        from kesler.trees.tree import restore_tree
-
-        return Costs(restore_tree(described, custom))
-    return Costs(find_function(described, custom, "costs"))
 
 
 def _checked(item: tuple[Any, Any]) -> tuple[tuple[Label, Label], float]:

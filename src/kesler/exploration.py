@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+from kesler.codes import Showing
 from kesler.errors import KeslerError
-from kesler.parts.description import describe
-from kesler.state.codes import Showing
 
 __all__ = [
     "EXPLORATIONS",
@@ -39,10 +37,6 @@ class Exploration:
     def parameters(self) -> tuple[float, ...]:
         """The numbers that compiled code reads."""
         return ()
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @dataclass(frozen=True)
@@ -199,11 +193,6 @@ def resolve_exploration(choice: Any) -> Exploration:
         f"exploration={choice!r} is not known: choose one of {', '.join(EXPLORATIONS)}, the gamma "
         "of uniform exploration, or an object of kesler.exploration"
     )
-
-
-def restore_exploration(description: Mapping[str, Any]) -> Exploration:
-    """Return the exploration that a description of a model file stands for."""
-    return EXPLORATIONS_BY_CLASS[description["name"]](**description["fields"])
 
 
 EXPLORATIONS_BY_CLASS = {each.__name__: each for each in EXPLORATIONS.values()}

@@ -17,7 +17,6 @@ from kesler.data.labels import plain
 from kesler.errors import KeslerError
 from kesler.maps import MAPS
 from kesler.maps.view import SubExperts, View
-from kesler.parts.description import find_function, function_name, restore
 
 MOST = 1e6  # maximum absolute value of initial weights
 
@@ -354,68 +353,3 @@ def tree_of(parts: Iterable[Part]) -> Tree | None:
 def takes_ratings(parts: Iterable[Part]) -> bool:
     """Return whether one of the parts uses ratings by sub-experts."""
     return any(isinstance(part.feature_map, SubExperts) for part in parts)
-
-
-def names_in(part: Part) -> list[Any]:
-    """Return the groups and labels that are named in a part."""
-    if not isinstance(part, Grouped) or callable(part.groups):
-        return []
-    if not isinstance(part.groups, Mapping):
-        return part.groups.nodes
-    return [name for group, labels in part.groups.items() for name in [group, *labels]]
-
-
-def describe_parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
-    """Return the parts as stored in a model file; functions are stored by name only.
-
-    Examples
-    --------
-    >>> describe_parts([PerClass()])
-    [{'kind': 'PerClass', 'map': None}]
-    """
-    described = []
-    for part in parts:
-        view = part.feature_map
-        entry: dict[str, Any] = {"kind": type(part).__name__, "map": view and view.describe()}
-        if isinstance(part, Shared) and part.begins_at:
-            entry["begins_at"] = float(part.begins_at)
-        if isinstance(part, Grouped):
-            entry["groups"] = _describe_groups(part.groups)
-        described.append(entry)
-    return described
-
-
-def _describe_groups(groups: Groups) -> Any:
-    """Return groups as stored in a model file: a list, a tree, or the name of a function."""
-    if callable(groups):
-        return function_name(groups)
-    if not isinstance(groups, Mapping):
-        return groups.describe()
-    return [[group, list(labels)] for group, labels in groups.items()]
-
-
-def restore_parts(descriptions: Iterable[Mapping[str, Any]], custom: list[Any]) -> list[Part]:
-    """Return the parts that `describe_parts` described, with user-defined ones from `custom`."""
-    parts: list[Part] = []
-    for entry in descriptions:
-        view = entry["map"] and restore(entry["map"], "feature map", View, VIEWS, custom)
-        if entry["kind"] == "PerClass":
-            parts.append(PerClass(view))
-        elif entry["kind"] == "Shared":
-            parts.append(Shared(view, entry.get("begins_at", 0.0)))
-        elif entry["kind"] == "Ordered":
-            parts.append(Ordered())
-        else:
-            parts.append(Grouped(_restore_groups(entry["groups"], custom), view))
-    return parts
-
-
-def _restore_groups(groups: Any, custom: list[Any]) -> Groups:
-    if isinstance(groups, list):
-        return dict(groups)
-    if isinstance(groups, dict):
-        from kesler.trees.tree import restore_tree
-
-        return restore_tree(groups, custom)
-    found: Groups = find_function(groups, custom, "groups")
-    return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from signal import SIGINT
 from types import FrameType
 from typing import Any
 
-from kesler.python_internals import signals
+signals: Any = sys.modules["_signal"]
+"""The functions beneath the module `signal`, which converts their results for 4 us."""
 
 FIRST_ROWS = 128
 """Number of rows of the first piece."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
+from kesler.codes import Follows, StepUnit, code_of
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, require_function
-from kesler.parts.user_part import UserPart
-from kesler.state.codes import Follows, StepUnit, code_of
+from kesler.parts.user_part import UserPart, require_function
 
 __all__ = [
     "PRECONDITIONERS",
@@ -98,10 +97,6 @@ class Preconditioner:
     def is_euclidean(self) -> bool:
         """Whether every weight has the same step size."""
         return not (self.has_evidence or self.has_units or self.is_full)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @dataclass(frozen=True)

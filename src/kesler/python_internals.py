@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from kesler.interrupts import signals
+
 TYPE = object.__basicsize__ - 8
 """Where the address of its type stands in an object, after its reference count."""
 
@@ -20,9 +22,6 @@ C_FUNCTIONS = (
     *("Py_DecRef", "PyErr_Occurred", "PyErr_Clear"),
 )
 """The functions of CPython's C interface that compiled code calls."""
-
-signals: Any = sys.modules["_signal"]
-"""The functions beneath the module `signal`, which converts their results for 4 us."""
 
 
 def has_gil() -> bool:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
 from kesler.errors import KeslerError
-from kesler.parts.description import require_function
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, require_function
 from kesler.updates.rule import UpdateRule, no_steps
 
 Update = Callable[..., None]

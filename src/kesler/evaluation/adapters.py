@@ -12,7 +12,8 @@ import numpy as np
 from kesler.data.labels import Label
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
-from kesler.evaluation.methods import LabelMethod, Method, method_of_learner
+from kesler.evaluation.comparison import method_of_learner
+from kesler.evaluation.methods import LabelMethod, Method
 from kesler.evaluation.tables import Piece, Table
 from kesler.learner.classes import label_array
 from kesler.online.base import OnlineLearner

@@ -11,9 +11,9 @@ from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import BASELINES, KeslerMethod, Method
 from kesler.evaluation.named import default_methods, named_method
-from kesler.evaluation.results import ProgressiveResult, data_frame
+from kesler.evaluation.results import ProgressiveResult
 from kesler.evaluation.summary import table_of
-from kesler.evaluation.tables import Piece, Table
+from kesler.evaluation.tables import Piece, Table, data_frame
 from kesler.progress import progress
 
 

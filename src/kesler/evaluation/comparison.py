@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
-from kesler.evaluation.methods import Method, Outcome, method_of_learner
+from kesler.evaluation.methods import KeslerMethod, Method, Outcome
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
 from kesler.learner.events import NO_PROBABILITIES
@@ -501,3 +501,12 @@ def _numbers(labels: Sequence[Label | None], codes: Mapping[Any, int]) -> npt.ND
 def _probabilities(outcome: Outcome) -> npt.NDArray[np.float64]:
     found = outcome.probabilities
     return np.full((len(outcome.wrong), 2), np.nan) if found is None else found
+
+
+def method_of_learner(learner: OnlineClassifier, classes: Any = None) -> Method:
+    """Return the method of an online classifier, which asks for labels if it has a budget."""
+    if vars(learner).get("label_budget") is None:
+        return KeslerMethod(learner, classes)
+    from kesler.evaluation.queries import QueriedMethod
+
+    return QueriedMethod(learner)

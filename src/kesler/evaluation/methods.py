@@ -101,15 +101,6 @@ class KeslerMethod(Method):
         return self.learner.seconds_in_threads_
 
 
-def method_of_learner(learner: OnlineClassifier, classes: Any = None) -> Method:
-    """Return the method of an online classifier, which asks for labels if it has a budget."""
-    if vars(learner).get("label_budget") is None:
-        return KeslerMethod(learner, classes)
-    from kesler.evaluation.queries import QueriedMethod
-
-    return QueriedMethod(learner)
-
-
 class LabelMethod(Method):
     """A method that predicts labels, not numbers of classes."""
 

@@ -17,8 +17,8 @@ from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.methods import Method, Outcome
-from kesler.evaluation.results import ProgressiveResult, Run, data_frame, labelled
-from kesler.evaluation.tables import Piece, Table
+from kesler.evaluation.results import ProgressiveResult, Run, labelled
+from kesler.evaluation.tables import Piece, Table, data_frame
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.columns import texts_of
 from kesler.online.contract import unfitted

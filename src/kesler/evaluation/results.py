@@ -406,6 +406,8 @@ class ProgressiveResult:
             "prediction": self.predictions,
             "mistake": self.wrong,
         }
+        from kesler.evaluation.tables import data_frame
+
         return data_frame(columns)
 
 
@@ -504,12 +506,3 @@ def labelled(
         "targets": label_array(labels)[answers] if len(labels) else by_code[:0],
         "no_prediction": none,
     }
-
-
-def data_frame(columns: dict[str, Any]) -> Any:
-    """Return columns as a pandas data frame; raise if pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise KeslerError("to_frame needs pandas: install it with pip install pandas") from error
-    return pd.DataFrame(columns)

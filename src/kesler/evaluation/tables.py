@@ -13,6 +13,7 @@ from kesler.data.inputs import label_list, require_lengths, row_weights
 from kesler.data.labels import Label, plain
 from kesler.data.ratings import Ratings
 from kesler.data.sparse_rows import is_sparse
+from kesler.errors import KeslerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +149,12 @@ class Piece:
         """The weight of each row; None if all are 1."""
         weights = self.table.weights
         return None if weights is None else weights[self.start : self.stop]
+
+
+def data_frame(columns: dict[str, Any]) -> Any:
+    """Return columns as a pandas data frame; raise if pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise KeslerError("to_frame needs pandas: install it with pip install pandas") from error
+    return pd.DataFrame(columns)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args, overload
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, require_function
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, require_function
 
 Arguments = Literal["products", "vectors"]
 """The arguments of a kernel function: <x, z> and ||x - z||^2, or the vectors x and z."""
@@ -41,10 +40,6 @@ class MercerKernel:
     def parameters(self) -> tuple[float, ...]:
         """At most four numbers, passed to k as q."""
         return ()
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler import codes
+from kesler.codes import code_of
 from kesler.hypotheses import Part, PerClass
 from kesler.learner.requirements import layers_of
 from kesler.learner.user_functions import LearnerWithFunctions
@@ -16,9 +18,7 @@ from kesler.links.link import CustomLink, Linear
 from kesler.maps.feature_map import FeatureMap
 from kesler.parts.constraints import requirement_code, selection_code
 from kesler.parts.user_part import UserPart, followed_by_word
-from kesler.state import codes
 from kesler.state.capacity import aligned_zeros
-from kesler.state.codes import code_of
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
 

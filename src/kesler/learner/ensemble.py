@@ -16,6 +16,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from kesler import codes
+from kesler.codes import code_of
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
@@ -27,8 +29,6 @@ from kesler.learner.learner import Learner
 from kesler.learner.locks import learner_lock
 from kesler.learner.observing import Learnt, Observing
 from kesler.learner.targets import Answers
-from kesler.state import codes
-from kesler.state.codes import code_of
 from kesler.state.fields import (
     Arrays,
     Field,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
+from kesler.codes import Statistic
 from kesler.costs import Costs
 from kesler.errors import KeslerError
 from kesler.hypotheses import Part, Shared
@@ -14,7 +15,6 @@ from kesler.learner.targets import Decision, Kind
 from kesler.links.link import Linear, Link
 from kesler.maps.feature_map import FeatureMap
 from kesler.maps.gaussian import GaussianRatio
-from kesler.state.codes import Statistic
 from kesler.updates.rule import UpdateRule
 
 _GAUSSIAN = ("centre", "sharpness", "height")

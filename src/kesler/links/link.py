@@ -11,8 +11,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, require_function
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, require_function
 
 WEIGHT, MASS, SCALE, EXTENT, ROOM = range(5)
 """The tasks of `geometry`, see :class:`Link`."""
@@ -58,10 +57,6 @@ class Link:
     def factor(self) -> float:
         """The factor of the squared norm."""
         return 1.0
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 
 from kesler.errors import KeslerError
 from kesler.maps.view import View
-from kesler.parts.description import require_function
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, require_function
 
 Statistic = Literal["first", "mean", "frequency", "contrast"]
 """The statistic p^r: the first instance of class r; the mean of its instances so far; the share of

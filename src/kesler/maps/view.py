@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from kesler.parts.description import describe
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -24,10 +22,6 @@ class View:
     def parameters(self) -> tuple[float, ...]:
         """The parameters of the view, at most four numbers."""
         return ()
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @dataclass(frozen=True)

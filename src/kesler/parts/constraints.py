@@ -12,9 +12,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal
 
+from kesler import codes
+from kesler.codes import code_of
 from kesler.errors import KeslerError
-from kesler.state import codes
-from kesler.state.codes import code_of
 
 Selection = Literal[
     "predicted",

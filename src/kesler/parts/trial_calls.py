@@ -31,9 +31,8 @@ from typing import Any
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts.description import function_name
 from kesler.parts.time_limit import within_limit
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, function_name
 
 Arguments = tuple[Any, ...]
 

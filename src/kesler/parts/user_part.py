@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe_custom, function_name, reduce_custom
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -47,10 +49,6 @@ class UserPart:
     def with_parameters(self, *values: float) -> Self:
         """Return the same part with other parameters."""
         return replace(self, values=tuple(float(value) for value in values))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the function and the parameters."""
-        return describe_custom(self.written, self.values)
 
     def __reduce__(self) -> Any:
         return reduce_custom(self, self.written)
@@ -91,3 +89,58 @@ def followed_by_word(parameters: Iterable[float], n: int | None = None) -> npt.N
     """Return parameters, padded to n with zeros if n is given, and the fault word behind them."""
     values = [*parameters]
     return np.array([*values, *[0.0] * ((n or len(values)) - len(values)), 0.0])
+
+
+def function_name(function: Any) -> str:
+    """Return the module and the qualified name of a function."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def find_function(name: str, custom: Iterable[Any], kind: str) -> Any:
+    """Return the user-defined function of this name from `custom`.
+
+    Raises
+    ------
+    KeslerError
+        If `custom` has no function of this name.
+    """
+    for function in custom:
+        if hasattr(function, "__qualname__") and function_name(function) == name:
+            return function
+    raise KeslerError(
+        f"the model was trained with {kind} from the function {name}, which a model file does not "
+        "contain: import it and pass it in custom=[...]"
+    )
+
+
+def require_function(function: Any, kind: str) -> None:
+    """Raise unless a user-defined part is a plain Python function, which can be compiled."""
+    if not isinstance(function, FunctionType):
+        raise KeslerError(f"{kind} must be made of a plain Python function, not of {function!r}")
+
+
+def reduce_custom(part: Any, function: Callable[..., Any]) -> Any:
+    """Return how to pickle a user-defined part: by module and name, as functions are pickled.
+
+    The decorator has replaced the function by the part, so that pickle cannot find the function.
+    """
+    module, name = function.__module__, function.__qualname__
+    if isinstance(_find(module, name), type(part)):
+        return _find_with, (module, name, part.parameters)
+    return _made, (type(part), {field.name: getattr(part, field.name) for field in fields(part)})
+
+
+def _find(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for step in name.split("."):
+        found = getattr(found, step, None)
+    return found
+
+
+def _find_with(module: str, name: str, parameters: tuple[float, ...]) -> Any:
+    import_module(module)
+    return _find(module, name).with_parameters(*parameters)
+
+
+def _made(cls: type[Any], values: dict[str, Any]) -> Any:
+    return cls(**values)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kesler.errors import KeslerError
-from kesler.parts.description import restore
 from kesler.preprocessing.bins import Bins
 from kesler.preprocessing.counts import Counts
 from kesler.preprocessing.expansion import Concatenated, is_block
@@ -83,23 +82,14 @@ def resolve_preprocessing(
     )
 
 
-def restore_preprocessing(description: Mapping[str, Any]) -> Preprocessing:
-    """Return the preprocessing that a description of a model file stands for."""
-    built_in = [*PREPROCESSINGS.values(), Concatenated]
-    found: Preprocessing = restore(description, "preprocessing", Preprocessing, built_in, ())
-    return found
-
-
 def block_of(choice: Any) -> Preprocessing:
-    """Return the block of features of a name, of a description, or itself.
+    """Return the block of features of a name, or itself.
 
     Raises
     ------
     KeslerError
         If it cannot be a block beside others.
     """
-    if isinstance(choice, Mapping) and choice.get("name") != "Concatenated":
-        choice = restore_preprocessing(choice)
     part = None if isinstance(choice, Mapping) else resolve_preprocessing(choice, dense=True)
     if part is None or not is_block(part):
         raise KeslerError(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kesler.codes import Method
 from kesler.errors import KeslerError
 from kesler.preprocessing.method import Preprocessing
-from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)

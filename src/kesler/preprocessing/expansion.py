@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from kesler.codes import Method
 from kesler.errors import KeslerError
 from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.z_scores import ZScores
-from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,6 @@ class Concatenated(Expansion):
     def width(self, n_inputs: int) -> int:
         """Return the number of features of all blocks."""
         return sum(width_of(block, n_inputs) for block in self.blocks)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the blocks, as stored in a model file."""
-        blocks = [block.describe() for block in self.blocks]
-        return {"name": "Concatenated", "fields": {"blocks": blocks}}
 
 
 def width_of(block: Preprocessing, n_inputs: int) -> int:

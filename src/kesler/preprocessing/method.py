@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from kesler.parts.description import describe
+from typing import ClassVar
 
 """Numbers of the methods, as in `kesler.compiled.trial.preprocessing`."""
 
@@ -38,7 +36,3 @@ class Preprocessing:
     def n_statistics(self) -> int:
         """Number of statistics that are stored for each feature."""
         raise NotImplementedError
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kesler.codes import Method
 from kesler.preprocessing.method import Preprocessing
-from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)

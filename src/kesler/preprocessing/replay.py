@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe
 
 MOST_KEPT = 2**31 - 1
 
@@ -87,10 +85,6 @@ class Replay:
         """The number below 2^63 that the random numbers of this seed start from."""
         return start_of(self.seed)
 
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
-
 
 @cache  # every event asks for it
 def start_of(seed: int) -> int:
@@ -119,8 +113,3 @@ def resolve_replay(choice: Any) -> Replay | None:
             "none, or kesler.preprocessing.Replay(1, size=1000, seed=0)"
         )
     return replace(Replay(), n_rows=int(choice)) if choice else None
-
-
-def restore_replay(description: Mapping[str, Any] | None) -> Replay | None:
-    """Return the replay that a description of a model file stands for."""
-    return None if description is None else Replay(**description["fields"])

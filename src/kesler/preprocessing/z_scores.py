@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
+from kesler.codes import Method
 from kesler.errors import KeslerError
 from kesler.preprocessing.method import Preprocessing
-from kesler.state.codes import Method
 
 
 @dataclass(frozen=True)

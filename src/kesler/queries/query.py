@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.parts.description import describe, require_function
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, require_function
 
 Probability = Callable[..., float]
 """probability(parameters, margin, confidence, new): returns the probability of asking."""
@@ -104,10 +103,6 @@ class Query:
         (0.0233, 0.3237)
         """
         return uniform(_start_of(self.seed), number)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @cache

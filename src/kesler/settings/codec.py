@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from kesler.errors import KeslerError
-from kesler.parts.description import find_function, function_name
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, find_function, function_name
 
 ESTIMATORS = {
     "OnlineClassifier": "kesler.online.classifier",

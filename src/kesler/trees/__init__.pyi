@@ -3,4 +3,3 @@ from .measures import level_errors as level_errors
 from .measures import tree_distances as tree_distances
 from .measures import tree_loss as tree_loss
 from .tree import Tree as Tree
-from .tree import restore_tree as restore_tree

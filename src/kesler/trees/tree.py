@@ -9,7 +9,6 @@ from typing import Any
 
 from kesler.data.labels import plain
 from kesler.errors import KeslerError
-from kesler.parts.description import find_function, function_name
 
 ROOT = ""
 """The name of the root, unless one node of a mapping is above all others."""
@@ -165,27 +164,6 @@ class Tree:
         found = Tree(self.given, {**self.hung, label: under})
         found.path(label)
         return found
-
-    def describe(self) -> dict[str, Any]:
-        """Return the tree as stored in a model file; of a callable, its name."""
-        hung = [list(pair) for pair in self.hung.items()]
-        if isinstance(self.given, dict):
-            return {"parents": [list(pair) for pair in self.given.items()], "hung": hung}
-        if isinstance(self.given, str):
-            return {"separator": self.given, "hung": hung}
-        return {"function": function_name(self.given), "hung": hung}
-
-
-def restore_tree(described: Mapping[str, Any], custom: Iterable[Any]) -> Tree:
-    """Return the tree that `describe` described; user-defined functions come from `custom`."""
-    given: Any
-    if "parents" in described:
-        given = parents_of(described["parents"])
-    elif "separator" in described:
-        given = str(described["separator"])
-    else:
-        given = find_function(described["function"], custom, "trees")
-    return Tree(given, dict(described["hung"]))
 
 
 def parents_of(given: Any) -> dict[Any, Any]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal
 
+from kesler.codes import Feedback
 from kesler.errors import KeslerError
 from kesler.parts.constraints import Selection
-from kesler.state.codes import Feedback
 from kesler.updates.rule import UpdateRule, no_steps
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, overload
 
+from kesler.codes import Feedback
 from kesler.errors import KeslerError
 from kesler.parts.constraints import Requirement, Selection, requirement_code, selection_code
-from kesler.parts.description import describe, require_function
-from kesler.parts.user_part import UserPart
+from kesler.parts.user_part import UserPart, require_function
 from kesler.preconditioners import Preconditioner
-from kesler.state.codes import Feedback
 
 Steps = Callable[..., None]
 """steps(parameters, weight, losses, squared_norms, gram, steps): writes the last argument."""
@@ -93,10 +92,6 @@ class UpdateRule:
     def as_gradient(self) -> UpdateRule | None:
         """Return the rule whose steps are the gradient of the loss; None if there is none."""
         return self if self.requires == "losses" else None
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name and the parameters, as stored in a model file."""
-        return describe(self)
 
 
 @dataclass(frozen=True)

@@ -260,6 +260,10 @@ class _WithoutMachineCode:
         """Do nothing, since there is no machine code that reads the environment."""
 
 
+PRUNING: list[Callable[[Any, Any], bool]] = []
+"""What removes branches; :mod:`kesler.compiled.jit.pruning`, which reads facts, adds it."""
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PruneByFacts(FunctionPass):
     """The pass that removes branches which the facts of an argument decide."""
@@ -271,11 +275,9 @@ class PruneByFacts(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         """Remove the branches; return whether there were any."""
-        from kesler.compiled.jit.pruning import prune
-
         if not any(getattr(argument, "facts", None) for argument in state.args):
             return False
-        has_changed = prune(state.func_ir, state.args)
+        has_changed = any(prune(state.func_ir, state.args) for prune in PRUNING)
         if has_changed:
             PostProcessor(state.func_ir).run()
         return has_changed

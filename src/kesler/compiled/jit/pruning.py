@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from kesler.compiled.jit.numba_internals import (
+    PRUNING,
     compute_cfg_from_blocks,
     compute_live_map,
     compute_use_defs,
@@ -240,3 +241,6 @@ def _joined(found: list[Known]) -> Known:
         return found[0]
     sets = [values for values in found if isinstance(values, frozenset)]
     return Values().union(*sets) if sets and len(sets) == len(found) else None
+
+
+PRUNING.append(prune)

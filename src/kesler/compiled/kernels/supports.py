@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.codes import BudgetPolicy
 from kesler.compiled.jit.decorators import (
     DOUBLES,
     FLOAT_TABLE,
@@ -25,7 +26,6 @@ from kesler.compiled.jit.decorators import (
 from kesler.compiled.trial.preprocessing import NONE
 from kesler.compiled.trial.records import GROUPED, PER_CLASS
 from kesler.compiled.weights.scores import clear
-from kesler.state.codes import BudgetPolicy
 
 # view, panel, inner products, squared distances, parameters, out
 SINGLE_SIGNATURE = types.void(FLOATS, FLOAT_TABLE, FLOATS, FLOATS, FLOATS, FLOATS)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from numba import types
 
+from kesler.codes import Combination
 from kesler.compiled.jit.decorators import (
     DOUBLE_STACK,
     DOUBLE_TABLE,
@@ -22,7 +23,6 @@ from kesler.compiled.jit.record_types import tuple_type
 from kesler.compiled.jit.simd import whole_lines
 from kesler.compiled.trial.calibration import calibrate, probability
 from kesler.compiled.weights.scores import dense_best
-from kesler.state.codes import Combination
 from kesler.state.records import EnsembleRecord
 
 # How members are combined.

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kesler.codes import Showing
 from kesler.compiled.jit.decorators import DOUBLES, FLOATS, INT, inlined, kernel
 from kesler.compiled.trial.expansion import random_share
-from kesler.state.codes import Showing
 
 # The kinds of exploration, as in `kesler.exploration`.
 GREEDY = int(Showing.GREEDY)

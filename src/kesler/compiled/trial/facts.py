@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from kesler.compiled.jit import pruning  # noqa: F401  # which reads facts
 from kesler.compiled.jit.pointers import Facts
 from kesler.compiled.trial.preprocessing import COUNTS, NONE
 from kesler.compiled.trial.records import (

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from kesler.codes import Feedback
 from kesler.compiled.jit.decorators import inlined
 from kesler.compiled.trial.calibration import (
     LEAST,
@@ -24,7 +25,6 @@ from kesler.compiled.trial.trial import dense_judge, learn_from, note_odd
 from kesler.compiled.trial.variants import best_but, choose_loops, is_movable, moments, move, soften
 from kesler.compiled.weights.moves import forget_coefficients, sum_coefficients
 from kesler.compiled.weights.norms import forget_columns
-from kesler.state.codes import Feedback
 
 # The rules of feedback: constraints for a rule of targets, and those of `kesler.updates`.
 BANDITRON = int(Feedback.BANDITRON)

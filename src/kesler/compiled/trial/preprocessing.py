@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
+from kesler.codes import Method
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import largest, squared_length_from
 from kesler.compiled.trial.variants import preprocess_ranges
-from kesler.state.codes import Method
 
 NONE = int(Method.NONE)
 COUNTS = int(Method.COUNTS)

@@ -13,6 +13,16 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.codes import (
+    Decision,
+    Follows,
+    NewClass,
+    PartKind,
+    Requirement,
+    Selection,
+    Statistic,
+    StepUnit,
+)
 from kesler.compiled.jit.decorators import (
     BOOLS,
     DOUBLES,
@@ -26,16 +36,6 @@ from kesler.compiled.jit.record_types import record_type
 from kesler.compiled.jit.simd import cut, length_of, whole_lines
 from kesler.compiled.trial.preprocessing import NONE
 from kesler.compiled.weights.second_order import is_second_order
-from kesler.state.codes import (
-    Decision,
-    Follows,
-    NewClass,
-    PartKind,
-    Requirement,
-    Selection,
-    Statistic,
-    StepUnit,
-)
 from kesler.state.records import SOLVER_STATUS, TARGET_SHAPE, Ranks
 
 # The code of a map that is not called: the view of x is x itself, or it is given with the row.

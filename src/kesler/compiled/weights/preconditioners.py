@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from kesler.codes import Follows
 from kesler.compiled.jit.decorators import (
     DOUBLES,
     by_address,
@@ -18,7 +19,6 @@ from kesler.compiled.jit.decorators import (
     instantiate,
 )
 from kesler.compiled.trial.records import LARGEST
-from kesler.state.codes import Follows
 
 # The kinds of user-defined preconditioners and of coin betting, after the kinds in
 # `kesler.compiled.trial.records`.

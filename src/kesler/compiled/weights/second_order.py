@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kesler.codes import Follows
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, store, total_of
-from kesler.state.codes import Follows
 
 SECOND_ORDER = int(Follows.SECOND_MOMENTS)
 # A bound that holds exactly may be exceeded by this factor, since numbers are rounded.

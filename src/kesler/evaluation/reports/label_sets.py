@@ -131,7 +131,7 @@ class LabelReport:
 
     def to_frame(self) -> Any:
         """Return the labels as a pandas data frame; raise KeslerError if pandas is missing."""
-        from kesler.evaluation.results import data_frame
+        from kesler.evaluation.tables import data_frame
 
         names = [field.name for field in fields(LabelFigures)]
         return data_frame({name: [getattr(each, name) for each in self.labels] for name in names})

@@ -239,7 +239,7 @@ class Report:
         KeslerError
             If pandas is not installed.
         """
-        from kesler.evaluation.results import data_frame
+        from kesler.evaluation.tables import data_frame
 
         names = [field.name for field in fields(measures.ClassFigures)]
         return data_frame({name: [getattr(each, name) for each in self.classes] for name in names})
