@@ -97,9 +97,9 @@ def _on_new_class() -> Iterable[str]:
     return get_args(OnNewClass)
 
 
-def name_or_none(text: str) -> str | None:
-    """Return a name, or None for "none"."""
-    return None if text == "none" else text
+def name_or_none(text: str) -> str:
+    """Return a name; "none" stands for None, once it is known that the option is given."""
+    return text
 
 
 def truth_or_name(text: str) -> bool | str:
