@@ -25,6 +25,7 @@ extensions = [
     "sphinx_markdown_builder",
     "sphinx_gallery.gen_gallery",
     "public_names",
+    "settings_page",
     "command_line",
     "llms",
     "markdown_copies",
