@@ -4,7 +4,7 @@ import json
 
 from starlette.testclient import TestClient
 
-from kesler.service import Desk, Settings, application
+from kesler.service import ModelRegistry, Settings, application
 
 LINES = {"content-type": "application/x-ndjson"}
 SECRETS = {
@@ -27,7 +27,7 @@ ROWS = [("win cash now", "spam"), ("team lunch", "work"), ("cash prize", "spam")
 def served(path, clock=lambda: 0.0, **settings):
     """Return a client of a service; for its rates of requests, time stands still."""
     settings = {"rate": 1e6} | settings
-    app = application(Desk(path), Settings(**settings), clock)
+    app = application(ModelRegistry(path), Settings(**settings), clock)
     return TestClient(app, base_url="http://127.0.0.1:8000")
 
 

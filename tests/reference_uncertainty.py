@@ -233,7 +233,7 @@ class Reference:
         prior = logit(self.arrivals.prior())
         return np.array([1, prior, z_top, z_out, log_ratio]), z_lead
 
-    def _said(self, scores: Array, p: Array, predicted: int, x: Any) -> Any:
+    def _decode(self, scores: Array, p: Array, predicted: int, x: Any) -> Any:
         evidence, z_lead = self._evidence(scores, x)
         experts = self._experts(evidence)
         new = float(self.mixed @ experts)
@@ -252,7 +252,7 @@ class Reference:
             everything = np.ones((4, 1), dtype=bool)
             return Answer(1.0, 0.0, 0.0, everything, everything)
         scores, p = np.asarray(scores, float), np.asarray(p, float)
-        _, _, new, trust, v = self._said(scores, p, predicted, x)
+        _, _, new, trust, v = self._decode(scores, p, predicted, x)
         offsets = np.array([self.offsets[r] for r in range(self.k)] + [self.of_new]).T
         return Answer(
             new,
@@ -267,7 +267,7 @@ class Reference:
         if self.k:
             scores, p = np.asarray(scores, float), np.asarray(p, float)
             is_new = code >= self.k
-            evidence, experts, _, trust, v = self._said(scores, p, predicted, x)
+            evidence, experts, _, trust, v = self._decode(scores, p, predicted, x)
             self.mixed = with_share(self.mixed * (experts if is_new else 1 - experts), 0.0003)
             self.newness.learn(evidence, float(is_new))
             self.trust.learn(trust, float(code == predicted))

@@ -10,7 +10,7 @@ import pytest
 from kesler import KeslerError
 from kesler.datasets import load
 from kesler.durable import Journal
-from kesler.service import Client, Desk
+from kesler.service import Client, ModelRegistry
 from kesler.service.answers import Wanted
 from kesler.service.items import Item, Items
 from kesler.service.rows_in import Taught as Row
@@ -81,7 +81,7 @@ def test_a_copy_made_meanwhile_is_whole(tmp_path):
 
 @pytest.fixture
 def desk(tmp_path):
-    desk = Desk(tmp_path / "desk.db")
+    desk = ModelRegistry(tmp_path / "desk.db")
     yield desk
     desk.close()
 
@@ -120,12 +120,12 @@ def test_rows_that_wait_together_are_written_together_and_refused_alone(desk):
 
 def test_items_answered_before_a_kill_do_not_wait(tmp_path):
     """The row is on the disk before its item is removed; a start removes what is left over."""
-    desk = Desk(tmp_path / "desk.db")
+    desk = ModelRegistry(tmp_path / "desk.db")
     desk.create("mail").learn([Row("win cash", "spam", "m1")], "ann").result()
     desk.close()
     items = Items(str(tmp_path / "desk.db"))
     items.add("mail", [Item("m1", "win cash"), Item("m2", "team lunch")])
     items.close()
-    desk = Desk(tmp_path / "desk.db")
+    desk = ModelRegistry(tmp_path / "desk.db")
     assert desk.find("mail").items.ids("mail") == ["m2"]
     desk.close()

@@ -215,7 +215,7 @@ def test_thresholds_are_read_under_the_lock():
 
 @pytest.mark.parametrize(
     ("name", "call"),
-    [("_tell", "fit"), ("predict", "predict_label_sets")],
+    [("_encode", "fit"), ("predict", "predict_label_sets")],
     ids=["fit", "predict_label_sets"],
 )
 def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(name, call, monkeypatch):

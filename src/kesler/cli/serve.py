@@ -18,7 +18,7 @@ def run(options: Namespace) -> None:
     from kesler.service import server
 
     server.require_extra()
-    from kesler.service.desk import Desk
+    from kesler.service.registry import ModelRegistry
 
     tokens, link = _tokens(options)
     given = {
@@ -28,9 +28,9 @@ def run(options: Namespace) -> None:
     }
     settings = Settings(tokens=tokens, host=options.host, port=options.port, **given)
     host = f"[{options.host}]" if ":" in options.host else options.host
-    desk = Desk(options.database)
+    registry = ModelRegistry(options.database)
     print(f"Serving {options.database} at http://{host}:{options.port}/{link}", file=sys.stderr)
-    server.run(desk, settings)
+    server.run(registry, settings)
 
 
 def _tokens(options: Namespace) -> tuple[Tokens, str]:

@@ -271,7 +271,7 @@ def _learnt(shard: Shard, model: Any) -> Any:
     vocabulary = model.vocabulary_ or Vocabulary()
     rows = _renumbered(shard.X, shard.names or [], vocabulary)
     model.name_features(vocabulary)
-    model._learn(rows, model._tell(shard.y))
+    model._learn(rows, model._encode(shard.y))
     return model
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from kesler.data.rows import Vocabulary
 from kesler.durable.snapshots import rename_classes
 from kesler.online.contract import Estimator
-from kesler.online.kept_rows import TableState
+from kesler.online.table_state import TableState
 from kesler.state.capacity import aligned_zeros
 
 LEAST_BYTES = 1 << 16  # of arrays that are held apart: smaller ones are pickled with the learner

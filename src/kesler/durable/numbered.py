@@ -163,7 +163,7 @@ def learn_numbered(
     """Learn rows of names, as `partial_fit` does with the mappings."""
     translated, new = translation.translated(rows)
     with learner._names_of_learnt_rows():
-        targets, _ = learner._told(len(rows), answers, None, None)
+        targets, _ = learner._validated_targets(len(rows), answers, None, None)
         learner._vocabulary.extend(new)
         learner._learn(translated, targets)
     translation.added(new)

@@ -269,7 +269,7 @@ def _priced(
     from kesler.online.cost_vectors import costly, costs_of
 
     weights = row_weights(sample_weight, len(y))
-    targets = estimator._kept(estimator._tell(y, classes), weights)
+    targets = estimator._kept(estimator._encode(y, classes), weights)
     asked = trials.predictions, targets, trials.codes
     wrong, unseen = costly(*asked, n_known)
     priced = {"costs": costs_of(*asked), "n_first_seen": int(unseen.sum())}

@@ -6,7 +6,7 @@ import os
 import time
 from threading import RLock
 from typing import Any, NoReturn
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from kesler.errors import KeslerError
 
@@ -14,7 +14,7 @@ from kesler.errors import KeslerError
 MOST_SECONDS = 2.0
 PATIENCE = 0.1  # how long for one lock, while others are held
 
-_LEARNERS: WeakSet[Any] = WeakSet()
+_LEARNERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _ESTIMATORS: WeakSet[Any] = WeakSet()
 _held: list[Any] = []
 
@@ -32,8 +32,8 @@ def learner_lock(learner: Any) -> Any:
     ...     entered
     True
     """
-    _LEARNERS.add(learner)
-    return RLock()
+    lock = _LEARNERS[learner] = RLock()
+    return lock
 
 
 def call_lock(estimator: Any) -> Any:
@@ -69,15 +69,9 @@ class HalfLearnt:
 def _hold() -> None:
     """Before a fork: hold the locks of all learners at the same moment, if they become free."""
     end = time.monotonic() + MOST_SECONDS
-    locks = [lock for _, lock in _locks()]
+    locks = list(_LEARNERS.values())
     while not _tried(locks) and time.monotonic() < end:
         pass
-
-
-def _locks() -> list[tuple[Any, Any]]:
-    """Return the learners that are in use, each with its lock."""
-    found = ((learner, vars(learner).get("lock")) for learner in list(_LEARNERS))
-    return [(each, lock) for each, lock in found if lock and not isinstance(lock, HalfLearnt)]
 
 
 def _tried(locks: list[Any]) -> bool:
@@ -97,11 +91,15 @@ def _release() -> None:
 
 def _renew() -> None:
     """In the child: free the locks, and refuse learners that another thread was writing."""
-    for learner, lock in () if _held else _locks():
+    held = {id(lock) for lock in _held}
+    for learner, lock in list(_LEARNERS.items()):
+        if id(lock) in held:
+            continue
         if lock.acquire(blocking=False):
             lock.release()
         else:
             learner.lock = HalfLearnt()
+            del _LEARNERS[learner]
     _release()
     for estimator in list(_ESTIMATORS):
         estimator._created_lock = RLock()

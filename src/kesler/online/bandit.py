@@ -481,10 +481,10 @@ C, eta, delta, r, columns, on_mismatch
     def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
         return None
 
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         if isinstance(y, list) and len(y) == 1 and isinstance(y[0], Feedback):
             return y[0].targets()
-        return super()._tell(y, classes)
+        return super()._encode(y, classes)
 
     def _one_target(
         self, y: Any

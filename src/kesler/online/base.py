@@ -71,7 +71,7 @@ _LEARNT = (
 class OnlineLearner(EventLearner, UncertainLearner, TreeOfClasses, NamedRule):
     """A learner that adds classes as they appear and learns from one row after the other.
 
-    A subclass defines how its targets are encoded (`_tell`) and what it predicts.
+    A subclass defines how its targets are encoded (`_encode`) and what it predicts.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ or texts
         Array of shape (n_rows, n_classes), in the order of `classes_`; -1 for labels that are not
         compared. Labels that the model has not seen are omitted.
         """
-        return self._tell(y, classes).table(self.classes_.tolist())
+        return self._encode(y, classes).table(self.classes_.tolist())
 
     # ---- events -----------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ or texts
     def _first_trial(
         self, x: Any, y: Any, weights: npt.NDArray[np.float64] | None, *, keep_scores: bool
     ) -> tuple[int, npt.NDArray[np.float32]]:
-        targets, table = self._tell([y]), self._table_of_row(x)
+        targets, table = self._encode([y]), self._table_of_row(x)
         self._known_classes().require_admissible(targets.names)
         with self._between_trials(), self._names_of_learnt_rows():
             n_known = self._n_seen()
@@ -345,14 +345,14 @@ or texts
         """
         table = self._table_of(X)
         if table is not None:
-            told = self._told(table.n_rows, y, sample_weight, classes)
+            told = self._validated_targets(table.n_rows, y, sample_weight, classes)
             yield from self._table_blocks(table, *told)
             return
         X, ratings, texts = self._apart(X)
         named = inputs.holds_names(X)
         data = X if named or texts else self._array_rows(X, learn=True)
         n_rows = inputs.count_rows(data) if named else len(data)
-        targets, weights = self._told(n_rows, y, sample_weight, classes)
+        targets, weights = self._validated_targets(n_rows, y, sample_weight, classes)
         inputs.require_rated(n_rows, ratings)
         with self._between_trials():  # others may add the names of events
             if named:
@@ -369,7 +369,7 @@ or texts
             part = slice(start, start := start + len(rows))
             yield rows, targets[part], None if weights is None else weights[part]
 
-    def _told(
+    def _validated_targets(
         self, n_rows: int, y: Any, sample_weight: Any, classes: Any
     ) -> tuple[Targets, npt.NDArray[np.float64] | None]:
         """Return the encoded targets and the sample weights of this many rows, validated.
@@ -378,7 +378,7 @@ or texts
         """
         if classes is not None and not isinstance(classes, Sized):
             raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
-        targets = self._tell(y, classes)
+        targets = self._encode(y, classes)
         inputs.require_lengths(n_rows, targets)
         weights = inputs.row_weights(sample_weight, n_rows)
         declared = self._to_declare(classes)

@@ -507,7 +507,7 @@ default "auto"
             declared = dict.fromkeys(vars(self).get("_declared", ()), 0.0)
             return {**declared, **dict(zip(learner.classes.labels, found, strict=True))}
 
-    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
+    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
         return None if highest < 0 else self._learner.classes.labels[highest]
 
     def _one_target(
@@ -633,5 +633,5 @@ default "auto"
             return super()._takes_sparse_rows()
         return all(member._takes_sparse_rows() for member in members)
 
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         return Targets.of_classes(inputs.label_list(y))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kesler.data.schema.records import Table
     from kesler.data.schema.schema import Column, Schema
     from kesler.learner.targets import Targets
-    from kesler.online.kept_rows import Batch, TableState
+    from kesler.online.table_state import Batch, TableState
 
     Block = tuple[Rows, Targets, npt.NDArray[np.float64] | None]
 
@@ -189,7 +189,7 @@ class ColumnLearner:
     def _table_blocks(self, table: Table, targets: Targets, weights: Any = None) -> Iterator[Block]:
         """Yield blocks of rows of a table; learn the first rows again if the schema changes."""
         from kesler.data.schema.values import usable
-        from kesler.online.kept_rows import Batch, TableState
+        from kesler.online.table_state import Batch, TableState
 
         given = self._given_columns()
         batch = Batch(usable(table, given, self._on_mismatch()), targets, weights).counted()

@@ -158,7 +158,7 @@ class CostSensitiveClassifier(OnlineClassifier):
         sample_weight : array of shape (n_rows,) or None, default None
             Weight of each row in the mean.
         """
-        targets, learner = self._tell(y), self._fitted()
+        targets, learner = self._encode(y), self._fitted()
         said = np.concatenate([learner.predict(rows) for rows in self._rows_to_score(X)])
         codes = np.array([_code(learner.classes, label) for label in targets.labels])
         return -float(np.average(costs_of(said, targets, codes), weights=sample_weight))
@@ -177,7 +177,7 @@ class CostSensitiveClassifier(OnlineClassifier):
         row: of several, of the predicted one or else of the first.
         """
         predictions, codes = super().learn_rows(rows, labels, weights)
-        targets = self._kept(self._tell(labels), weights)
+        targets = self._kept(self._encode(labels), weights)
         return predictions, cheapest(predictions, targets, codes)
 
     def _kept(self, targets: Targets, weights: Any) -> Targets:
@@ -185,15 +185,15 @@ class CostSensitiveClassifier(OnlineClassifier):
         return targets if weights is None else targets.take(np.flatnonzero(weights))
 
     def _targets_of(self, labels: list[Label]) -> Targets:
-        return self._tell(labels)
+        return self._encode(labels)
 
     def _one_target(
         self, y: Any
     ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
-        targets = self._tell([y])
+        targets = self._encode([y])
         return targets.names, targets.answers
 
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         return targets_of_costs(y, classes)
 
     def _to_declare(self, classes: Any) -> list[Label]:

@@ -299,7 +299,7 @@ class EventLearner(FeatureReader):
     by_scores: ClassVar[bool] = True
 
     @abstractmethod
-    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> Any:
+    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> Any:
         """Return a prediction from the code of the best class, or from scores if `by_scores`.
 
         Scores are those of the known classes by number, including virtual classes. Before any
@@ -307,7 +307,7 @@ class EventLearner(FeatureReader):
         """
 
     @abstractmethod
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         """Return the encoded targets of `y`, in any form that the estimator accepts."""
 
     @abstractmethod
@@ -390,8 +390,8 @@ or sparse row
             event = learner.event
             row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
             if self.by_scores:
-                return self._said(-1, learner.scores(row)[0])
-            return self._said(int(learner.predict(row)[0]), NO_SCORES)
+                return self._decode(-1, learner.scores(row)[0])
+            return self._decode(int(learner.predict(row)[0]), NO_SCORES)
 
     def explain_one(self, x: Any, label: Any = None, rival: Any = None, n: int = 10) -> Explanation:
         r"""Explain the score of a class for one row, and its margin over another class.
@@ -588,7 +588,7 @@ or sparse row
         -------
         As `predict_one`; None or no labels for the first row.
         """
-        return self._said(*self._trial(x, y, keep_scores=self.by_scores))
+        return self._decode(*self._trial(x, y, keep_scores=self.by_scores))
 
     def _trial(self, x: Any, y: Any, *, keep_scores: bool) -> tuple[int, npt.NDArray[np.float32]]:
         """Learn from one row; return the code of the best class, and scores if `keep_scores`."""
@@ -620,7 +620,7 @@ or sparse row
         self, y: Any
     ) -> tuple[Sequence[Any], Callable[[npt.NDArray[np.int32]], Answers]]:
         """Return the labels of one target, and the function that encodes their codes as answers."""
-        targets = self._tell([y])
+        targets = self._encode([y])
         return targets.names, targets.answers
 
     def _forget_names(self, n_names: int) -> None:

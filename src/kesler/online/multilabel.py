@@ -212,7 +212,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
             If every row names every label, or no row names any, unless there is a single row.
         """
         super().fit(X, y, sample_weight)
-        require_contrast(self._tell(y))
+        require_contrast(self._encode(y))
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
@@ -236,7 +236,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         labels: list[Any] = self.classes_.tolist()
         return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(X)]
 
-    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> set[Any]:
+    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> set[Any]:
         relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
         return {self._learner.classes.labels[i] for i in relevant}
 
@@ -295,7 +295,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
             Weight of each row in the mean.
         """
         classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
-        targets = self._tell(y, classes)
+        targets = self._encode(y, classes)
         known = (targets.table(self.classes_.tolist()) == RELEVANT) == (self.predict(X) == 1)
         seen = self._known_classes()
         strange = np.array([label not in seen for label in targets.labels], dtype=np.bool_)
@@ -319,7 +319,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         """Return the scores of trials above the threshold, in the order of `classes_`."""
         return above_threshold(scores, self._known_classes().order)
 
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         return targets_of_sets(y, classes, self._known_classes())
 
     def __sklearn_tags__(self) -> Any:

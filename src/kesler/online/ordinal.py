@@ -197,14 +197,14 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         """
         return super().predict_proba(X, new)
 
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         values = getattr(y, "dtype", None)
         if self.order is None and getattr(values, "ordered", None):
             raise KeslerError(
                 "y is an ordered Categorical, but this classifier has no declared order: set "
                 "order=list(y.cat.categories)"
             )
-        return super()._tell(y, classes)
+        return super()._encode(y, classes)
 
     @property
     def thresholds_(self) -> npt.NDArray[np.float32]:

@@ -176,7 +176,7 @@ class OnlineLabelRanker(OnlineLearner):
         ranks: npt.NDArray[np.int64] = ranks_by_score(self._scores(X))
         return ranks[:, self._known_classes().order]
 
-    def _said(self, highest: int, scores: npt.NDArray[np.float32]) -> list[Any]:
+    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> list[Any]:
         return [self._learner.classes.labels[i] for i in np.argsort(-scores, kind="stable")]
 
     @between_trials
@@ -218,5 +218,5 @@ class OnlineLabelRanker(OnlineLearner):
         """Return the scores of trials in the order of `classes_`."""
         return scores[:, self._known_classes().order]
 
-    def _tell(self, y: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, classes: Any = None) -> Targets:
         return targets_of_rankings(y, classes, self._known_classes())

@@ -200,7 +200,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["texts"] is not None:
         model._texts = TextLengths(*metadata["texts"])
     if metadata["table"] is not None:
-        from kesler.online.kept_rows import restored as restored_table
+        from kesler.online.table_state import restored as restored_table
 
         model._given_columns()
         model._on_mismatch()

@@ -98,7 +98,7 @@ class MistakeBoundDisplay:
         shown = spread(len(mistakes))
         [self.line_] = self.ax_.plot(trials[shown], mistakes[shown], label="mistakes", **style(0))
         self.lines_ = {
-            name: self.ax_.axhline(bound.bound, label=_said(name, bound), **style(i))
+            name: self.ax_.axhline(bound.bound, label=_decode(name, bound), **style(i))
             for i, (name, bound) in enumerate(self.bounds.items(), start=1)
             if math.isfinite(bound.bound)
         }
@@ -116,7 +116,7 @@ class MistakeBoundDisplay:
         self.ax_.legend(frameon=False, labelcolor=INK)
 
 
-def _said(name: str, bound: MistakeBound) -> str:
+def _decode(name: str, bound: MistakeBound) -> str:
     """Return the text of a line: the theorem, its bound, and whether it says anything."""
     text = f"{name}: at most {bound.bound:,.0f}"
     return f"{text} (vacuous)" if bound.is_vacuous else text

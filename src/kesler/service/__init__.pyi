@@ -1,5 +1,5 @@
 from .client import Client as Client
-from .desk import Desk as Desk
+from .registry import ModelRegistry as ModelRegistry
 from .server import serve as serve
 from .settings import Settings as Settings
 from .tokens import Tokens as Tokens

@@ -19,10 +19,10 @@ from starlette.types import Receive, Scope, Send
 
 from kesler.service import rows_in
 from kesler.service.answers import Wanted, jsonable
-from kesler.service.desk import DEFAULT, KINDS, Desk
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of, lines_of
 from kesler.service.refusals import FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
+from kesler.service.registry import DEFAULT, KINDS, ModelRegistry
 from kesler.service.rows_in import Taught
 from kesler.service.served import Served
 from kesler.service.settings import Settings
@@ -42,14 +42,14 @@ class Call:
 
     request: Request
     who: Token
-    desk: Desk
+    registry: ModelRegistry
     settings: Settings
     pool: Executor
 
     @property
     def served(self) -> Served:
         """The model that the path names."""
-        return self.desk.find(self.request.path_params["model"])
+        return self.registry.find(self.request.path_params["model"])
 
     async def body(self) -> dict[str, Any]:
         """Return the JSON object in the body."""
@@ -167,8 +167,8 @@ async def done(future: Future[Any]) -> Any:
 
 async def models(call: Call) -> Response:
     """List the models that the token may use."""
-    names = [name for name in call.desk.names() if call.who.may_use(name)]
-    return Json({"models": [call.desk.find(name).figures() for name in names]})
+    names = [name for name in call.registry.names() if call.who.may_use(name)]
+    return Json({"models": [call.registry.find(name).figures() for name in names]})
 
 
 async def create(call: Call) -> Response:
@@ -178,7 +178,7 @@ async def create(call: Call) -> Response:
     name = rows_in.model_name(body.get("name"))
     require_scope(call.who, name)
     estimator, settings = body.get("estimator", DEFAULT), body.get("settings", {})
-    served = await call.thread(call.desk.create, name, estimator, settings)
+    served = await call.thread(call.registry.create, name, estimator, settings)
     return Json(served.figures(), status_code=201)
 
 
@@ -196,7 +196,7 @@ async def figures(call: Call) -> Response:
 async def delete(call: Call) -> Response:
     """Delete a model."""
     name = call.served.name
-    await call.thread(call.desk.delete, name)
+    await call.thread(call.registry.delete, name)
     return Json({"deleted": name})
 
 

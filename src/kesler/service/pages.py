@@ -301,7 +301,7 @@ async def start_page(call: Call, message: str = "", *, failed: bool = False) -> 
 
 
 def _start_page(call: Call, message: str, failed: bool) -> str:
-    names = [name for name in call.desk.names() if call.who.may_use(name)]
+    names = [name for name in call.registry.names() if call.who.may_use(name)]
     return rendered(
         "models",
         heading="Models",
@@ -309,6 +309,6 @@ def _start_page(call: Call, message: str, failed: bool) -> str:
         failed=failed,
         who=call.who,
         has_tokens=bool(len(call.settings.tokens)),
-        models=[views.model_line(call.desk.find(name)) for name in names],
+        models=[views.model_line(call.registry.find(name)) for name in names],
         may_create=call.who.may("admin"),
     )

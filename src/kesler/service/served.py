@@ -58,7 +58,7 @@ class Served:
         self.name, self.model, self.items = name, model, items
         self._queue: Queue[_Job | None] = Queue(MOST_WAITING)
         self.validation = Validation(model)
-        self._said = set[tuple[Any, ...]]()  # the kinds of answers that have been given
+        self._decode = set[tuple[Any, ...]]()  # the kinds of answers that have been given
         self._is_closed = False
         self._thread = Thread(target=self._write, name=f"kesler-{name}", daemon=True)
         self._thread.start()
@@ -78,7 +78,7 @@ class Served:
     def answer(self, row: Any, wanted: Wanted) -> dict[str, Any]:
         """Return what the model says of a row."""
         answer = answer_of(self.estimator, row, wanted)
-        self._said.add(_kind(row, wanted))
+        self._decode.add(_kind(row, wanted))
         return answer
 
     def answer_at_once(self, row: Any, wanted: Wanted) -> dict[str, Any] | None:
@@ -87,7 +87,7 @@ class Served:
         That is the first time, when loops are compiled, for long rows and explanations, and while
         the learner learns. A short answer costs less than handing the row to another thread.
         """
-        if wanted.explain or len(row) > SHORT or _kind(row, wanted) not in self._said:
+        if wanted.explain or len(row) > SHORT or _kind(row, wanted) not in self._decode:
             return None
         estimator = self.estimator
         if not getattr(estimator, "n_known_", 0):

@@ -11,7 +11,7 @@ from kesler.errors import KeslerError
 from kesler.service.settings import Settings
 
 if TYPE_CHECKING:
-    from kesler.service.desk import Desk
+    from kesler.service.registry import ModelRegistry
 
 MOST_CONNECTIONS = 1000
 SECONDS_TO_END = 10
@@ -41,18 +41,18 @@ def serve(path: str | os.PathLike[str], settings: Settings) -> None:
     the database.
     """
     require_extra()
-    from kesler.service.desk import Desk
+    from kesler.service.registry import ModelRegistry
 
-    run(Desk(path), settings)
+    run(ModelRegistry(path), settings)
 
 
-def run(desk: Desk, settings: Settings) -> None:
-    """Serve a desk until the process is asked to end, as `serve` does; the desk is then closed."""
+def run(registry: ModelRegistry, settings: Settings) -> None:
+    """Serve a registry until the process is asked to end, as `serve` does; it is then closed."""
     uvicorn = require_extra()
     from kesler.service.web import application
 
     config = uvicorn.Config(
-        application(desk, settings),
+        application(registry, settings),
         host=settings.host,
         port=settings.port,
         http=_protocol(settings.patience),
@@ -63,7 +63,7 @@ def run(desk: Desk, settings: Settings) -> None:
         timeout_keep_alive=int(settings.patience),
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
-    if not desk.names():  # models that exist have loaded the loops that they need
+    if not registry.names():  # models that exist have loaded the loops that they need
         warm_up()
     try:
         uvicorn.Server(config).run()

@@ -202,12 +202,12 @@ def shown(estimator: Any, item: Item) -> Shown:
     if not getattr(estimator, "n_known_", 0):
         return plain
     try:
-        return _said(estimator, item, text)
+        return _decode(estimator, item, text)
     except KeslerError:
         return plain  # a row of another kind than those learnt
 
 
-def _said(estimator: Any, item: Item, text: str) -> Shown:
+def _decode(estimator: Any, item: Item, text: str) -> Shown:
     with estimator._between_trials():
         probable = ranked(estimator, item.row)
         covered = estimator.predict_set_one(item.row, COVERAGE)

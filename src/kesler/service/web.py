@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kesler.errors import KeslerError
 from kesler.service import pages
 from kesler.service.api import ENDPOINTS, Call, Endpoint, Json, refused, require_scope
-from kesler.service.desk import Desk
 from kesler.service.gate import COOKIE, SESSION_SECONDS, Gate
 from kesler.service.limits import Clock
 from kesler.service.metrics import Labels, Metrics
@@ -33,6 +32,7 @@ from kesler.service.refusals import (
     Refusal,
     refusal_of,
 )
+from kesler.service.registry import ModelRegistry
 from kesler.service.settings import Settings
 
 THREADS = 8
@@ -72,18 +72,18 @@ class Headed:
 
 
 class Service:
-    """A desk behind a gate.
+    """A registry of models behind a gate.
 
     Parameters
     ----------
-    desk : Desk
+    registry : ModelRegistry
     settings : Settings
     clock : function
         Returns the time in seconds, for the rates of requests.
     """
 
-    def __init__(self, desk: Desk, settings: Settings, clock: Clock) -> None:
-        self.desk, self.settings = desk, settings
+    def __init__(self, registry: ModelRegistry, settings: Settings, clock: Clock) -> None:
+        self.registry, self.settings = registry, settings
         self.gate, self.metrics = Gate(settings, clock), Metrics()
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kesler-reader")
 
@@ -111,7 +111,7 @@ class Service:
             who = self.gate.known(request)
         else:
             who = self.gate.admit(request, role, model)
-        return await work(Call(request, who, self.desk, self.settings, self.pool))  # type: ignore[arg-type]
+        return await work(Call(request, who, self.registry, self.settings, self.pool))  # type: ignore[arg-type]
 
     def _failed(self, error: Exception, request: Request, *, is_page: bool) -> Response:
         """Return the answer to a request that failed."""
@@ -181,7 +181,7 @@ class Service:
         try:
             name = form.get("name", "")
             require_scope(call.who, name)
-            served = await call.thread(call.desk.create, name)
+            served = await call.thread(call.registry.create, name)
         except KeslerError as error:
             page = await pages.start_page(call, str(error), failed=True)
             return HTMLResponse(page, status_code=refusal_of(error).status)
@@ -231,7 +231,7 @@ class Service:
         return Json(document(ENDPOINTS))
 
     async def _health(self, call: Call) -> Response:
-        return Json({"status": "ok", "models": len(self.desk.names())})
+        return Json({"status": "ok", "models": len(self.registry.names())})
 
     async def _metrics(self, call: Call) -> Response:
         gauges = await call.thread(lambda: [*self._gauges(call)])
@@ -239,7 +239,9 @@ class Service:
 
     def _gauges(self, call: Call) -> Iterator[tuple[str, str, Labels, float]]:
         found = [
-            self.desk.find(name).figures() for name in self.desk.names() if call.who.may_use(name)
+            self.registry.find(name).figures()
+            for name in self.registry.names()
+            if call.who.may_use(name)
         ]
         for name, words, key in (
             ("kesler_rows", "Rows learnt.", "rows"),
@@ -264,25 +266,27 @@ def _handler_of(name: str) -> Work:
     return found.handler
 
 
-def application(desk: Desk, settings: Settings, clock: Clock = time.monotonic) -> Starlette:
-    """Return the ASGI application of a desk, which is closed when the application ends.
+def application(
+    registry: ModelRegistry, settings: Settings, clock: Clock = time.monotonic
+) -> Starlette:
+    """Return the ASGI application of a registry, which is closed when the application ends.
 
     Parameters
     ----------
-    desk : Desk
+    registry : ModelRegistry
         The models.
     settings : Settings
         Who may do what, and how much.
     clock : function
         Returns the time in seconds, for the rates of requests.
     """
-    service = Service(desk, settings, clock)
+    service = Service(registry, settings, clock)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         service.pool.shutdown(wait=True)
-        desk.close()
+        registry.close()
 
     app = Starlette(routes=[*service.routes()], lifespan=lifespan)
     app.add_middleware(Headed)

@@ -1,4 +1,4 @@
-"""The desk: all models of a journal, each served by its own thread that writes."""
+"""The registry: all models of a journal, each served by its own thread that writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = (DEFAULT, "Ensemble", "OnlineMultilabelClassifier", "OnlineOrdinalClassi
 """The estimators of which models can be created by their names."""
 
 
-class Desk:
+class ModelRegistry:
     """The models of a database.
 
     Parameters
