@@ -243,6 +243,13 @@ def test_a_setting_without_effect_is_refused(given, update):
         OnlineClassifier(update=update, **given).fit(X, LABELS)
 
 
+def test_means_of_weights_are_for_single_learners():
+    """The default for words is one, and so is that of a named rule."""
+    for model, rows in ((OnlineClassifier(averaged=True), WORDS),
+                        (OnlineClassifier(update="softmax", averaged=True), X)):  # fmt: skip
+        assert model.fit(rows, LABELS).resolved_.averaged is True
+
+
 ALONE = [{"hypotheses": "hybrid"}, {"kernel": "rbf"}, {"link": "p-norm"}]
 
 

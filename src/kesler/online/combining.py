@@ -53,7 +53,7 @@ def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[Se
     KeslerError
         If a given setting would have no effect.
     """
-    for name, value in given.items():
+    for name, value in given.items() if members else ():
         if SETTINGS[name].members == "refused":
             raise KeslerError(
                 f"{name}={value!r} has no effect on an ensemble, whose members are combined by "
