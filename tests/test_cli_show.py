@@ -9,7 +9,8 @@ import pytest
 
 import homemade
 from commands import as_entries, kesler, messages, refused, write_csv, write_jsonl
-from kesler import OnlineClassifier, OnlineMultilabelClassifier, load
+from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier, load
+from kesler.data import model_file
 from kesler.hypotheses import Grouped, PerClass
 
 
@@ -125,3 +126,38 @@ def test_a_model_goes_on_with_the_preprocessing_that_it_began_with(capsys, tmp_p
     X, y = as_entries(messages_)
     whole = OnlineClassifier(preprocessing="idf").fit(X, y)
     assert load(model).decision_function(X).tolist() == whole.decision_function(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "Nothing"},
+        {"parameters": {}},
+        {"parameters": {"hypotheses": [{"part": {}}]}},
+        {"parameters": {"hypotheses": 3, "update": {"part": {"name": "x"}}}},
+        {"parameters": {"update": {"no form": 1}}},
+    ],
+)
+@pytest.mark.parametrize("which", ["settings", "resolved"])
+def test_settings_that_are_none_are_refused(capsys, tmp_path, change, which):
+    path, X = tmp_path / "model", np.eye(4)
+    OnlineClassifier("multi", update="pa1").fit(X, range(4)).save(path)
+    arrays, metadata = model_file.load(path)
+    model_file.save(path, arrays, metadata | {which: metadata[which] | change})
+    shown = kesler(capsys, "show", path)
+    assert shown.code == 0 or shown.err.startswith("kesler: ")
+    if which == "resolved" or change != {"parameters": {}}:
+        with pytest.raises(KeslerError):
+            load(path)
+
+
+def test_settings_that_are_nested_deeply_are_refused(capsys, tmp_path):
+    path, X, nested = tmp_path / "model", np.eye(4), 1.0
+    OnlineClassifier("multi", update="pa1").fit(X, range(4)).save(path)
+    arrays, metadata = model_file.load(path)
+    for _ in range(400):
+        nested = {"tuple": [nested]}
+    metadata["resolved"]["parameters"]["costs"] = nested
+    model_file.save(path, arrays, metadata)
+    with pytest.raises(KeslerError):
+        load(path)

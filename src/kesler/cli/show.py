@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from kesler.data import model_file
+from kesler.errors import KeslerError
 from kesler.learner.weights import WEIGHTS, is_sparse
 from kesler.online.saving import read
-from kesler.settings.codec import expression
+from kesler.settings.codec import UNREADABLE, expression
 from kesler.state.fields import damaged, fields_of, require_valid
 from kesler.state.records import LearnerRecord
 
@@ -39,6 +40,15 @@ def account(path: str) -> dict[str, Any]:
     This needs neither user-defined parts nor compiled code.
     """
     arrays, metadata = read(path)
+    try:
+        return _account(path, arrays, metadata)
+    except UNREADABLE as error:
+        if isinstance(error, KeslerError):
+            raise
+        raise damaged(f"settings are not those of a model ({error})") from error
+
+
+def _account(path: str, arrays: model_file.Arrays, metadata: Mapping[str, Any]) -> dict[str, Any]:
     contents, resolved = metadata["learners"][0], metadata["resolved"]
     members = _members(resolved["parameters"])
     first = resolved if members is None else members[0]

@@ -147,7 +147,7 @@ def _of_former(metadata: Metadata) -> Metadata:
 
     try:
         return former.metadata(metadata)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise damaged(
             f"metadata are not those of a model ({type(error).__name__}: {error})"
         ) from error

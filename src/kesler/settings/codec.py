@@ -36,6 +36,9 @@ PACKAGES = (
 )
 """The packages of kesler that define the parts, each the first word of the names of its parts."""
 
+UNREADABLE = (AttributeError, ImportError, LookupError, RecursionError, TypeError, ValueError)
+"""What is raised where JSON does not have the form of settings."""
+
 FORMAT = 2
 """The version of the form; those before are brought to it by :mod:`kesler.settings.former`."""
 
@@ -90,7 +93,7 @@ def estimator_of(settings: Any, custom: Iterable[Any] = ()) -> Any:
         name, parameters = settings["name"], settings["parameters"]
         custom = list(custom)
         return type_of(name)(**{key: restored(value, custom) for key, value in parameters.items()})
-    except (AttributeError, ImportError, LookupError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         if isinstance(error, KeslerError):
             raise
         raise KeslerError(
