@@ -747,7 +747,7 @@ def test_5_a_file_of_a_newer_version_is_refused(tmp_path):
     contents = saved_bytes(path)
     header_changed(path)
     load(path)
-    header_changed(path, version=2)
+    header_changed(path, version=3)
     with pytest.raises(KeslerError, match=r"newer Kesler.*update Kesler"):
         load(path)
     odd = [{"version": each} for each in ("one", "1", True, 1.0, 0, -1, None, [1])]
