@@ -96,10 +96,10 @@ def learnt(model: OnlineClassifier) -> dict[str, Any]:
         "groups": [[list(groups) for groups in each.groups] for each in learners],
         "memberships": [[list(map(list, p)) for p in each.memberships] for each in learners],
         "n_features": [each.n_features for each in learners],
-        "names": None if model._vocabulary is None else model._vocabulary.names,
-        "width": model.__dict__.get("n_features_in_"),
+        "names": None if model.vocabulary_ is None else model.vocabulary_.names,
+        "width": getattr(model, "n_features_in_", None),
         "n_sub_experts": learner.n_sub_experts,
-        "sub_experts": None if model._sub_experts is None else model._sub_experts.names,
+        "sub_experts": None if model.sub_experts_ is None else model.sub_experts_.names,
     }
 
 
@@ -115,7 +115,7 @@ def whole_arrays(learner: Any) -> dict[str, Any]:
 def everything(model: OnlineClassifier) -> dict[str, Any]:
     """Return what was learnt and the names of all attributes: what a refusal leaves unchanged."""
     found: dict[str, Any] = {"attributes": sorted(model.__dict__), "parameters": repr(model)}
-    return found | (learnt(model) if "_learner" in model.__dict__ else {})
+    return found | (learnt(model) if model._learner is not None else {})
 
 
 def assert_same_but_declared(plain: Any, declared: Any, probes: Any) -> None:

@@ -98,7 +98,7 @@ def test_drops_names_with_the_last_copy_that_has_them():
     held.add(2, learner)
     held.drop([2])
     assert "secret" not in held._copies[0].names[0].numbered
-    assert held.restore(1)._vocabulary.names == ["w"]
+    assert held.restore(1).vocabulary_.names == ["w"]
 
 
 def test_older_copies_are_small():

@@ -334,7 +334,7 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, monkeypatch, way, taken_back)
         calls[way]()
         assert not any(each in files_of(tmp_path) for each in (*planted, b"plantedclass"))
         if way != "delete":
-            assert "plantedword" not in mail.copy()._vocabulary.names
+            assert "plantedword" not in mail.copy().vocabulary_.names
             assert mail.n_trials_ == 80
         journal.close()
     assert not any(each in files_of(tmp_path) for each in (*planted, b"plantedclass"))

@@ -481,7 +481,7 @@ def test_what_is_no_ensemble_is_refused(made, words):
     model = made()
     with pytest.raises(KeslerError, match=words):
         model.fit(STREAM.X, STREAM.y)
-    assert "_learner" not in vars(model)
+    assert model._learner is None
 
 
 def test_what_one_learner_refuses_none_learns():

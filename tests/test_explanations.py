@@ -482,7 +482,7 @@ def test_mappings_are_explained_by_their_names_also_new_ones():
     }  # fmt: skip
     assert entries["new"].margin == entries["other"].margin == 0
     assert entries["cash"].margin > 0 > entries["lunch"].margin
-    rows = model._row(x, learn=False)
+    rows = model._input.row(model, x, learn=False)
     (found,) = model.explain_rows(rows, "spam", "work", ALL)
     values = {c.feature: c.margin for c in found.contributions if c.margin}
     assert values == {name: each.margin for name, each in entries.items() if each.margin}

@@ -279,7 +279,7 @@ RESOLVED: dict[str, tuple[Any, Any, list[Any], Any, Any, Any]] = {
 @pytest.mark.parametrize("row", RESOLVED.values(), ids=RESOLVED)
 def test_defaults_follow_from_the_kind_of_the_rows(row):
     made, X, hypotheses, update, preconditioner, preprocessing = row
-    answer = made.answer
+    answer = made.answer.kind
     y = [0, 1, 2] if answer == "rank" else [["a", "b"], ["b"], ["c", "a"]]
     found = made.fit(X, y).resolved_
     assert (found.hypotheses, found.update, found.preconditioner, found.preprocessing) == (
@@ -300,7 +300,7 @@ def test_defaults_follow_from_the_kind_of_the_rows(row):
     ],
 )
 def test_a_named_rule_has_the_settings_of_its_source(made, hypotheses):
-    y = [0, 1, 2] if made.answer == "rank" else [["a", "b"], ["b"], ["c", "a"]]
+    y = [0, 1, 2] if made.answer.kind == "rank" else [["a", "b"], ["b"], ["c", "a"]]
     found = made.fit(DENSE, y).resolved_
     assert sorted(map(str, found.hypotheses)) == sorted(map(str, hypotheses))
     assert (found.update, found.preprocessing, found.intercept) == (SimProj(), None, 1.0)
@@ -319,7 +319,7 @@ def test_a_named_rule_has_the_settings_of_its_source(made, hypotheses):
     ],
 )
 def test_other_links_kernels_and_maps_have_defaults(made):
-    y = [0, 1, 2] if made.answer == "rank" else [["a", "b"], ["b"], ["c", "a"]]
+    y = [0, 1, 2] if made.answer.kind == "rank" else [["a", "b"], ["b"], ["c", "a"]]
     assert len(made.fit(DENSE, y).predict(DENSE)) == 3
 
 
@@ -333,7 +333,7 @@ def test_other_links_kernels_and_maps_have_defaults(made):
 )
 def test_unknown_decisions_are_refused(made, choices):
     with pytest.raises(KeslerError, match=choices):
-        made.fit(DENSE, [0, 1, 2] if made.answer == "rank" else [["a"], ["b"], []])
+        made.fit(DENSE, [0, 1, 2] if made.answer.kind == "rank" else [["a"], ["b"], []])
 
 
 def test_f1_of_all_labels_together():

@@ -526,7 +526,7 @@ OF_FEATURES = (
 
 def by_feature(model: OnlineClassifier, n_features: int) -> dict[str, Any]:
     """Return the arrays that were learnt, features in the order of the columns x0, x1, ..."""
-    vocabulary = model._vocabulary
+    vocabulary = model.vocabulary_
     names = [f"x{j}" for j in range(n_features)]
     order = list(range(n_features))
     if vocabulary is not None:
@@ -829,7 +829,7 @@ def inside(model: OnlineClassifier) -> dict[str, Any]:
     """Return the whole state of a model, with its unused capacity."""
     learner = model._learner
     capacities = (learner._class_capacity, learner._feature_capacity, list(learner._group_capacity))
-    rest = {k: v for k, v in vars(model).items() if k not in ("_learner", "_names")}
+    rest = {k: v for k, v in vars(model).items() if k not in ("_learner", "_reader")}
     return everything(model) | {
         "bytes": {name: array.tobytes() for name, array in learner.stored.items()},
         "capacities": capacities,

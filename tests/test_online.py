@@ -742,7 +742,7 @@ def test_names_of_features_are_saved_or_refused(name, tmp_path):
     except KeslerError:
         return
     other = load(tmp_path / "model")
-    assert list(other._vocabulary.indices) == [name, "other"]
+    assert list(other.vocabulary_.indices) == [name, "other"]
     other.learn_one(row, "b")
     assert learnt(other) == learnt(model.learn_one(row, "b"))
 

@@ -85,7 +85,7 @@ def follow(
     ):
         before = (
             reference_learner.state_of(model)
-            if hasattr(model, "_learner")
+            if model._learner is not None
             else empty(reference_learner)
         )
         _, after, clear = reference_learner.step(x, answer, before, weight)
@@ -256,7 +256,7 @@ def test_a_row_of_weight_two_is_the_row_twice(name):
     stream = make_stream(5, n_rows=60, n_classes=n_classes, n_features=4)
     moved = 0
     for x, y in zip(stream.X / 2, stream.y, strict=True):
-        known = hasattr(model, "_learner") and y in model.classes_
+        known = model._learner is not None and y in model.classes_
         if known and abs(model._scores([x])).max() < 1:
             heavy, twice = copy.deepcopy(model), copy.deepcopy(model)
             heavy.partial_fit([x], [y], sample_weight=[2.0])

@@ -84,7 +84,7 @@ def one_by_one(model: Any, rows: Any, labels: Any) -> tuple[list[Any], list[bool
     """Predict, query and learn each row, as a user would; return predictions and questions."""
     predicted, asked = [], []
     for x, label in zip(rows, labels, strict=True):
-        predicted.append(model.predict_one(x) if hasattr(model, "_learner") else None)
+        predicted.append(model.predict_one(x) if model._learner is not None else None)
         asked.append(model.query_one(x))
         if asked[-1]:
             model.learn_one(x, label)
@@ -107,7 +107,7 @@ def test_the_probability_of_each_answer_is_that_before_it_is_learnt(estimator):
     result = progressive_validate(make(), X, Y, label_budget=0.3)
     other, said = make(label_budget=0.3), []
     for x, label in zip(X, Y, strict=True):
-        known = other.predict_proba_one(x) if hasattr(other, "_learner") else {}
+        known = other.predict_proba_one(x) if other._learner is not None else {}
         said.append(known.get(label, np.nan))
         if other.query_one(x):
             other.learn_one(x, label)
@@ -238,7 +238,7 @@ def test_a_second_run_continues():
 def test_before_any_class_every_row_is_worth_asking_and_none_is_counted():
     model = OnlineClassifier(label_budget=0.1)
     assert [model.query_one(X[0]) for _ in range(5)] == [True] * 5
-    assert (model.n_offered_, model.n_asked_) == (0, 0) and not hasattr(model, "_learner")
+    assert (model.n_offered_, model.n_asked_) == (0, 0) and model._learner is None
     model.learn_one(X[0], "a")
     model.query_one(X[1])
     assert model.n_offered_ == 1

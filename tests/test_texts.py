@@ -44,7 +44,7 @@ def state(model: Any) -> dict[str, Any]:
     return {
         **model._learner.arrays(),
         "names": np.array(model.vocabulary_.names),
-        "texts": np.array([model._texts.n_texts, model._texts.n_characters]),
+        "texts": np.array([model._reader.texts.n_texts, model._reader.texts.n_characters]),
     }
 
 
@@ -122,7 +122,7 @@ def test_texts_are_short_by_their_mean_length_so_far():
     assert OnlineClassifier().fit([long, short], ["a", "b"]).vocabulary_.names == [
         *presence([long, short])
     ]
-    assert model._texts == TextLengths(3, len(long) + 2 * len(short))
+    assert model._reader.texts == TextLengths(3, len(long) + 2 * len(short))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_texts_in_any_split_and_as_events_are_learnt_alike(unfitted, longest):
     assert_same(whole, split)
     assert_same(whole, one)
     runs = any(name.startswith(" ") for name in whole.vocabulary_.names)
-    assert runs and (whole._texts.n_characters > SHORT_TEXT * 60) == (longest == 90)
+    assert runs and (whole._reader.texts.n_characters > SHORT_TEXT * 60) == (longest == 90)
 
 
 @pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)
@@ -192,7 +192,7 @@ def test_texts_of_weight_zero_do_not_count():
     weights[::3] = 0
     model = OnlineClassifier().partial_fit(texts, labels, sample_weight=weights)
     counted = [text for text, weight in zip(texts, weights, strict=True) if weight]
-    assert model._texts == TextLengths(20, sum(map(len, counted)))
+    assert model._reader.texts == TextLengths(20, sum(map(len, counted)))
 
 
 def test_refused_texts_do_not_count():

@@ -149,8 +149,8 @@ def guarded(model):
         vars(each.event)["lock"] = each.lock
         each.event.__class__ = GuardedEvent
     if model.vocabulary_ is not None:
-        model._vocabulary = GuardedNames(model.vocabulary_.indices)
-        model._vocabulary.lock = lock
+        model._input.names = GuardedNames(model.vocabulary_.indices)
+        model.vocabulary_.lock = lock
     return model
 
 

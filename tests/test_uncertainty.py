@@ -35,7 +35,7 @@ every_kind = pytest.mark.parametrize("name", OF_CLASSES)
 
 def evidence_of(model: Any, x: Any) -> tuple[Any, Any, int]:
     """Return the scores of members, the probabilities of known classes, and the prediction."""
-    if "_learner" not in model.__dict__:
+    if model._learner is None:
         return None, None, -1
     [rows] = model._rows_to_score([x])
     learner = model._learner

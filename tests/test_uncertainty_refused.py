@@ -78,9 +78,9 @@ def test_other_uses_are_unknown(kind, use):
     if kind is OnlineMultilabelClassifier:
         y = [[each] for each in Y]
     refused(lambda: model.fit(X, y), "uncertainty=.* is unknown")
-    assert not hasattr(model, "_learner")
+    assert model._learner is None
     refused(lambda: model.learn_one(X[0], y[0]), "uncertainty=.* is unknown")
-    assert not hasattr(model, "_learner")
+    assert model._learner is None
 
 
 def test_estimators_keep_their_parameter():
@@ -113,7 +113,7 @@ def test_learners_that_have_not_learnt_say_so(call):
         OnlineClassifier(update="pa1"),
     ):
         refused(lambda m=model: CALLS[call](m), "not fitted yet", NotFittedError)
-        assert not hasattr(model, "_learner")
+        assert model._learner is None
 
 
 @every_call

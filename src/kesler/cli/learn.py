@@ -49,7 +49,7 @@ def run(options: Namespace) -> None:
         f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {}, {})}"
     )
     table.print_columns([model])
-    if model.answer == "costs":
+    if model.answer.kind == "costs":
         print(f"\ncost of predictions: {total_cost(model) / model.n_trials_:,.4g} a row")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
@@ -72,7 +72,7 @@ def fitting(model: OnlineClassifier, first: Block) -> OnlineClassifier:
         If the model has learnt labels of the other kind.
     """
     has_costs = isinstance(first.labels[0], dict)
-    if has_costs == (model.answer == "costs"):
+    if has_costs == (model.answer.kind == "costs"):
         return model
     if model.n_known_:
         which = "costs of classes" if has_costs else "one class each"

@@ -68,9 +68,9 @@ def _answers(model: OnlineClassifier, rows: Rows, options: Namespace) -> Iterato
 
 def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> list[Any]:
     """Return the predicted labels: those of the highest scores, or the medians of ranks."""
-    if model.answer != "rank":
+    if model.answer.kind != "rank":
         return [ranking[0][0] for ranking in rankings]
-    codes = model._fitted().predict(model._readable(rows))
+    codes = model._fitted().predict(model._input.readable(model, rows))
     labels: list[Any] = model.classes_by_code_[codes].tolist()
     return labels
 

@@ -120,7 +120,7 @@ class Scoring:
 
     def _predicted(self, rows: Any, answers: Codes) -> tuple[Codes, Doubles, Doubles]:
         """Return the classes predicted, confidences, and the probabilities of the targets."""
-        learner, readable = self.model._fitted(), self.model._readable(rows)
+        learner, readable = self.model._fitted(), self.model._input.readable(self.model, rows)
         each, is_known = np.arange(len(answers)), answers < self._n_known
         known = np.minimum(answers, self._n_known - 1)
         if learner.uncertainty is not None:

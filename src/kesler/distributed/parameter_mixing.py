@@ -169,7 +169,7 @@ def learn(
                 report(epoch)
     if kind.columns is not None:
         model.feature_names_in_ = np.array(kind.columns, dtype=object)
-        model._vocabulary = Vocabulary.of(kind.columns)
+        model._input.names = Vocabulary.of(kind.columns)
     return cast(Model, model)
 
 
@@ -191,16 +191,17 @@ def mixable(learner: Model, *, dense: bool) -> Any:
             "cannot: use OnlineClassifier where targets are known"
         )
     _leave_out_uncertainty(model)
-    given = given_of(model.get_params(deep=False))
+    own = model.get_params(deep=False)
+    given = given_of(own)
     is_default = isinstance(model, OnlineClassifier) and not {"update", "learners"} & given.keys()
-    if dense and is_default and model._members(dense=True) is not None:
+    if dense and is_default and model._maker.members(own, dense=True) is not None:
         model.set_params(**{**of_mapped(), **given})
     return model
 
 
 def _leave_out_uncertainty(model: Any) -> None:
     """Set the learner to estimate no uncertainty; raise if it is asked to."""
-    if "uncertainty" not in vars(model):
+    if "uncertainty" not in model.get_params(deep=False):
         return
     use = require_use(model.uncertainty)
     if use is True or use == "full":
@@ -221,7 +222,7 @@ def _epoch(
     n_rows = tuple(each.n_trials - before[0] for each in summaries)
     mistakes = tuple(each.n_mistakes - before[1] for each in summaries)
     shares = shares_of(mistakes, mixing)
-    base = getattr(model, "_learner", None)
+    base = model._learner
     everyone = Numbering.merged(
         [
             *([] if base is None else [Numbering.of(base, _names(model))]),
@@ -235,7 +236,7 @@ def _epoch(
         mixture.add(one._learner, _names(one), share)
     mixed._learner = mixture.learner()
     if everyone.names is not None:
-        mixed._vocabulary = Vocabulary.of(everyone.names)
+        mixed._input.names = Vocabulary.of(everyone.names)
     seconds = time.perf_counter() - begun
     return mixed, Epoch(number, n_rows, mistakes, shares, seconds)
 
@@ -271,7 +272,8 @@ def _learnt(shard: Shard, model: Any) -> Any:
     vocabulary = model.vocabulary_ or Vocabulary()
     rows = _renumbered(shard.X, shard.names or [], vocabulary)
     model.name_features(vocabulary)
-    model._learn(rows, model._encode(shard.y))
+    targets = model.answer.encoded(shard.y, None, model._known_classes())
+    model._learn(rows, targets)
     return model
 
 
@@ -296,7 +298,7 @@ def _names(model: Any) -> list[str] | None:
 
 
 def _counters(model: Any) -> tuple[int, int]:
-    learner = getattr(model, "_learner", None)
+    learner = model._learner
     return (0, 0) if learner is None else (learner.n_trials, learner.n_mistakes)
 
 

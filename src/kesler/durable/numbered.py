@@ -16,6 +16,7 @@ from kesler.data.rows import Rows
 from kesler.data.sparse_rows import as_float32
 from kesler.durable.contents import from_json, names_and_value
 from kesler.durable.storage import Learnt
+from kesler.online.training import names_of_learnt_rows, validated_targets
 
 MOST_ENTRIES = (
     1 << 23
@@ -153,8 +154,9 @@ def _values_of(rows: Sequence[Numbered], lengths: npt.NDArray[Any]) -> npt.NDArr
 
 def is_by_name(learner: Any) -> bool:
     """Return whether a learner numbers the features of mappings by their names."""
-    own = vars(learner)
-    return own.get("_names") is not None and not {"_table", "n_features_in_"} & own.keys()
+    return (
+        learner.vocabulary_ is not None and learner.schema_ is None and learner._input.width is None
+    )
 
 
 def learn_numbered(
@@ -162,8 +164,8 @@ def learn_numbered(
 ) -> None:
     """Learn rows of names, as `partial_fit` does with the mappings."""
     translated, new = translation.translated(rows)
-    with learner._names_of_learnt_rows():
-        targets, _ = learner._validated_targets(len(rows), answers, None, None)
-        learner._vocabulary.extend(new)
+    with names_of_learnt_rows(learner):
+        targets, _ = validated_targets(learner, len(rows), answers)
+        learner.vocabulary_.extend(new)
         learner._learn(translated, targets)
     translation.added(new)

@@ -93,7 +93,7 @@ class Replica:
 
         Learners of tables keep their first rows with their answers.
         """
-        return self._names_matter or "_table" in vars(self.learner)
+        return self._names_matter or self.learner.schema_ is not None
 
     def require_unnamed(self, label: Any) -> None:
         """Raise if the settings name a class: it cannot be renamed, merged or forgotten."""
@@ -215,7 +215,7 @@ class Replica:
             learner = self._copies.restore(in_memory)
             self._rename(learner)
             if translation is not None and is_by_name(learner):
-                translation.cut(learner._vocabulary)
+                translation.cut(learner.vocabulary_)
                 self._translation = translation
             return learner, in_memory
         if stored and own is None:
@@ -250,7 +250,7 @@ class Replica:
         except KeslerError as error:
             LOGGER.warning("rows of %r are learnt again: %s", self._name, error)
             return None
-        if not (self._names_matter or "_table" in vars(learner)):
+        if not (self._names_matter or learner.schema_ is not None):
             rename_classes(learner, self._names or self._labels(naming))
         return learner
 

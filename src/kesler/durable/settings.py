@@ -38,7 +38,7 @@ def estimator_of(settings: dict[str, Any]) -> Any:
 
 
 def _require_new(estimator: Any) -> None:
-    if "_learner" in vars(estimator):
+    if estimator._learner is not None:
         raise KeslerError(
             f"this {type(estimator).__name__} has learnt already, from rows that the journal does "
             "not have: give a new one, and teach it these rows with learn_many"

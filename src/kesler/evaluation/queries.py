@@ -20,9 +20,9 @@ from kesler.evaluation.methods import Method, Outcome
 from kesler.evaluation.results import ProgressiveResult, Run, labelled
 from kesler.evaluation.tables import Piece, Table, data_frame
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.columns import texts_of
 from kesler.online.contract import unfitted
 from kesler.online.querying import Asked, ask_in_windows, ask_one_by_one, blocks_of_rows, rule_of
+from kesler.online.reader import texts_of
 from kesler.readers.stream import Block
 
 # The points of the curve in `to_dict`.
@@ -190,7 +190,8 @@ def _asked(learner: OnlineClassifier, piece: Block | Piece, labels: list[Label])
         return ask_in_windows(learner, X, labels)
     if isinstance(piece, Block):
         return ask_one_by_one(learner, _events_of(X, len(labels)), labels)
-    if texts_of(X) is not None or inputs.holds_names(X) or learner._table_of(X) is not None:
+    table = learner._input.columns.table_of(learner, X)
+    if table is not None or texts_of(X) is not None or inputs.holds_names(X):
         return ask_one_by_one(learner, piece.table.each(piece.start, piece.stop), labels)
     blocks = blocks_of_rows(learner, X, labels)
     return Asked.concatenate([ask_in_windows(learner, *block) for block in blocks])

@@ -196,7 +196,7 @@ def progressive_validate(
         _give_budget(method, label_budget)
     if isinstance(method, (OnlineMultilabelClassifier, OnlineLabelRanker)):
         return validate_labels(method, X, y, sample_weight, classes)
-    if isinstance(method, OnlineClassifier) and vars(method).get("label_budget") is not None:
+    if isinstance(method, OnlineClassifier) and method.label_budget is not None:
         from kesler.evaluation.queries import validate_queried
 
         return validate_queried(method, X, y, sample_weight)
@@ -213,7 +213,7 @@ def _give_budget(method: Any, label_budget: Any) -> None:
     from kesler.queries import resolve_query
 
     resolve_query(label_budget)
-    if not isinstance(method, OnlineClassifier) or "label_budget" not in vars(method):
+    if not isinstance(method, OnlineClassifier) or "label_budget" not in method.get_params(False):
         raise KeslerError(
             f"label_budget={label_budget!r} has no effect on {type(method).__name__}, which learns "
             "from each row: omit it, or give an OnlineClassifier, an Ensemble or a LinearMax"
@@ -233,7 +233,7 @@ def validate_online(
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
     priced: dict[str, Any] = {}
-    if estimator.answer == "costs":
+    if estimator.answer.kind == "costs":
         wrong, answers, priced = _priced(estimator, y, sample_weight, classes, trials, n_known)
     else:
         wrong = mistakes(predicted, answers, n_known)
@@ -269,7 +269,9 @@ def _priced(
     from kesler.online.cost_vectors import costly, costs_of
 
     weights = row_weights(sample_weight, len(y))
-    targets = estimator._kept(estimator._encode(y, classes), weights)
+    targets = estimator.answer.encoded(y, classes, estimator._known_classes())
+    if weights is not None:
+        targets = targets.take(np.flatnonzero(weights))
     asked = trials.predictions, targets, trials.codes
     wrong, unseen = costly(*asked, n_known)
     priced = {"costs": costs_of(*asked), "n_first_seen": int(unseen.sum())}

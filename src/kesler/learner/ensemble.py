@@ -82,6 +82,7 @@ class EnsembleLearner(Observing):
     """
 
     answer = "class"
+    decision = "score"
 
     def __init__(
         self,

@@ -39,6 +39,7 @@ class Observing(Counted):
     classes: ClassTable
     uncertainty: Uncertainty | None = None
     is_ordered = True
+    seconds_in_threads = 0.0
 
     @abstractmethod
     def learn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
@@ -29,10 +29,12 @@ from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Decision, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.base import OnlineLearner
+from kesler.online.answers import ClassAnswer, Encoding
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import exclusive, exclusive_trials
 from kesler.online.defaults import of_bandit_rule, of_feedback, resolve
+from kesler.online.making import Maker, Settings
+from kesler.online.named_rule import beside
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.settings.table import AUTO
@@ -67,6 +69,87 @@ class Feedback:
 
     def _levels(self) -> npt.NDArray[np.int32]:
         return np.array([0 if self.right else 1], dtype=np.int32)
+
+
+class _FeedbackAnswer(ClassAnswer):
+    """Each row has one class, or feedback on the class that was shown takes its place."""
+
+    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
+        if isinstance(y, list) and len(y) == 1 and isinstance(y[0], Feedback):
+            return y[0].targets()
+        return super().encoded(y, classes, known)
+
+    def encoded_one(self, y: Any, known: ClassTable) -> Encoding:
+        if isinstance(y, Feedback):
+            return (y.label,), y.answers
+        return super().encoded_one(y, known)
+
+    def declared(self, classes: Any) -> list[Label]:
+        return [] if classes is None else _labels(classes)
+
+
+class _BanditMaker(Maker):
+    """Makes learners that explore."""
+
+    def members(self, given: Settings, *, dense: bool) -> None:
+        return None
+
+    def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:
+        table = ClassTable()
+        table.encode(list(dict.fromkeys([*_labels(given["classes"]), *declared])))
+        return table
+
+    def over_weights(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
+        return BanditLearner(
+            **{**made_of, "classes": ClassTable()},
+            exploration=_exploration(given, made_of["rule"], dense=dense),
+            is_weighted=_truth("weighted", given["weighted"]),
+            seed=require_seed(given["seed"]),
+        )
+
+    def decision(self, made_of: Settings) -> Decision:
+        return "score"  # exploration is around the most probable class
+
+    def chosen(self, given: Settings, *, dense: bool) -> dict[str, Any]:
+        update = given["update"]
+        if isinstance(update, str) and update == AUTO:
+            given = of_feedback(given, dense=dense)
+        elif isinstance(update, FeedbackRule) or _is_named(update, FEEDBACK_RULES):
+            given = of_bandit_rule(given)
+        return resolve(given, dense=dense) | {"on_new_class": "learn"}
+
+    def rule(self, given: Settings, update: Any) -> UpdateRule:
+        if _is_named(update, FEEDBACK_RULES):
+            if beside(given):
+                raise KeslerError(
+                    f"{', '.join(beside(given))} has no effect on update={update!r}: give a rule "
+                    "object of kesler.updates for other parameters"
+                )
+            return FEEDBACK_RULES[update]()
+        if isinstance(update, (list, tuple)) or (isinstance(update, str) and update == "ensemble"):
+            raise KeslerError(
+                f"update={update!r}: an ensemble cannot learn from feedback: choose one rule"
+            )
+        return super().rule(given, update)
+
+    def in_use(self, learner: Any) -> dict[str, Any]:
+        return {
+            **super().in_use(learner),
+            "classes": list(learner.classes.labels),
+            "exploration": learner.exploration,
+            "weighted": learner.is_weighted,
+            "seed": learner.seed,
+        }
+
+
+def _exploration(given: Settings, rule: UpdateRule, *, dense: bool) -> Exploration:
+    choice, update = given["exploration"], given["update"]
+    if not (isinstance(choice, str) and choice == "auto"):
+        return resolve_exploration(choice)
+    if rule.feedback:
+        return Uniform()
+    of_words = isinstance(update, str) and update == AUTO and not dense
+    return InverseGap() if of_words else Greedy()
 
 
 class BanditClassifier(OnlineClassifier):
@@ -167,7 +250,9 @@ C, eta, delta, r, columns, on_mismatch
     (['spam', 'work'], 1)
     """
 
+    answer: ClassVar[ClassAnswer] = _FeedbackAnswer()
     explores: ClassVar[bool] = True
+    _maker: ClassVar[Maker] = _BanditMaker(answer)
 
     def __init__(
         self,
@@ -251,11 +336,9 @@ C, eta, delta, r, columns, on_mismatch
         >>> model.explore_one("win cash")
         Shown(label='spam', probability=0.75)
         """
-        learner = self._exploring(x)
+        learner = _exploring(self, x)
         with learner.lock:
-            event = learner.event
-            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
-            shown, probability = learner.draw(row)
+            shown, probability = learner.draw(self._row(x, learner))
             return Shown(learner.classes.labels[shown], probability)
 
     def learn_feedback_one(
@@ -294,7 +377,7 @@ C, eta, delta, r, columns, on_mismatch
             probability is out of its range, or the model would not show this class now and
             learning depends on the probability.
         """
-        learner, code = self._waiting(predicted), self._code_of(predicted)
+        learner, code = _waiting(self, predicted)
         if not isinstance(right, (bool, np.bool_)):
             raise KeslerError(f"right={right!r} must be True or False")
         if new_class is not None and right:
@@ -305,7 +388,7 @@ C, eta, delta, r, columns, on_mismatch
         with self._lock, learner.lock:
             if new_class is not None:
                 learner.require_admissible([new_class])
-            chance = self._probability(x, learner, code, probability)
+            chance = _probability(self, x, learner, code, probability)
             with learner.with_probability(chance):
                 self._trial(x, Feedback(predicted, bool(right)), keep_scores=False)
             if new_class is not None:
@@ -324,11 +407,10 @@ C, eta, delta, r, columns, on_mismatch
         -------
         The estimator itself.
         """
-        labels = _labels(classes)
-        learner = vars(self).get("_learner")
+        labels, learner = _labels(classes), cast("BanditLearner | None", self._learner)
         if learner is None:
-            self._no_classes().require_admissible(labels)
-            self._declared = list(dict.fromkeys([*vars(self).get("_declared", ()), *labels]))
+            self._known_classes().require_admissible(labels)
+            self._declared = list(dict.fromkeys([*self._declared, *labels]))
         else:
             learner.introduce(labels)
         return self
@@ -336,10 +418,9 @@ C, eta, delta, r, columns, on_mismatch
     @exclusive_trials
     def exploration_proba_one(self, x: Any) -> dict[Any, float]:
         """Return the probability with which each class would be shown for one row."""
-        learner = self._exploring(x)
+        learner = _exploring(self, x)
         with learner.lock:
-            row = self._row(x, learn=False)
-            chances = learner.chances(row).tolist()
+            chances = learner.chances(self._input.row(self, x, learn=False)).tolist()
             return dict(zip(learner.classes.labels, chances, strict=True))
 
     @property
@@ -351,156 +432,75 @@ C, eta, delta, r, columns, on_mismatch
     @property
     def n_pending_(self) -> int:
         """Number of classes shown without feedback so far."""
-        learner = vars(self).get("_learner")
+        learner = cast("BanditLearner | None", self._learner)
         return 0 if learner is None else int(learner.stored["exploration.pending"].sum())
 
-    def _exploring(self, x: Any) -> BanditLearner:
-        """Return the learner; it is created from the kind of the first row."""
-        learner = vars(self).get("_learner")
-        if learner is None:
-            if not self.n_known_:
-                raise KeslerError(
-                    "no class is known that could be shown: create the model with classes=[...], "
-                    "or call add_classes"
-                )
-            learner = self._prepared(dense=self._row(x, learn=False).dense)
-            lengths = self._earlier_texts() if isinstance(x, str) else None
-            if lengths is not None:  # the first text decides which features texts have
-                self._texts = lengths
-        return cast(BanditLearner, learner)
-
-    def _waiting(self, predicted: Any) -> BanditLearner:
-        """Return the learner; raise unless a prediction of this class waits for feedback."""
-        learner: BanditLearner | None = vars(self).get("_learner")
-        code = None if learner is None else learner.classes.code(predicted)
-        if learner is None or code is None or not learner.n_pending(code):
-            known = (
-                f"no class that is known ({self.n_known_} are)"
-                if code is None
-                else ("not waiting for feedback: it was not shown, or its feedback has been given")
-            )
-            raise KeslerError(
-                f"feedback on {predicted!r}, which is {known}: give feedback once on each class "
-                "that predict_one or explore_one returned"
-            )
-        return learner
-
-    def _code_of(self, label: Any) -> int:
-        code = self._learner.classes.code(label)
-        assert code is not None
-        return int(code)
-
-    def _probability(
-        self, x: Any, learner: BanditLearner, code: int, probability: float | None
-    ) -> float:
-        """Return the probability with which a class was shown, as far as the rule reads it."""
-        if probability is not None:
-            is_number = isinstance(probability, Real) and not isinstance(probability, bool)
-            if not is_number or not 0 < probability <= 1:
-                raise KeslerError(
-                    f"probability={probability!r} must be a number above 0, at most 1, as "
-                    "explore_one returned it, or None"
-                )
-            return float(probability)
-        if not learner.reads_probability:
-            return WHATEVER
-        chance = float(learner.chances(self._row(x, learn=False))[code])
-        if chance <= 0:
-            raise KeslerError(
-                f"the model as it is now does not show {learner.classes.labels[code]!r} for this "
-                "row, so that the probability of the draw is not known: give probability=, as "
-                "explore_one returned it"
-            )
-        return chance
-
-    # ---- implementation ---------------------------------------------------------------------
-
     def __sklearn_is_fitted__(self) -> bool:
-        return "_learner" in vars(self) and self.n_known_ > 0
-
-    def _no_classes(self) -> ClassTable:
-        table = ClassTable()
-        table.encode(
-            list(dict.fromkeys([*_labels(self.classes), *vars(self).get("_declared", ())]))
-        )
-        return table
-
-    def _to_declare(self, classes: Any) -> list[Label]:
-        given = [] if classes is None else _labels(classes)
-        return [*vars(self).get("_declared", []), *given]
+        return self._learner is not None and self.n_known_ > 0
 
     def _prepared(self, *, dense: bool) -> AnyLearner:
         learner = super()._prepared(dense=dense)
         assert isinstance(learner, BanditLearner)
-        learner.introduce([*_labels(self.classes), *vars(self).get("_declared", ())])
+        learner.introduce([*_labels(self.classes), *self._declared])
         return learner
 
-    def _linear_learner(self, made_of: dict[str, Any], *, dense: bool) -> Learner:
-        chosen = made_of | {"classes": ClassTable()}
-        return BanditLearner(
-            **chosen,
-            exploration=self._resolved_exploration(made_of["rule"], dense=dense),
-            is_weighted=_truth("weighted", self.weighted),
-            seed=require_seed(self.seed),
-        )
 
-    def _decision(self, made_of: Mapping[str, Any]) -> Decision:
-        """Return "score": exploration is around the most probable class."""
-        return "score"
-
-    def _resolved_exploration(self, rule: UpdateRule, *, dense: bool) -> Exploration:
-        if not (isinstance(self.exploration, str) and self.exploration == "auto"):
-            return resolve_exploration(self.exploration)
-        if rule.feedback:
-            return Uniform()
-        of_words = isinstance(self.update, str) and self.update == AUTO and not dense
-        return InverseGap() if of_words else Greedy()
-
-    def _chosen(self, *, dense: bool) -> dict[str, Any]:
-        given, update = self.get_params(deep=False), self.update
-        if isinstance(update, str) and update == AUTO:
-            given = of_feedback(given, dense=dense)
-        elif isinstance(update, FeedbackRule) or _is_named(update, FEEDBACK_RULES):
-            given = of_bandit_rule(given)
-        return resolve(given, dense=dense) | {"on_new_class": "learn"}
-
-    def _rule_of(self, update: Any) -> UpdateRule:
-        if _is_named(update, FEEDBACK_RULES):
-            if self._beside():
-                raise KeslerError(
-                    f"{', '.join(self._beside())} has no effect on update={update!r}: give a rule "
-                    "object of kesler.updates for other parameters"
-                )
-            return FEEDBACK_RULES[update]()
-        if isinstance(update, (list, tuple)) or (isinstance(update, str) and update == "ensemble"):
+def _exploring(model: BanditClassifier, x: Any) -> BanditLearner:
+    """Return the learner; it is made for the kind of the first row."""
+    learner = model._learner
+    if learner is None:
+        if not model.n_known_:
             raise KeslerError(
-                f"update={update!r}: an ensemble cannot learn from feedback: choose one rule"
+                "no class is known that could be shown: create the model with classes=[...], "
+                "or call add_classes"
             )
-        return super()._rule_of(update)
+        reader = model._input
+        learner = model._prepared(dense=reader.row(model, x, learn=False).dense)
+        lengths = reader.earlier_texts(model) if isinstance(x, str) else None
+        if lengths is not None:  # the first text decides which features texts have
+            reader.texts = lengths
+    return cast(BanditLearner, learner)
 
-    def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
-        return None
 
-    def _encode(self, y: Any, classes: Any = None) -> Targets:
-        if isinstance(y, list) and len(y) == 1 and isinstance(y[0], Feedback):
-            return y[0].targets()
-        return super()._encode(y, classes)
+def _waiting(model: BanditClassifier, predicted: Any) -> tuple[BanditLearner, int]:
+    """Return the learner and the number of a class, a prediction of which waits for feedback."""
+    learner = cast("BanditLearner | None", model._learner)
+    code = None if learner is None else learner.classes.code(predicted)
+    if learner is None or code is None or not learner.n_pending(code):
+        known = (
+            f"no class that is known ({model.n_known_} are)"
+            if code is None
+            else "not waiting for feedback: it was not shown, or its feedback has been given"
+        )
+        raise KeslerError(
+            f"feedback on {predicted!r}, which is {known}: give feedback once on each class "
+            "that predict_one or explore_one returned"
+        )
+    return learner, int(code)
 
-    def _one_target(
-        self, y: Any
-    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
-        if isinstance(y, Feedback):
-            return (y.label,), y.answers
-        return super()._one_target(y)
 
-    def _in_use(self, learner: Any) -> dict[str, Any]:
-        return {
-            **super()._in_use(learner),
-            "classes": list(learner.classes.labels),
-            "exploration": learner.exploration,
-            "weighted": learner.is_weighted,
-            "seed": learner.seed,
-        }
+def _probability(
+    model: BanditClassifier, x: Any, learner: BanditLearner, code: int, probability: float | None
+) -> float:
+    """Return the probability with which a class was shown, as far as the rule reads it."""
+    if probability is not None:
+        is_number = isinstance(probability, Real) and not isinstance(probability, bool)
+        if not is_number or not 0 < probability <= 1:
+            raise KeslerError(
+                f"probability={probability!r} must be a number above 0, at most 1, as "
+                "explore_one returned it, or None"
+            )
+        return float(probability)
+    if not learner.reads_probability:
+        return WHATEVER
+    chance = float(learner.chances(model._input.row(model, x, learn=False))[code])
+    if chance <= 0:
+        raise KeslerError(
+            f"the model as it is now does not show {learner.classes.labels[code]!r} for this "
+            "row, so that the probability of the draw is not known: give probability=, as "
+            "explore_one returned it"
+        )
+    return chance
 
 
 def _labels(classes: Any) -> list[Label]:

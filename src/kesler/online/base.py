@@ -1,94 +1,116 @@
-"""OnlineLearner: the base class of the online estimators, whatever their targets are."""
+"""OnlineLearner: what all online estimators do, whatever their targets are."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sized
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.costs import Costs
-from kesler.data import inputs
+from kesler.data.inputs import require_width, row_weights
 from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
-from kesler.hypotheses import (
-    Part,
-    Shared,
-    over_tree,
-    resolve_hypotheses,
-    takes_ratings,
-    tree_of,
-)
 from kesler.interrupts import Postponed, pieces_of
-from kesler.kernels import resolve_kernel
-from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable
-from kesler.learner.combinations import require_epochs, require_half_life
+from kesler.learner.combinations import require_epochs
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
-from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
-from kesler.learner.kernel_learner import KernelLearner, goes_by_distance
+from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Event
+from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.learner.support_vectors import limit_of
-from kesler.learner.targets import Decision, Kind, Targets
-from kesler.learner.uncertainty import NO_TRACES
-from kesler.links import resolve_link
-from kesler.maps import resolve_map
+from kesler.learner.targets import Answers, Targets
+from kesler.learner.uncertainty import NO_TRACES, Assessment, SetRequest, require_coverage
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.contract import exclusive, exclusive_trials
-from kesler.online.defaults import resolve
-from kesler.online.events import EventLearner
-from kesler.online.named_rule import NamedRule
-from kesler.online.trees import TreeOfClasses
+from kesler.online import contract, training
+from kesler.online.answers import ClassAnswer, Scores
+from kesler.online.contract import between_trials, exclusive, exclusive_trials
+from kesler.online.making import Maker
+from kesler.online.reader import Reader, n_learnt
+from kesler.online.training import Block
 from kesler.online.trials import Trials
-from kesler.online.uncertain import UncertainLearner
-from kesler.parts.constraints import VS_REST
-from kesler.preconditioners import resolve_preconditioner
-from kesler.preprocessing import Preprocessing, resolve_preprocessing
-from kesler.preprocessing.replay import resolve_replay
-from kesler.settings.table import OF_ESTIMATOR, given_of
+from kesler.online.uncertain import (
+    assessed,
+    assessed_one,
+    estimating,
+    request,
+    require_single,
+    sets,
+)
+from kesler.preprocessing import Preprocessing
+from kesler.settings.table import OF_ESTIMATOR
+
+if TYPE_CHECKING:
+    from kesler.data.schema.schema import Schema
+    from kesler.learner.explanations import Explanation
+    from kesler.trees.tree import Tree
 
 Self = TypeVar("Self", bound="OnlineLearner")
 
 # Attributes that `fit` deletes.
-_LEARNT = (
-    "_learner",
-    "_names",
-    "_sub_expert_names",
-    "n_features_in_",
-    "feature_names_in_",
-    "notes_",
-    "_table",
-    "_declared",
-    "_texts",
-    "_queries",
-)
+_LEARNT = ("_learner", "_reader", "_declared", "_queries", "notes_")
 
 
-class OnlineLearner(EventLearner, UncertainLearner, TreeOfClasses, NamedRule):
-    """A learner that adds classes as they appear and learns from one row after the other.
+class OnlineLearner:
+    """A learner that adds classes as they appear and learns from one row after another.
 
-    A subclass defines how its targets are encoded (`_encode`) and what it predicts.
+    It has a reader of its input, an answer, which encodes targets and decodes predictions, and a
+    learner, which a maker makes of the settings at the first row.
+
+    After the first row, a row that is learnt alone is read into reused buffers, without
+    scikit-learn's validation and without a Python step for each feature. Input that cannot be read
+    this way is processed as a batch, which raises the detailed errors.
 
     Attributes
     ----------
-    n_virtual : number of classes that exist before the first row; they have no label and are never
-        returned.
+    answer : how targets are encoded and predictions decoded.
     explores : whether it is told only whether the class that it shows is right.
-    answer : the kind of target; see :data:`kesler.learner.targets.Kind`.
     """
 
-    n_virtual: ClassVar[int] = 0
+    answer: ClassVar[ClassAnswer]
     explores: ClassVar[bool] = False
-    answer: ClassVar[Kind] = "levels"
+    _maker: ClassVar[Maker]
 
-    hypotheses: str | Part | list[Part]
-    feature_map: str | FeatureMap
+    # Settings that every estimator reads, also those that do not offer them.
+    columns: Any = None
+    on_mismatch: str = "raise"
+    half_life: float | None = None
+    epochs: int = 1
+    label_budget: Any = None
 
-    # ---- batches ----------------------------------------------------------------------------
+    notes_: dict[str, Any]  # of a loaded model
+    _learner: AnyLearner | None = None
+    _reader: Reader | None = None
+    _declared: Sequence[Label] = ()  # classes that were declared, seen or not
+    _queries: Any = None  # the state of the rule of asking
+    _is_ordered: bool = True  # whether rows that are learnt follow each other
+
+    # ---- the interface of scikit-learn -----------------------------------------------------------
+
+    __slots__ = contract.SLOTS
+    __class__: Any  # for type checkers, which treat classes as unhashable
+    _created_lock: Any
+
+    _get_param_names = classmethod(contract.param_names)
+    get_params = contract.get_params
+    set_params = contract.set_params
+    __repr__ = contract.representation
+    __getattr__ = contract.inherited
+    __getstate__ = contract.state
+    __deepcopy__ = contract.copied
+    _lock = property(contract.lock_of)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.n_known_ > 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = contract.tags()
+        tags.input_tags.sparse = self._maker.takes_sparse_rows(self.get_params(deep=False))
+        return tags
+
+    # ---- batches ---------------------------------------------------------------------------------
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -123,16 +145,16 @@ or texts
         KeslerError
             If there is no row to learn from, or for the reasons given in the class.
         """
-        n_epochs = require_epochs(vars(self).get("epochs", 1))
+        n_epochs = require_epochs(self.epochs)
         for name in _LEARNT:
-            self.__dict__.pop(name, None)
+            vars(self).pop(name, None)
         with self._rows_as_set():
             for _ in range(n_epochs):
                 trials = self._run_trials(X, y, sample_weight)
-        trials.warn_if_sorted(self.answer)
-        self._require_given_columns()
+        trials.warn_if_sorted(self.answer.kind)
+        self._input.columns.require_given(self)
         if not self.n_known_:
-            weightless = not self._learner.n_trials
+            weightless = not n_learnt(self)
             why = "every sample_weight is zero" if weightless else "no target names a label"
             raise KeslerError(f"{why}, so there is no row to learn from")
         return self
@@ -159,11 +181,6 @@ or texts
         self._run_trials(X, y, sample_weight, classes)
         return self
 
-    def _scores(self, X: Any) -> npt.NDArray[np.float32]:
-        """Return the score of each class by number, including virtual classes."""
-        learner = self._fitted()
-        return np.concatenate([learner.scores(rows) for rows in self._rows_to_score(X)])
-
     def target_levels(self, y: Any, classes: Any = None) -> npt.NDArray[np.int32]:
         """Return the levels of the labels in `y`: a lower level must outscore a higher one.
 
@@ -176,28 +193,434 @@ or texts
         Array of shape (n_rows, n_classes), in the order of `classes_`; -1 for labels that are not
         compared. Labels that the model has not seen are omitted.
         """
-        return self._encode(y, classes).table(self.classes_.tolist())
+        return self.answer.encoded(y, classes, self._known_classes()).table(self.classes_.tolist())
 
-    # ---- events -----------------------------------------------------------------------------
+    @exclusive
+    def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:
+        """Identify the features of further rows by these names, or by position if None.
 
-    @exclusive_trials
-    def _first_trial(
-        self, x: Any, y: Any, weights: npt.NDArray[np.float64] | None, *, keep_scores: bool
-    ) -> tuple[int, npt.NDArray[np.float32]]:
-        targets, table = self._encode([y]), self._table_of_row(x)
-        self._known_classes().require_admissible(targets.names)
-        with self._between_trials(), self._names_of_learnt_rows():
-            n_known = self._n_seen()
-            if table is None:
-                row = self._row(x, learn=True)
-                trials = self._learn(row, targets, weights, keep_scores=keep_scores)
-            else:
-                blocks = self._table_blocks(table, targets, weights)
-                (trials,) = [self._learn(*block, keep_scores=keep_scores) for block in blocks]
-        scores = trials.scores[0, :n_known] if keep_scores else trials.scores
-        return int(trials.predictions[0]), scores
+        Parameters
+        ----------
+        vocabulary : the vocabulary that a reader fills. Once the model has learnt, this must be
+            `vocabulary_` itself.
 
-    # ---- attributes -------------------------------------------------------------------------
+        Raises
+        ------
+        KeslerError
+            If the model identifies its features in another way.
+        """
+        if self.__sklearn_is_fitted__() and vocabulary is not self.vocabulary_:
+            known = "position" if self.vocabulary_ is None else "name"
+            raise KeslerError(
+                f"this model identifies its features by {known}, but these rows do not: give rows "
+                "in the format that the model learnt from"
+            )
+        self._input.names = vocabulary
+        return self
+
+    # ---- single rows -----------------------------------------------------------------------------
+
+    def learn_one(self: Self, x: Any, y: Any, sample_weight: float | None = None) -> Self:
+        """Learn from one row, without scikit-learn's validation.
+
+        Parameters
+        ----------
+        x : dict of feature names to values, str, array of shape (n_features,), (indices, values) \
+or sparse row
+            The features of a text are those described in `fit`. A pair of arrays lists the non-zero
+            features by position, each once. Learners with sub-experts take a mapping
+            {label: ratings} or :class:`~kesler.Ratings` of one row.
+        y : the target of the row.
+        sample_weight : float, 0 or more, or None, default None
+            The weight of the row, as in `partial_fit`; None for 1. With larger values the row
+            changes the model more, and with 0 it is not learnt.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Notes
+        -----
+        The fastest inputs are a dict of str to Python or NumPy numbers, an array of float64 or
+        float32, and a pair of arrays with increasing indices and such values.
+        """
+        if sample_weight is None:
+            self._trial(x, y, keep_scores=False)
+            return self
+        weights = row_weights([sample_weight], 1)
+        if weights is None or weights[0]:
+            training.first_trial(self, x, y, weights, keep_scores=False)
+        return self
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for one row, given as in `learn_one`."""
+        learner = self._fitted()
+        with learner.lock:
+            row, known = self._row(x, learner), learner.classes
+            if self.answer.by_scores:
+                return self.answer.decoded(known, -1, learner.scores(row)[0])
+            return self.answer.decoded(known, int(learner.predict(row)[0]), NO_SCORES)
+
+    def learn_predict_one(self, x: Any, y: Any) -> Any:
+        """Learn from one row; return the prediction made before the target was used.
+
+        This runs one trial, which costs less than `predict_one` followed by `learn_one`, with the
+        same results.
+
+        Parameters
+        ----------
+        x, y : as in `learn_one`.
+
+        Returns
+        -------
+        As `predict_one`; None or no labels for the first row.
+        """
+        found = self._trial(x, y, keep_scores=self.answer.by_scores)
+        return self.answer.decoded(self._known_classes(), *found)
+
+    @exclusive
+    def end_sequence(self: Self) -> Self:
+        """Say that the next row, to be predicted or learnt, does not follow the last one.
+
+        Ensembles, and so the default for measurements, predict the row after the last one that
+        `learn_one` or `partial_fit` has learnt. Call this before predicting other rows.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Raises
+        ------
+        NotFittedError
+            Before the first row.
+        """
+        self._fitted().end_sequence()
+        return self
+
+    # ---- explanations ----------------------------------------------------------------------------
+
+    def explain_one(self, x: Any, label: Any = None, rival: Any = None, n: int = 10) -> Explanation:
+        r"""Explain the score of a class for one row, and its margin over another class.
+
+        The score is a sum of contributions of the features of the row,
+        :math:`h(x, r) = c_{0r} + \sum_i c_{ir}`; the largest are listed. Nothing is learnt.
+
+        Parameters
+        ----------
+        x : one row, as in `learn_one`.
+        label : label or None, default None
+            The class to explain. None stands for the predicted class; of label sets and rankings,
+            for the label of the highest score.
+        rival : label or None, default None
+            The class that it is compared with. None stands for the class of the highest score
+            among the others; where no other class is known, there is no rival.
+        n : int, 1 or more, default 10
+            The number of features to list, those of the largest contributions to the margin in
+            absolute value; the others are summed.
+
+        Returns
+        -------
+        :class:`~kesler.Explanation`, whose sums are the scores of `decision_function`: of label
+        sets, above the threshold. What a contribution is depends on the learner, as explained
+        there.
+
+        Raises
+        ------
+        KeslerError
+            If `label` or `rival` has not been learnt, both are the same, n is not an integer above
+            0, or the row cannot be scored.
+
+        Notes
+        -----
+        Costs about as much as four predictions where scores are sums over features, else the
+        predictions of twice as many rows as the row has columns, or of up to 512 rows if it has
+        few.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> mail = OnlineClassifier()
+        >>> for words, folder in [("win cash", "spam"), ("team lunch", "work"), ("cash", "spam")]:
+        ...     mail = mail.learn_one(dict.fromkeys(words.split(), 1.0), folder)
+        >>> why = mail.explain_one({"cash": 1.0, "team": 1.0}, n=1)
+        >>> why.label, why.rival, why.contributions[0].feature
+        ('spam', 'work', 'cash')
+        """
+        from kesler.online.explaining import explained, row_and_names
+
+        learner = self._fitted()
+        with learner.lock:
+            rows, name_of = row_and_names(self, learner, x)
+            return explained(learner, rows, name_of, label, rival, n)
+
+    def explain_rows(
+        self, rows: Any, label: Any = None, rival: Any = None, n: int = 10
+    ) -> Iterator[Explanation]:
+        """Yield the explanation of each row, of the rows that a reader yields.
+
+        Parameters
+        ----------
+        rows : Rows, or Table
+            As in `learn_rows`.
+        label, rival, n : as in `explain_one`.
+        """
+        from kesler.online.explaining import explained, names_of_model
+
+        learner, found = self._fitted(), self._input.readable(self, rows)
+        name_of = names_of_model(self._input)
+        for i in range(len(found)):
+            with learner.lock:
+                explanation = explained(learner, found[i : i + 1], name_of, label, rival, n)
+            yield explanation
+
+    def top_features(self, label: Any, n: int = 10) -> list[tuple[str | int, float]]:
+        r"""Return the features that speak most for a class: those of the largest weights.
+
+        The weight of a feature is what a unit of its value adds to the score of the class, minus
+        what it adds to the scores of all classes on average,
+
+        .. math:: w_i^r + u_i \phi_i(1, r) - \frac{1}{k} \sum_s (w_i^s + u_i \phi_i(1, s))
+
+        with own weights w and shared weights u over a feature map. Values are those after
+        preprocessing, without the scaling of rows to length 1: a word with its weight, a
+        measurement in standard deviations.
+
+        Parameters
+        ----------
+        label : label
+            A class that has been learnt.
+        n : int, 1 or more, default 10
+            The maximum number of features; fewer have weights above 0 where features are few.
+
+        Returns
+        -------
+        List of pairs of a feature, by its name or position, and its weight, largest first. Of an
+        ensemble, weights are means over its members, each in units of log-probability.
+
+        Raises
+        ------
+        KeslerError
+            If the label has not been learnt, n is not an integer above 0, or scores are not sums
+            of weights times values: over a kernel, with expansions such as random Fourier features,
+            with feature maps that are not zero at zero, or with sub-experts alone.
+
+        Notes
+        -----
+        O(n k) for n features and k classes.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> mail = OnlineClassifier()
+        >>> for words, folder in [("win cash", "spam"), ("team lunch", "work"), ("cash", "spam")]:
+        ...     mail = mail.learn_one(dict.fromkeys(words.split(), 1.0), folder)
+        >>> [name for name, weight in mail.top_features("work", n=2)]
+        ['team', 'lunch']
+        """
+        from kesler.online.explaining import names_of_model, top_features
+
+        learner = self._fitted()
+        with learner.lock:
+            return top_features(learner, names_of_model(self._input), label, n)
+
+    def words_of(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return the features of the texts of a row, by name, as this learner reads them.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            The texts, which are read as one.
+
+        Returns
+        -------
+        dict of str to float
+            1 for each word; for texts that count as short (see `fit`) also for each pair of words
+            and each run of 4 characters.
+
+        Notes
+        -----
+        O(n) for n characters. Nothing is learnt.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> list(OnlineClassifier("multi", update="pa1").words_of(["Top up!"]))
+        ['top', 'up']
+        """
+        return self._input.words_of(self, texts)
+
+    # ---- uncertainty -----------------------------------------------------------------------------
+
+    @between_trials
+    def predict_set(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        by_class: bool = False,
+        allow_empty: bool = True,
+    ) -> list[list[Any]]:
+        r"""Return a set of classes for each row, which contains the right one with given frequency.
+
+        The set of class r contains the classes whose score is at most a threshold,
+        :math:`\{r : v_r \le \tau\}`. The threshold follows the rows learnt so far, so that over
+        any stream the share of sets that contained the class of their row tends to `coverage`; see
+        :mod:`kesler.learner.uncertainty`. It is the mean of the last ones here, as the targets of
+        these rows do not follow one by one; `predict_set_one` has the present one.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+        coverage : float from 0.8 to below 1, default 0.9
+            The share of rows whose target is in the set. Larger values give larger sets. 0.8, 0.9,
+            0.95 and 0.99 are tracked; others are interpolated.
+        by_class : bool, default False
+            Whether the share holds for the rows of each class, with a threshold for each; the sets
+            are larger. For single classes only.
+        allow_empty : bool, default True
+            Whether a set may be empty, as it must be for some rows where more predictions are right
+            than `coverage` asks for. False adds the most probable class; more rows are then covered
+            than asked for.
+
+        Returns
+        -------
+        A list of labels for each row, the most probable first. For single classes, it may contain
+        :data:`kesler.NEW`, a class that has not been seen yet. For ranks, it is an interval of
+        known ranks in their order. For label sets, it is a list of labels that are surely relevant:
+        in the share `coverage` of the rows, all of them are; `allow_empty` has no effect.
+
+        Raises
+        ------
+        KeslerError
+            If uncertainty is not estimated, or an argument is out of its range.
+
+        Notes
+        -----
+        A row costs O(k) for each class in its set, of k classes.
+
+        References
+        ----------
+        Gibbs and Candes (2021), "Adaptive conformal inference under distribution shift"; Romano,
+        Sesia and Candes (2020), "Classification with valid and adaptive coverage"; Angelopoulos,
+        Candes and Tibshirani (2023), "Conformal PID control for time series prediction".
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> model = OnlineClassifier().fit([{"cash": 1}, {"team": 1}] * 200, ["spam", "work"] * 200)
+        >>> model.predict_set([{"cash": 1}], allow_empty=False)
+        [['spam']]
+        """
+        ask = request(self, coverage, by_class=by_class, allow_empty=allow_empty)
+        return sets(self, assessed(self, X), ask)
+
+    def predict_set_one(
+        self,
+        x: Any,
+        coverage: float = 0.9,
+        *,
+        by_class: bool = False,
+        allow_empty: bool = True,
+    ) -> list[Any]:
+        """Return the set of the next row of the stream, given as in `learn_one`.
+
+        Parameters, labels and errors are those of `predict_set`. The threshold is the present one,
+        which each row that is learnt moves; with it, the bound on the share of sets that miss their
+        target holds for any stream.
+        """
+        ask = request(self, coverage, by_class=by_class, allow_empty=allow_empty, is_next=True)
+        with estimating(self).lock:
+            return sets(self, assessed_one(self, x), ask)[0]
+
+    @between_trials
+    def confidence(self, X: Any) -> npt.NDArray[np.float64]:
+        r"""Return the probability that the prediction of each row is right.
+
+        .. math:: \sigma(a + b \operatorname{logit}(p (1 - p_{new})) + c \, z)
+
+        of the probability p of the predicted class, that of a new class and the lead z of its
+        score, learnt online from whether earlier predictions were right. It is better calibrated
+        than p, and rows that are easily confused have less of it.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+
+        Returns
+        -------
+        Array of shape (n_rows,), between 0 and 1.
+
+        Raises
+        ------
+        KeslerError
+            If uncertainty is not estimated, or targets are label sets.
+        """
+        return assessed(require_single(self), X).confidence
+
+    def confidence_one(self, x: Any) -> float:
+        """Return the probability that the prediction of one row is right; see `confidence`."""
+        return float(assessed_one(require_single(self), x).confidence[0])
+
+    def assess_rows(self, rows: Any) -> Assessment:
+        """Return what is said of rows of numbers or a table, as readers yield them."""
+        return estimating(self).assess(self._input.readable(self, rows))
+
+    def sets_of(self, said: Assessment, coverage: float) -> list[list[Any]]:
+        """Return the prediction sets of rows, given what is said of them."""
+        return sets(self, said, SetRequest(require_coverage(coverage)))
+
+    def query_one(self, x: Any) -> bool:
+        """Return whether to ask for the label of one row, and count the row as offered.
+
+        Nothing is learnt: ``if model.query_one(x): model.learn_one(x, ask(x))``. Rows that are
+        learnt without this call do not count. The rule is the parameter `label_budget`; what it
+        remembers, and its random draws, are part of the model: a saved and loaded model asks for
+        the same rows. A call with another rule than before begins anew.
+
+        Parameters
+        ----------
+        x : the row, given as in `learn_one`.
+
+        Returns
+        -------
+        Whether the label is worth asking for. Before a class is known it always is, and the row is
+        not counted.
+
+        Raises
+        ------
+        KeslerError
+            If there is no label budget, the row cannot be scored, or a function of the user fails.
+            The row is then not counted.
+
+        Notes
+        -----
+        Costs one prediction, and what the rule adds; see :mod:`kesler.queries`.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> mail = OnlineClassifier(label_budget=0.2)
+        >>> for words, folder in [("win cash", "spam"), ("team lunch", "work")] * 50:
+        ...     if mail.query_one(words):
+        ...         mail = mail.learn_one(words, folder)
+        >>> mail.n_offered_, mail.n_asked_, mail.n_trials_
+        (99, 37, 38)
+        """
+        from kesler.online.querying import query_one
+
+        return query_one(self, x)
+
+    @property
+    def n_offered_(self) -> int:
+        """Number of rows offered to `query_one` since a class is known."""
+        return 0 if self._queries is None else int(self._queries.n_offered)
+
+    @property
+    def n_asked_(self) -> int:
+        """Number of these rows whose label was asked for."""
+        return 0 if self._queries is None else int(self._queries.n_asked)
+
+    # ---- classes ---------------------------------------------------------------------------------
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -214,22 +637,6 @@ or texts
         """Number of classes seen so far, 0 before the first."""
         return len(self._known_classes().labels)
 
-    @property
-    def n_trials_(self) -> int:
-        """Number of rows learnt from."""
-        return self._fitted().n_trials
-
-    @property
-    def n_mistakes_(self) -> int:
-        """Number of rows whose target contradicts the scores before it, among known classes."""
-        return self._fitted().n_mistakes
-
-    @property
-    def feature_map_(self) -> FeatureMap | None:
-        """The feature map in use, or None."""
-        maps = [part.feature_map for part in self._fitted().parts]
-        return next((each for each in maps if isinstance(each, FeatureMap)), None)
-
     @exclusive
     def join_group(self: Self, label: Label, group: Hashable) -> Self:
         """Add a class to a group of the `Grouped` hypotheses.
@@ -241,6 +648,89 @@ or texts
         """
         self._fitted().join_group(label, group)
         return self
+
+    @exclusive
+    def hang(self: Self, label: Label, under: Hashable = None) -> Self:
+        """Place a class that has not been seen in the tree of classes.
+
+        Parameters
+        ----------
+        label : the class.
+        under : label or None, default None
+            The node that it hangs from, in the tree or above a class seen; None for the root.
+
+        Raises
+        ------
+        KeslerError
+            If there is no tree, the label has been seen or has a place, or the node is unknown.
+        """
+        self._fitted().hang(label, under)
+        return self
+
+    @property
+    def tree_(self) -> Tree | None:
+        """The tree of hypotheses, or else of costs, with what `hang` has placed."""
+        return self._fitted().tree
+
+    # ---- attributes ------------------------------------------------------------------------------
+
+    @property
+    def n_trials_(self) -> int:
+        """Number of rows learnt from."""
+        return self._fitted().n_trials
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Number of rows whose target contradicts the scores before it, among known classes."""
+        return self._fitted().n_mistakes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the rows that have determined it: dense ones, or of a table."""
+        if self._reader is None or self._reader.width is None:
+            raise AttributeError("no row has determined the number of features")
+        return self._reader.width
+
+    @n_features_in_.setter
+    def n_features_in_(self, width: int) -> None:
+        self._input.width = width
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """The names of the columns of the data frame that was learnt first."""
+        if self._reader is None or self._reader.column_names is None:
+            raise AttributeError("no data frame of numbers has been learnt")
+        return self._reader.column_names
+
+    @feature_names_in_.setter
+    def feature_names_in_(self, names: npt.NDArray[Any]) -> None:
+        self._input.column_names = names
+
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """The names of the features; None if they are identified by position."""
+        return None if self._reader is None else self._reader.names
+
+    @property
+    def sub_experts_(self) -> Vocabulary | None:
+        """The names of the sub-experts; None if there are none, or they are numbered."""
+        return None if self._reader is None else self._reader.sub_experts
+
+    @property
+    def schema_(self) -> Schema | None:
+        """The kinds of the columns; None if the model does not learn from a table."""
+        return None if self._reader is None else self._reader.columns.schema
+
+    @property
+    def has_text_lengths_(self) -> bool:
+        """Whether texts were learnt whose features depend on the lengths of those before them."""
+        return self._reader is not None and self._reader.texts is not None
+
+    @property
+    def feature_map_(self) -> FeatureMap | None:
+        """The feature map in use, or None."""
+        maps = [part.feature_map for part in self._fitted().parts]
+        return next((each for each in maps if isinstance(each, FeatureMap)), None)
 
     @property
     def preprocessing_(self) -> Preprocessing | None:
@@ -255,12 +745,13 @@ or texts
     def resolved_(self: Self) -> Self:
         """An unfitted estimator in which every default has been replaced by the value in use."""
         own, learner = self.get_params(deep=False), self._fitted()
-        of_estimator = {name: own[name] for name in OF_ESTIMATOR if name in own}
+        found = {name: own[name] for name in OF_ESTIMATOR if name in own}
         if "uncertainty" in own:
             estimates = learner.uncertainty
             remembers = estimates is not None and estimates.remembers
-            of_estimator["uncertainty"] = "full" if remembers else estimates is not None
-        return type(self)(**{**self._in_use(learner), **of_estimator})
+            found["uncertainty"] = "full" if remembers else estimates is not None
+        found = self._maker.in_use(learner) | found
+        return type(self)(**{name: value for name, value in found.items() if name in own})
 
     @property
     def n_support_vectors_(self) -> list[int]:
@@ -284,7 +775,7 @@ or texts
         learner = self._fitted()
         return learner.sigma if isinstance(learner, KernelLearner) else None
 
-    # ---- files ------------------------------------------------------------------------------
+    # ---- files -----------------------------------------------------------------------------------
 
     @exclusive
     def save(self, path: str | os.PathLike[str], **notes: Any) -> None:
@@ -304,12 +795,81 @@ or texts
 
         save(self, path, notes)
 
-    # ---- implementation ---------------------------------------------------------------------
+    # ---- the parts -------------------------------------------------------------------------------
+
+    @property
+    def _input(self) -> Reader:
+        """The reader of the input."""
+        if self._reader is None:
+            self._reader = Reader()
+        return self._reader
+
+    def _fitted(self) -> AnyLearner:
+        learner = self._learner
+        if learner is None or not learner.classes.labels:
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: no class is known before "
+                "the first row; call fit, partial_fit or learn_one first"
+            )
+        return learner
+
+    def _known_classes(self) -> ClassTable:
+        """Return the table of classes, also before the first row."""
+        if self._learner is not None:
+            return self._learner.classes
+        return self._maker.classes(self.get_params(deep=False), self._declared)
+
+    def _takes_ratings(self) -> bool:
+        """Return whether a part of the hypotheses uses ratings of sub-experts."""
+        if self._learner is not None:
+            return self._learner.takes_ratings
+        return self._maker.takes_ratings(self.get_params(deep=False))
+
+    def _new_learner(self, *, dense: bool) -> AnyLearner:
+        return self._maker.learner(self.get_params(deep=False), dense=dense)
+
+    def _prepared(self, *, dense: bool) -> AnyLearner:
+        """Return the learner; make it for the kind of the first rows if there is none."""
+        if self._learner is None:
+            learner, given = self._new_learner(dense=dense), self.get_params(deep=False)
+            learner.uncertainty = self._maker.uncertainty(given, learner, dense=dense)
+            learner.is_ordered = self._is_ordered
+            self._learner = learner
+        return self._learner
 
     def _between_trials(self) -> AbstractContextManager[Any]:
         """Return the lock of the learner, if there is one."""
-        learner = vars(self).get("_learner")
-        return nullcontext() if learner is None else learner.lock
+        return nullcontext() if self._learner is None else self._learner.lock
+
+    # ---- rows ------------------------------------------------------------------------------------
+
+    def _rows_to_score(self, X: Any) -> Iterator[Rows]:
+        return self._input.rows_to_score(self, X)
+
+    def _scores(self, X: Any) -> Scores:
+        """Return the score of each class by number, including virtual classes."""
+        learner = self._fitted()
+        return np.concatenate([learner.scores(rows) for rows in self._rows_to_score(X)])
+
+    def _row(self, x: Any, learner: AnyLearner) -> Rows | Event:
+        """Return one row that is scored, read into the learner's event buffer if it can be."""
+        reader = self._input
+        if reader.read(x, learner, learn=False):
+            return learner.event
+        return reader.row(self, x, learn=False)
+
+    @contextmanager
+    def _rows_as_set(self) -> Iterator[None]:
+        """Learn rows that do not follow each other."""
+        self._is_ordered = False
+        try:
+            yield
+        finally:
+            del self._is_ordered
+            if self._learner is not None:
+                self._learner.is_ordered = True
 
     @exclusive_trials
     def _run_trials(
@@ -324,7 +884,7 @@ or texts
         keep_traces: bool = False,
     ) -> Trials:
         """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
-        with self._names_of_learnt_rows():
+        with training.names_of_learnt_rows(self):
             pieces = [
                 self._learn(
                     *block,
@@ -334,85 +894,13 @@ or texts
                 )
                 for block in self._blocks(X, y, sample_weight, classes)
             ]
-            return Trials.concatenate(pieces, len(self._learner.classes))
+            return Trials.concatenate(pieces, len(self._known_classes()))
 
     def _blocks(
         self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
-    ) -> Iterator[tuple[Rows, Targets, npt.NDArray[np.float64] | None]]:
-        """Yield blocks of rows, their encoded targets, and their sample weights or None.
-
-        All checks come before any change of state; new feature names are added last.
-        """
-        table = self._table_of(X)
-        if table is not None:
-            told = self._validated_targets(table.n_rows, y, sample_weight, classes)
-            yield from self._table_blocks(table, *told)
-            return
-        X, ratings, texts = self._apart(X)
-        named = inputs.holds_names(X)
-        data = X if named or texts else self._array_rows(X, learn=True)
-        n_rows = inputs.count_rows(data) if named else len(data)
-        targets, weights = self._validated_targets(n_rows, y, sample_weight, classes)
-        inputs.require_rated(n_rows, ratings)
-        with self._between_trials():  # others may add the names of events
-            if named:
-                data = self._named_rows(X, learn=True)
-            elif texts:
-                data = self._text_rows(X, weights, learn=True)
-            ratings = self._numbered(ratings, learn=True)
-        learner = self._prepared(dense=inputs.is_dense(data))
-        learner.require_admissible(targets.distinct)
-        if classes is not None:
-            learner.reserve(len(classes), 0)
-        start = 0
-        for rows in inputs.blocks(data, ratings):
-            part = slice(start, start := start + len(rows))
-            yield rows, targets[part], None if weights is None else weights[part]
-
-    def _validated_targets(
-        self, n_rows: int, y: Any, sample_weight: Any, classes: Any
-    ) -> tuple[Targets, npt.NDArray[np.float64] | None]:
-        """Return the encoded targets and the sample weights of this many rows, validated.
-
-        The declared classes are stored, and forgotten if the call fails.
-        """
-        if classes is not None and not isinstance(classes, Sized):
-            raise KeslerError(f"classes={classes!r}: give a sequence of labels, or None")
-        targets = self._encode(y, classes)
-        inputs.require_lengths(n_rows, targets)
-        weights = inputs.row_weights(sample_weight, n_rows)
-        declared = self._to_declare(classes)
-        self._known_classes().require_admissible([*targets.distinct, *declared])
-        if declared:
-            self._declared = list(dict.fromkeys(declared))
-        return targets, weights
-
-    def _to_declare(self, classes: Any) -> list[Label]:
-        """Return the classes that have columns in predictions before their first rows."""
-        return []
-
-    @contextmanager
-    def _names_of_learnt_rows(self) -> Iterator[None]:
-        """Count the texts that are learnt, and remove new names of rows that are not.
-
-        Those are names of features and sub-experts of rows whose learning fails.
-        """
-        n_names, n_sub_experts = len(self._vocabulary or ()), len(self._sub_experts or ())
-        n_before = self._n_learnt()
-        try:
-            yield
-            self._count_texts(n_before)
-        except BaseException:
-            self._count_texts(n_before)
-            learner = vars(self).get("_learner")
-            with self._between_trials():
-                if self._vocabulary is not None:
-                    learnt = 0 if learner is None else learner.n_named_features
-                    self._vocabulary.forget_from(max(n_names, learnt))
-                if self._sub_experts is not None:
-                    learnt = 0 if learner is None else learner.n_sub_experts
-                    self._sub_experts.forget_from(max(n_sub_experts, learnt))
-            raise
+    ) -> Iterator[Block]:
+        """Yield blocks of rows, their encoded targets, and their sample weights or None."""
+        return training.blocks(self, X, y, sample_weight, classes)
 
     def _learn(
         self,
@@ -432,7 +920,8 @@ or texts
             If the rows do not have the model's number of features, which its first dense rows, or
             the array or data frame that it learnt from, have determined.
         """
-        inputs.require_width(rows, getattr(self, "n_features_in_", None), more=False)
+        reader = self._input
+        require_width(rows, reader.width, more=False)
         learner = self._prepared(dense=rows.dense)
         if weights is not None and not weights.all():
             stored = np.flatnonzero(weights > 0)
@@ -451,11 +940,11 @@ or texts
         learnt = []
         for piece in pieces_of(n_rows, learner.most_observed(names)):
             is_whole = piece == slice(0, n_rows)
-            block, some = (rows, targets) if is_whole else self._part_of(rows, targets, piece)
+            block, some = (rows, targets) if is_whole else training.part_of(rows, targets, piece)
             given = None if weights is None else weights[piece]
             with Postponed():
-                if rows.dense:
-                    self.__dict__.setdefault("n_features_in_", rows.n_features)
+                if rows.dense and reader.width is None:
+                    reader.width = rows.n_features
                 results = scores[piece], probabilities[piece], traces[piece]
                 found = some.names, given, some.answers, *results
                 learnt.append(learner.learn_observed(block, *found))
@@ -466,204 +955,46 @@ or texts
         predictions, codes = map(np.concatenate, zip(*learnt, strict=True))
         return Trials(predictions, codes, scores, probabilities, traces)
 
-    def _part_of(self, rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
-        """Return consecutive rows, which name no feature that only later rows have."""
-        some = rows[part]
-        return some if rows.dense else some.without_later(), targets[part]
+    def _trial(self, x: Any, y: Any, *, keep_scores: bool) -> tuple[int, npt.NDArray[np.float32]]:
+        """Learn from one row; return the code of the best class, and scores if `keep_scores`."""
+        learner, reader = self._learner, self._reader
+        if learner is not None and reader is not None:
+            with learner.lock:
+                names = reader.names
+                n_names = 0 if names is None else len(names.indices)
+                n_trials = learner.trials_run[0]
+                try:
+                    if reader.read(x, learner, learn=True):
+                        target = self.answer.encoded_one(y, learner.classes)
+                        return _trial_of_event(learner, *target, keep_scores=keep_scores)
+                except BaseException:
+                    if learner.trials_run[0] == n_trials:  # an interrupt may come after the trial
+                        reader.forget_names(n_names)
+                        if names is not None and reader.width is None:
+                            learner.uncount(n_names)
+                    raise
+                finally:
+                    if type(x) is str and learner.trials_run[0] > n_trials:
+                        if reader.texts is not None:
+                            reader.count_text(len(x))
+                reader.forget_names(n_names)
+        return training.first_trial(self, x, y, None, keep_scores=keep_scores)
 
-    @exclusive
-    def name_features(self: Self, vocabulary: Vocabulary | None) -> Self:
-        """Identify the features of further rows by these names, or by position if None.
 
-        Parameters
-        ----------
-        vocabulary : the vocabulary that a reader fills. Once the model has learnt, this must be
-            `vocabulary_` itself.
-
-        Raises
-        ------
-        KeslerError
-            If the model identifies its features in another way.
-        """
-        if self.__sklearn_is_fitted__() and vocabulary is not self._vocabulary:
-            known = "position" if self._vocabulary is None else "name"
-            raise KeslerError(
-                f"this model identifies its features by {known}, but these rows do not: give rows "
-                "in the format that the model learnt from"
-            )
-        self._vocabulary = vocabulary
-        return self
-
-    def _n_seen(self) -> int:
-        """Return the number of classes seen so far, including virtual classes."""
-        learner = getattr(self, "_learner", None)
-        return 0 if learner is None else int(learner.n_known)
-
-    def _known_classes(self) -> ClassTable:
-        learner = getattr(self, "_learner", None)
-        return self._no_classes() if learner is None else learner.classes
-
-    def _no_classes(self) -> ClassTable:
-        """Return the table of classes before the first row."""
-        return ClassTable(n_virtual=self.n_virtual)
-
-    def _prepared(self, *, dense: bool) -> AnyLearner:
-        """Return the learner; create it from the kind of the first rows if there is none."""
-        learner: AnyLearner | None = getattr(self, "_learner", None)
-        if learner is None:
-            learner = self._new_learner(dense=dense)
-            learner.uncertainty = self._new_uncertainty(learner, dense=dense)
-            learner.is_ordered = "_is_set" not in vars(self)
-            self._learner = learner
-        return learner
-
-    def _new_learner(self, *, dense: bool) -> AnyLearner:
-        chosen = self._chosen(dense=dense)
-        kernel, parts = self._kernel(), self._parts(dense=dense)
-        budget = limit_of(getattr(self, "budget", None))
-        by_distance = goes_by_distance(kernel, parts, budget)
-        made_of: dict[str, Any] = {
-            "parts": parts,
-            "classes": self._known_classes(),
-            "constant": inputs.intercept_value(chosen.get("intercept", 0.0)),
-            "answer": self.answer,
-            "preprocessing": resolve_preprocessing(
-                chosen["preprocessing"], dense=dense, by_distance=by_distance
-            ),
-            "half_life": require_half_life(chosen.get("half_life")),
-            "replay": resolve_replay(chosen.get("replay")),
-            **self._moves(chosen),
-        }
-        made_of["decision"] = chosen.get("decision", self._decision(made_of))
-        if kernel is None:
-            return self._linear_learner(made_of, dense=dense)
-        return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
-
-    def _linear_learner(self, made_of: dict[str, Any], *, dense: bool) -> Learner:
-        """Return the learner of these arguments, whose hypotheses are weight vectors."""
-        return Learner(**made_of)
-
-    def _decision(self, made_of: Mapping[str, Any]) -> Decision:
-        """Return how classes are predicted: by distances where a tree has no effect on margins."""
-        rule, costs = made_of["rule"], made_of.get("costs")
-        if self.answer != "class" or rule.heeds_margin or rule.gradient is None:
-            return "score"
-        tree = tree_of(made_of["parts"]) or (costs and costs.tree)
-        return "score" if tree is None else "distance"
-
-    def _chosen(self, *, dense: bool) -> dict[str, Any]:
-        """Return the parameters, with defaults resolved for the kind of the rows."""
-        return resolve(self.get_params(deep=False), dense=dense, answer=self.answer)
-
-    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
-        costs, rule = chosen.get("costs"), self._rule_of(chosen["update"])
-        if costs is None and (rule.heeds_margin or rule.constraints in VS_REST):
-            costs = self._tree()
-        return {
-            "rule": rule,
-            "preconditioner": resolve_preconditioner(chosen["preconditioner"], rule.preconditioner),
-            "on_new_class": chosen["on_new_class"],
-            "link": resolve_link(chosen["link"]),
-            "averaged": bool(chosen["averaged"]),
-            "costs": None if costs is None else Costs(costs),
-        }
-
-    def _in_use(self, learner: Any) -> dict[str, Any]:
-        """Return the parameters that a learner was made of."""
-        found: dict[str, Any] = {
-            "hypotheses": learner.parts,
-            "update": learner.rule,
-            "link": learner.link,
-            "averaged": learner.averaged,
-            "preconditioner": learner.preconditioner,
-            "on_new_class": learner.on_new_class,
-            "intercept": learner.constant,
-            "order": learner.classes.declared,
-            "costs": None if learner.costs is None else learner.costs.given,
-            "preprocessing": learner.preprocessing,
-            "half_life": learner.half_life,
-            "replay": learner.replay or 0,
-            "decision": learner.decision,
-        }
-        if isinstance(learner, KernelLearner):
-            found |= {"kernel": learner.kernel, "budget": learner.budget}
-        names = self._get_param_names()
-        return {name: value for name, value in found.items() if name in names}
-
-    def _kernel(self) -> MercerKernel | None:
-        """Return the kernel, or None if hypotheses are weight vectors."""
-        given = vars(self)
-        kernel, budget = given.get("kernel"), limit_of(given.get("budget"))
-        if kernel is not None:
-            return resolve_kernel(kernel, given["sigma"])
-        if "sigma" in given_of(self.get_params(deep=False)):
-            raise KeslerError(
-                f"sigma={given['sigma']!r} is the variance of a kernel, and there is none: omit "
-                'sigma=, or set kernel="rbf"'
-            )
-        if budget is not None:
-            raise KeslerError(
-                f"budget={budget!r} is a number of support vectors, which exist only with a "
-                'kernel: omit budget=, or set a kernel such as kernel="rbf"'
-            )
-        return None
-
-    def _parts(self, *, dense: bool) -> list[Part]:
-        chosen, tree = self._chosen(dense=dense), self._tree()
-        parts = resolve_hypotheses(chosen["hypotheses"], lambda: self._shared_part(dense=dense))
-        # Where each class is learnt against the rest, the classes below a node have contradictory
-        # targets: they keep vectors of their own.
-        if tree is None or self._rule_of(chosen["update"]).constraints in VS_REST:
-            return parts
-        return over_tree(parts, tree)
-
-    def _shared_part(self, *, dense: bool) -> Part:
-        """Return the part that "single" and "hybrid" use for all classes."""
-        with_kernel = vars(self).get("kernel") is not None
-        return Shared(resolve_map(self.feature_map, dense=dense, kernel=with_kernel))
-
-    def _takes_ratings(self) -> bool:
-        learner: AnyLearner | None = getattr(self, "_learner", None)
-        if learner is None:
-            return takes_ratings(self._parts(dense=False))
-        return learner.takes_ratings
-
-    def _fitted(self) -> AnyLearner:
-        learner: AnyLearner | None = getattr(self, "_learner", None)
-        if learner is None or not learner.classes.labels:
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: no class is known before "
-                "the first row; call fit, partial_fit or learn_one first"
-            )
-        return learner
-
-    def _single(self) -> Learner:
-        """Return the learner; raise if this estimator is an ensemble."""
-        learner = self._fitted()
-        if isinstance(learner, EnsembleLearner):
-            raise KeslerError("an ensemble has no weights: use one of its learners")
-        return learner
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.n_known_ > 0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse_rows()
-        return tags
-
-    def _takes_sparse_rows(self) -> bool:
-        try:
-            parts, kernel = self._parts(dense=False), self._kernel()
-            chosen = self._chosen(dense=False)["preprocessing"]
-            preprocessing = resolve_preprocessing(chosen, dense=False)
-        except KeslerError:  # raised when learning, not when reading the tags
-            return True
-        if kernel is not None and kernel.of == "vectors":
-            return False
-        if preprocessing is not None and not preprocessing.zero_at_zero:
-            return False
-        return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)
+def _trial_of_event(
+    learner: AnyLearner,
+    labels: Sequence[Any],
+    answers: Callable[[npt.NDArray[np.int32]], Answers],
+    *,
+    keep_scores: bool,
+) -> tuple[int, Scores]:
+    if keep_scores:
+        n_known = learner.n_known
+        scores = np.empty((1, learner.classes.count_with(labels)), dtype=np.float32)
+        predictions, _ = learner.learn_observed(learner.event, labels, None, answers, scores)
+        return int(predictions[0]), scores[0, :n_known]
+    predicted = learner.learn_event(labels[0]) if answers is Answers.of_classes else None
+    if predicted is None:
+        predictions, _ = learner.learn_observed(learner.event, labels, None, answers)
+        predicted = int(predictions[0])
+    return predicted, NO_SCORES

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data import inputs
-from kesler.data.labels import NEW, Label, plain
-from kesler.errors import KeslerError
+from kesler.data.labels import NEW, Label
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
-from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.support_vectors import Limit
-from kesler.learner.targets import Answers, Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online.answers import ClassAnswer
 from kesler.online.base import OnlineLearner
-from kesler.online.combining import (
-    ensemble_of,
-    require_only,
-    setting_without_members,
-    with_given,
-)
-from kesler.online.contract import Classifier, between_trials, exclusive_trials
-from kesler.online.defaults import members_of_default, of_ensemble
-from kesler.online.linear_weights import LinearWeights
+from kesler.online.contract import between_trials, exclusive_trials, tags_of_classifier
+from kesler.online.linear_weights import weights_and_intercepts
+from kesler.online.making import Maker
+from kesler.online.training import names_of_learnt_rows
+from kesler.online.uncertain import answered, assessed, assessed_one
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
-from kesler.settings.table import AUTO, given_of
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
@@ -42,52 +34,7 @@ if TYPE_CHECKING:
     from kesler.trees.tree import Given
 
 
-def resolve_members(learners: Any, *, dense: bool) -> list[OnlineLearner]:
-    """Return the members of an ensemble: the given ones, or the default ones.
-
-    "ensemble" and None stand for the default members.
-
-    Raises
-    ------
-    KeslerError
-        If the list is empty, or a member is not a single-label classifier or is an ensemble.
-    """
-    if learners is None or (isinstance(learners, str) and learners == "ensemble"):
-        return [OnlineClassifier(**settings) for settings in of_ensemble(dense=dense)]
-    if not isinstance(learners, (list, tuple)) or not learners:
-        raise KeslerError(
-            f"an ensemble cannot be made of {learners!r}: give a list of learners, such as "
-            "OnlineClassifier(), or None for the default ones"
-        )
-    for learner in learners:
-        is_classifier = isinstance(learner, OnlineClassifier) and learner.answer == "class"
-        if not is_classifier or learner.explores:
-            raise KeslerError(
-                f"{learner!r} cannot be in an ensemble, whose learners predict one of several "
-                "classes: give OnlineClassifier and LinearMax objects"
-            )
-        if learner._members() is not None:
-            raise KeslerError(f"{learner!r} is an ensemble itself: give its learners instead")
-    # The default for measurements is an ensemble: it stands for its members.
-    found = [learner._members(dense=dense) or [learner] for learner in learners]
-    return [learner for members in found for learner in members]
-
-
-def members_in_use(learner: EnsembleLearner) -> list[OnlineClassifier]:
-    """Return an unfitted estimator for each member of an ensemble, with the settings in use."""
-    from kesler.settings.codec import type_of
-
-    found = []
-    for name, member in zip(learner.estimators, learner.members, strict=True):
-        made = type_of(name)()
-        found.append(made.set_params(**made._in_use(member)))
-    return found
-
-
-Self = TypeVar("Self", bound="OnlineClassifier")
-
-
-class OnlineClassifier(LinearWeights, Classifier, OnlineLearner):
+class OnlineClassifier(OnlineLearner):
     r"""A multiclass classifier that learns online and adds classes as they appear.
 
     The score of class r is the sum over the hypotheses t that contain it,
@@ -319,8 +266,8 @@ default "auto"
     ('spam', 3, ['spam', 'work'])
     """
 
-    answer: ClassVar[Kind] = "class"
-    by_scores: ClassVar[bool] = False
+    answer: ClassVar[ClassAnswer] = ClassAnswer()
+    _maker: ClassVar[Maker] = Maker(answer)
 
     def __init__(
         self,
@@ -395,9 +342,9 @@ default "auto"
         Array of shape (n_rows,) of labels; of objects with `min_confidence`.
         """
         if min_confidence is not None:
-            said = self._assessed(X)
+            said = assessed(self, X)
             predicted = self._fitted().classes.by_code[said.predictions].tolist()
-            return self._answered(predicted, said.confidence, min_confidence)
+            return answered(predicted, said.confidence, min_confidence)
         learner = self._fitted()
         codes = [learner.predict(rows) for rows in self._rows_to_score(X)]
         labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
@@ -439,7 +386,7 @@ default "auto"
         Array of shape (n_rows, n_classes), or of one column more; each row sums to 1.
         """
         if new:
-            said = self._assessed(X).with_new
+            said = assessed(self, X).with_new
             return np.column_stack([self._in_columns(said[:, :-1], 0.0), said[:, -1:]])
         learner = self._fitted()
         pieces = [learner.probabilities(rows) for rows in self._rows_to_score(X)]
@@ -454,7 +401,7 @@ default "auto"
     def _columns(self) -> ClassTable:
         """Return the classes seen, and after them those that have only been declared."""
         known = self._fitted().classes
-        declared = [label for label in vars(self).get("_declared", ()) if label not in known]
+        declared = [label for label in self._declared if label not in known]
         if not declared:
             return known
         return ClassTable([*known.labels, *declared], known.n_virtual, known.declared)
@@ -466,10 +413,6 @@ default "auto"
         if beyond:
             found = np.pad(found, ((0, 0), (0, beyond)), constant_values=unseen)
         return found[:, columns.order]
-
-    def _to_declare(self, classes: Any) -> list[Label]:
-        before = vars(self).get("_declared", [])
-        return [*before, *map(plain, [] if classes is None else classes)]
 
     # ---- events -----------------------------------------------------------------------------
 
@@ -484,36 +427,23 @@ default "auto"
         if min_confidence is None:
             return super().predict_one(x)
         with self._fitted().lock:
-            said = self._assessed_one(x)
+            said = assessed_one(self, x)
             label = self._fitted().classes.labels[said.predictions[0]]
-            return self._answered([label], said.confidence, min_confidence)[0]
+            return answered([label], said.confidence, min_confidence)[0]
 
     def predict_proba_one(self, x: Any, new: bool = False) -> dict[Any, float]:
         """Return the probability of each label for one row, as in `learn_one`.
 
         With `new`, that of a class that has not been seen yet has the key :data:`kesler.NEW`.
         """
-        learner = self._fitted()
-        if new:
-            with learner.lock:
-                known = self._assessed_one(x).with_new[0].tolist()
-                declared = dict.fromkeys(vars(self).get("_declared", ()), 0.0)
-                labels = [*learner.classes.labels, NEW]
-                return {**declared, **dict(zip(labels, known, strict=True))}
+        learner, declared = self._fitted(), dict.fromkeys(self._declared, 0.0)
         with learner.lock:
-            event = learner.event
-            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
-            found = learner.probabilities(row)[0].tolist()
-            declared = dict.fromkeys(vars(self).get("_declared", ()), 0.0)
-            return {**declared, **dict(zip(learner.classes.labels, found, strict=True))}
-
-    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> Label | None:
-        return None if highest < 0 else self._learner.classes.labels[highest]
-
-    def _one_target(
-        self, y: Label
-    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
-        return (y,), Answers.of_classes
+            labels = learner.classes.labels
+            if new:
+                known = assessed_one(self, x).with_new[0].tolist()
+                return {**declared, **dict(zip([*labels, NEW], known, strict=True))}
+            found = learner.probabilities(self._row(x, learner))[0].tolist()
+            return {**declared, **dict(zip(labels, found, strict=True))}
 
     # ---- blocks of rows ---------------------------------------------------------------------
 
@@ -549,89 +479,58 @@ default "auto"
             If the rows do not have the model's number of features, which its first dense rows, or
             the array or data frame that it learnt from, have determined.
         """
-        if self._read_table(rows) is not None:
+        reader = self._input
+        if reader.columns.read_table(self, rows) is not None:
             return self.run_trials(rows, labels, weights)
-        with self._names_of_learnt_rows():
-            rated = replace(rows, ratings=self._numbered(rows.ratings, learn=True))
-            trials = self._learn(rated, self._targets_of(labels), weights)
+        with names_of_learnt_rows(self):
+            rated = replace(rows, ratings=reader.numbered(self, rows.ratings, learn=True))
+            targets = self.answer.encoded_labels(labels, self._known_classes())
+            trials = self._learn(rated, targets, weights)
         return trials.predictions, trials.codes
-
-    def _targets_of(self, labels: list[Label]) -> Targets:
-        return Targets.of_classes(labels)
 
     def score_rows(self, rows: Any) -> npt.NDArray[np.float32]:
         """Return the score of each class for each row, classes in the order of `classes_by_code_`.
 
         `predict` returns the first class of highest score.
         """
-        return self._fitted().scores(self._readable(rows))
+        return self._fitted().scores(self._input.readable(self, rows))
 
-    def _readable(self, rows: Any) -> Any:
-        """Return rows of a reader as the learner scores them."""
-        table = self._read_table(rows)
-        if table is not None:
-            rows = self._named_rows(self._entries_to_score(table), learn=False)
-        inputs.require_width(rows, getattr(self, "n_features_in_", None), more=True)
-        return replace(rows, ratings=self._numbered(rows.ratings, learn=False))
+    # ---- attributes -------------------------------------------------------------------------
 
-    # ---- ensembles ------------------------------------------------------------------------------
+    @property
+    def coef_(self) -> npt.NDArray[np.float32]:
+        """The weights of the features, of shape (n_classes, n_features), ordered as `classes_`.
+
+        For two classes they have one row, the weights of classes_[1] minus those of classes_[0], as
+        in scikit-learn. Up to rounding, ``decision_function(X) == X @ coef_.T + intercept_``.
+        They exist where scores are such sums: for "multi" hypotheses, without kernel, preprocessing
+        and ensemble. Each access computes them, in the time of scoring `n_features` rows.
+        """
+        weights = self._in_columns(weights_and_intercepts(self._fitted(), "coef_")[0], 0.0)
+        return (weights[:, 1:] - weights[:, :1]).T if weights.shape[1] == 2 else weights.T
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float32]:
+        """The scores of a row of zeros, of shape (n_classes,), or (1,) for two classes.
+
+        They exist where `coef_` does. That of a declared class is -inf before its first row.
+        """
+        found = weights_and_intercepts(self._fitted(), "intercept_")[1]
+        scores = self._in_columns(found, -np.inf)[0]
+        return scores[1:] - scores[:1] if len(scores) == 2 else scores
 
     @property
     def seconds_in_threads_(self) -> float:
         """Processor time of the threads that an ensemble starts for large blocks, in seconds."""
-        return getattr(getattr(self, "_learner", None), "seconds_in_threads", 0.0)
+        return 0.0 if self._learner is None else self._learner.seconds_in_threads
 
-    def _members(self, *, dense: bool = False) -> list[OnlineLearner] | None:
-        """Return the members if this estimator is an ensemble, else None."""
-        given = given_of(self.get_params(deep=False))
-        update = given.pop("update", AUTO)
-        if self.answer != "class" or "update" not in vars(self):
-            return None
-        if isinstance(update, (list, tuple)):
-            require_only(self, "update")
-            return resolve_members(update, dense=dense)
-        if not isinstance(update, str) or update not in (AUTO, "ensemble"):
-            return None
-        members = of_ensemble(dense=dense) if update != AUTO else members_of_default(dense=dense)
-        beyond = setting_without_members(members, given)
-        if beyond is None:
-            return [OnlineClassifier(**each) for each in with_given(members, given)] or None
-        if update == AUTO:
-            return None
-        raise KeslerError(
-            f"{beyond}={given[beyond]!r} does not fit each member of the default ensemble: omit "
-            'it, or name a rule, such as update="softmax"'
-        )
+    # ---- the interface of scikit-learn ------------------------------------------------------
 
-    def _combination(self) -> dict[str, Any]:
-        """Return how an ensemble combines its members, as arguments; {} for the defaults."""
-        return {}
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, as computed by scikit-learn."""
+        from sklearn.base import ClassifierMixin
 
-    def _new_learner(self, *, dense: bool) -> AnyLearner:
-        members = self._members(dense=dense)
-        if members is None:
-            return super()._new_learner(dense=dense)
-        return ensemble_of(members, dense=dense, **self._combination())
+        return ClassifierMixin.score(self, X, y, sample_weight)
 
-    def _in_use(self, learner: Any) -> dict[str, Any]:
-        if isinstance(learner, EnsembleLearner):
-            return {"update": members_in_use(learner)}
-        return super()._in_use(learner)
-
-    def _takes_ratings(self) -> bool:
-        members = None if "_learner" in vars(self) else self._members()
-        if members is None:
-            return super()._takes_ratings()
-        return any(member._takes_ratings() for member in members)
-
-    def _takes_sparse_rows(self) -> bool:
-        try:
-            members = self._members()
-        except KeslerError:  # raised when learning, not when reading the tags
-            return True
-        if members is None:
-            return super()._takes_sparse_rows()
-        return all(member._takes_sparse_rows() for member in members)
-
-    def _encode(self, y: Any, classes: Any = None) -> Targets:
-        return Targets.of_classes(inputs.label_list(y))
+    def __sklearn_tags__(self) -> Any:
+        return tags_of_classifier(super().__sklearn_tags__())

@@ -1,4 +1,4 @@
-"""Ensembles of estimators: their members, and the learner that combines those of the members."""
+"""Settings of ensembles: which of those given apply to each member."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.hypotheses import Ordered, resolve_hypotheses
-from kesler.learner.ensemble import EnsembleLearner
-from kesler.learner.learner import Learner
-from kesler.online.contract import Estimator, unfitted
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import resolve_preprocessing
 from kesler.preprocessing.expansion import Expansion
@@ -18,28 +15,12 @@ from kesler.settings.table import SETTINGS, given_of
 Settings = dict[str, Any]
 
 
-def ensemble_of(
-    learners: Sequence[Estimator],
-    *,
-    dense: bool,
-    **combination: Any,
-) -> EnsembleLearner:
-    """Return the learner that combines those of the estimators, for rows of this kind.
-
-    Each learns on its own; estimators that have learnt already begin anew.
-    """
-    inner = [unfitted(learner)._new_learner(dense=dense) for learner in learners]
-    members = [each for each in inner if isinstance(each, Learner)]
-    estimators = [type(learner).__name__ for learner in learners]
-    return EnsembleLearner(members, estimators, **combination)
-
-
-def require_only(learner: Estimator, name: str) -> None:
+def require_only(given: Mapping[str, Any], name: str) -> None:
     """Raise if settings are given beside the members, which have their own."""
-    for other in given_of(learner.get_params(deep=False)):
+    for other in given_of(given):
         if other != name and SETTINGS[other].members != "estimator":
             raise KeslerError(
-                f"{other}={getattr(learner, other)!r} has no effect on an ensemble of given "
+                f"{other}={given[other]!r} has no effect on an ensemble of given "
                 f"learners, which have their own settings: omit it, or set it for the learners in "
                 f"{name}=[...]"
             )

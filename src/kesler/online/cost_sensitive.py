@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,11 +12,13 @@ from kesler.data.labels import Label
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
-from kesler.learner.targets import Answers, Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online.answers import ClassAnswer, CostAnswer
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
+from kesler.online.cost_vectors import cheapest, costs_of
+from kesler.online.linear_weights import single
+from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
@@ -97,7 +99,8 @@ class CostSensitiveClassifier(OnlineClassifier):
     ('ward', 2.0)
     """
 
-    answer: ClassVar[Kind] = "costs"
+    answer: ClassVar[ClassAnswer] = CostAnswer()
+    _maker: ClassVar[Maker] = Maker(answer)
 
     def __init__(
         self,
@@ -146,7 +149,7 @@ class CostSensitiveClassifier(OnlineClassifier):
     @property
     def total_cost_(self) -> float:
         """The sum of the costs of what was predicted for each row before it was learnt."""
-        return float(self._single().stored["charged"]["total"][0])
+        return float(single(self._fitted()).stored["charged"]["total"][0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return minus the mean cost of the predictions, so that larger is better.
@@ -158,7 +161,8 @@ class CostSensitiveClassifier(OnlineClassifier):
         sample_weight : array of shape (n_rows,) or None, default None
             Weight of each row in the mean.
         """
-        targets, learner = self._encode(y), self._fitted()
+        learner = self._fitted()
+        targets = self.answer.encoded(y, None, learner.classes)
         said = np.concatenate([learner.predict(rows) for rows in self._rows_to_score(X)])
         codes = np.array([_code(learner.classes, label) for label in targets.labels])
         return -float(np.average(costs_of(said, targets, codes), weights=sample_weight))
@@ -177,27 +181,10 @@ class CostSensitiveClassifier(OnlineClassifier):
         row: of several, of the predicted one or else of the first.
         """
         predictions, codes = super().learn_rows(rows, labels, weights)
-        targets = self._kept(self._encode(labels), weights)
+        targets = self.answer.encoded(labels, None, self._known_classes())
+        if weights is not None:
+            targets = targets.take(np.flatnonzero(weights))
         return predictions, cheapest(predictions, targets, codes)
-
-    def _kept(self, targets: Targets, weights: Any) -> Targets:
-        """Return the targets of the rows of weight above 0."""
-        return targets if weights is None else targets.take(np.flatnonzero(weights))
-
-    def _targets_of(self, labels: list[Label]) -> Targets:
-        return self._encode(labels)
-
-    def _one_target(
-        self, y: Any
-    ) -> tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]:
-        targets = self._encode([y])
-        return targets.names, targets.answers
-
-    def _encode(self, y: Any, classes: Any = None) -> Targets:
-        return targets_of_costs(y, classes)
-
-    def _to_declare(self, classes: Any) -> list[Label]:
-        return []
 
 
 def _code(classes: Any, label: Label) -> int:

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kesler.learner.ensemble import Combination, EnsembleLearner
 from kesler.learner.uncertainty import Use
-from kesler.online.base import OnlineLearner
-from kesler.online.classifier import OnlineClassifier, members_in_use, resolve_members
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.making import Maker, Settings, members_in_use, resolve_members
 
 if TYPE_CHECKING:
     from kesler.queries.query import Query
+
+
+class _EnsembleMaker(Maker):
+    """Makes ensembles of the parameter `learners`."""
+
+    def is_default(self, given: Settings) -> bool:
+        return given["learners"] is None
+
+    def members(self, given: Settings, *, dense: bool) -> list[Any]:
+        return resolve_members(given["learners"], dense=dense)
+
+    def combination(self, given: Settings) -> dict[str, Any]:
+        return {name: given[name] for name in ("combine", "discount", "demotion", "share")}
+
+    def in_use(self, learner: Any) -> dict[str, Any]:
+        return {"learners": members_in_use(learner)}
 
 
 class Ensemble(OnlineClassifier):
@@ -122,6 +138,8 @@ class Ensemble(OnlineClassifier):
     ('spam', [0, 0])
     """
 
+    _maker: ClassVar[Maker] = _EnsembleMaker(OnlineClassifier.answer)
+
     def __init__(
         self,
         learners: list[OnlineClassifier] | None = None,
@@ -154,24 +172,7 @@ class Ensemble(OnlineClassifier):
         """Mistake bound of weighted majority and fixed share; None for other combinations."""
         return self._ensemble_learner().mistake_bound
 
-    def _chooses_nothing(self) -> bool:
-        return self.learners is None
-
     def _ensemble_learner(self) -> EnsembleLearner:
         learner = self._fitted()
         assert isinstance(learner, EnsembleLearner)
         return learner
-
-    def _members(self, *, dense: bool = False) -> list[OnlineLearner]:
-        return resolve_members(self.learners, dense=dense)
-
-    def _in_use(self, learner: Any) -> dict[str, Any]:
-        return {"learners": members_in_use(learner), **self._combination()}
-
-    def _combination(self) -> dict[str, Any]:
-        return {
-            "combine": self.combine,
-            "discount": self.discount,
-            "demotion": self.demotion,
-            "share": self.share,
-        }

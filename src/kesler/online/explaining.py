@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kesler.data.rows import Vocabulary
     from kesler.learner.ensemble import AnyLearner
     from kesler.learner.events import Event
+    from kesler.online.model import Model
+    from kesler.online.reader import Reader
 
 UNSEEN = "unseen feature"
 
@@ -46,7 +48,7 @@ def explained(
     labels, first = learner.classes.labels, learner.classes.n_virtual
     terms = terms_of(learner, rows, code, other)
     pair = float(scores[code]), None if other is None else float(scores[other])
-    if getattr(learner, "decision", "score") == "f1":
+    if learner.decision == "f1":
         terms = terms.moved_to(*pair)
     named = labels[code - first], None if other is None else labels[other - first]
     return terms.explained(*named, pair, n, name_of)
@@ -82,6 +84,22 @@ def code_of(learner: AnyLearner, name: str, label: Any) -> int:
     return code
 
 
+def row_and_names(model: Model, learner: AnyLearner, x: Any) -> tuple[Rows | Event, Naming]:
+    """Return one row as it is scored, and the names of its features."""
+    reader = model._input
+    table = reader.columns.table_of_row(model, x)
+    if table is None:
+        row: Rows | Event = model._row(x, learner)
+    else:
+        x = reader.columns.entries_to_score(model, table)[0]
+        row = reader.named_rows(model, x, learn=False)
+    by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
+    if not by_name or row.dense:
+        return row, names_of_model(reader)
+    words = reader.words_of(model, [x]) if isinstance(x, str) else x
+    return row, names_of_entries(words, row, reader.sub_experts)
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
 
@@ -97,12 +115,14 @@ def names_of_entries(names: Iterable[str], rows: Rows | Event, rated: Vocabulary
     return _naming(lambda place, number: known[place], rated)
 
 
-def names_of_model(vocabulary: Vocabulary | None, rated: Vocabulary | None) -> Naming:
+def names_of_model(reader: Reader) -> Naming:
     """Return the naming of all features of a model; positions if it identifies them so."""
-    if vocabulary is None:
-        return _naming(lambda place, number: number, rated)
-    names = vocabulary.names
-    return _naming(lambda place, number: names[number] if number < len(names) else UNSEEN, rated)
+    if reader.names is None:
+        return _naming(lambda place, number: number, reader.sub_experts)
+    names = reader.names.names
+    return _naming(
+        lambda place, number: names[number] if number < len(names) else UNSEEN, reader.sub_experts
+    )
 
 
 def _naming(name_of: Callable[[int, int], str | int], rated: Vocabulary | None) -> Naming:

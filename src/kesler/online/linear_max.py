@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kesler.algorithms import Algorithm, resolve_algorithm
 from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
@@ -11,10 +11,28 @@ from kesler.learner.classes import OnNewClass
 from kesler.links.link import Linear
 from kesler.maps.feature_map import FeatureMap
 from kesler.online.classifier import OnlineClassifier
+from kesler.online.making import Maker, Settings
 from kesler.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
     from kesler.queries.query import Query
+
+
+class _AlgorithmMaker(Maker):
+    """Makes learners of the parameter `algorithm`."""
+
+    def moves(self, given: Settings, chosen: Settings) -> dict[str, Any]:
+        algorithm = resolve_algorithm(given["algorithm"])
+        moves: dict[str, Any] = {"on_new_class": given["on_new_class"]}
+        if isinstance(algorithm, QuasiAdditive):
+            return {**moves, "rule": algorithm.rule, "link": algorithm.link}
+        return {**moves, "rule": algorithm, "link": Linear()}
+
+    def in_use(self, learner: Any) -> dict[str, Any]:
+        algorithm = learner.rule
+        if isinstance(algorithm, RivalStep):
+            algorithm = QuasiAdditive(learner.link, algorithm.rate)
+        return {**super().in_use(learner), "algorithm": algorithm}
 
 
 class LinearMax(OnlineClassifier):
@@ -87,6 +105,8 @@ default "winnow"
     ['cat']
     """
 
+    _maker: ClassVar[Maker] = _AlgorithmMaker(OnlineClassifier.answer)
+
     def __init__(
         self,
         algorithm: str | Algorithm = "winnow",
@@ -102,16 +122,3 @@ default "winnow"
         self.preprocessing = preprocessing
         self.on_new_class = on_new_class
         self.label_budget = label_budget
-
-    def _moves(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        algorithm = resolve_algorithm(self.algorithm)
-        moves: dict[str, Any] = {"on_new_class": self.on_new_class}
-        if isinstance(algorithm, QuasiAdditive):
-            return {**moves, "rule": algorithm.rule, "link": algorithm.link}
-        return {**moves, "rule": algorithm, "link": Linear()}
-
-    def _in_use(self, learner: Any) -> dict[str, Any]:
-        algorithm = learner.rule
-        if isinstance(algorithm, RivalStep):
-            algorithm = QuasiAdditive(learner.link, algorithm.rate)
-        return {**super()._in_use(learner), "algorithm": algorithm}

@@ -12,13 +12,14 @@ from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
 from kesler.learner.support_vectors import Limit
-from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online.answers import ClassAnswer, SetAnswer
 from kesler.online.base import OnlineLearner
-from kesler.online.contract import Classifier, between_trials, exclusive
-from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
+from kesler.online.contract import between_trials, exclusive, tags_of_classifier
+from kesler.online.label_sets import RELEVANT, is_table, require_contrast
+from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
@@ -26,7 +27,7 @@ from kesler.updates.rule import UpdateRule
 Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
 
 
-class OnlineMultilabelClassifier(Classifier, OnlineLearner):
+class OnlineMultilabelClassifier(OnlineLearner):
     r"""A multilabel classifier that learns online and adds labels as they appear.
 
     Labels are scored as in :class:`~kesler.OnlineClassifier`, and so is a virtual label 0, the
@@ -149,8 +150,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
     ([[1, 1]], ['bills', 'food'])
     """
 
-    n_virtual: ClassVar[int] = 1
-    answer: ClassVar[Kind] = "sets"
+    answer: ClassVar[ClassAnswer] = SetAnswer()
+    _maker: ClassVar[Maker] = Maker(answer)
 
     def __init__(
         self,
@@ -212,7 +213,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
             If every row names every label, or no row names any, unless there is a single row.
         """
         super().fit(X, y, sample_weight)
-        require_contrast(self._encode(y))
+        require_contrast(self.answer.encoded(y, None, self._known_classes()))
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
@@ -235,10 +236,6 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         """Return the predicted label set of each row."""
         labels: list[Any] = self.classes_.tolist()
         return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(X)]
-
-    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> set[Any]:
-        relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
-        return {self._learner.classes.labels[i] for i in relevant}
 
     @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
@@ -278,10 +275,9 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         """Return the probability that each label is relevant to one row, as in `learn_one`."""
         learner = self._fitted()
         with learner.lock:
-            event = learner.event
-            row = event if self._read(x, learner, learn=False) else self._row(x, learn=False)
-            found = learner.probabilities(row)[0, self.n_virtual :].tolist()
-            return dict(zip(learner.classes.labels, found, strict=True))
+            found = learner.probabilities(self._row(x, learner))[0].tolist()
+            labels = learner.classes.labels
+            return dict(zip(labels, found[self.answer.n_virtual :], strict=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the subset accuracy: the share of rows whose label set is predicted exactly.
@@ -295,7 +291,7 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
             Weight of each row in the mean.
         """
         classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
-        targets = self._encode(y, classes)
+        targets = self.answer.encoded(y, classes, self._known_classes())
         known = (targets.table(self.classes_.tolist()) == RELEVANT) == (self.predict(X) == 1)
         seen = self._known_classes()
         strange = np.array([label not in seen for label in targets.labels], dtype=np.bool_)
@@ -319,11 +315,8 @@ class OnlineMultilabelClassifier(Classifier, OnlineLearner):
         """Return the scores of trials above the threshold, in the order of `classes_`."""
         return above_threshold(scores, self._known_classes().order)
 
-    def _encode(self, y: Any, classes: Any = None) -> Targets:
-        return targets_of_sets(y, classes, self._known_classes())
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = tags_of_classifier(super().__sklearn_tags__())
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True

@@ -1,56 +1,47 @@
-"""NamedRule: an estimator whose update rule may be named, with the rule's parameters beside it."""
+"""Update rules that are named, with the parameters of the rule beside the name."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kesler.errors import KeslerError
-from kesler.online.contract import Estimator
 from kesler.updates import PARAMETERS, RULES, parameters_of, resolve_rule
 from kesler.updates.rule import UpdateRule
 
+Settings = Mapping[str, Any]
 
-class NamedRule(Estimator):
-    """An estimator with the parameter `update`, and those of :data:`PARAMETERS` beside it.
 
-    The parameters of a named rule can also be set as ``update__<parameter>``, as can those of a
-    rule object, so that the same search works for both.
+def is_name(update: Any) -> bool:
+    """Return whether a value of the parameter `update` names a rule."""
+    return isinstance(update, str) and update in RULES
+
+
+def rule_of(update: str | UpdateRule, given: Settings) -> UpdateRule:
+    """Return the rule of this name with the parameters that the settings of an estimator give."""
+    return resolve_rule(update, **beside(given))
+
+
+def beside(given: Settings) -> dict[str, Any]:
+    """Return the parameters of a rule among the settings of an estimator."""
+    return {name: given[name] for name in PARAMETERS if given.get(name) is not None}
+
+
+def parameters(name: str, given: Settings) -> dict[str, Any]:
+    """Return the parameters of a rule that is named, also those left at their defaults."""
+    try:
+        resolved = rule_of(name, given)
+    except KeslerError:  # raised when learning, not when listing parameters
+        return {}
+    return {inner: getattr(resolved, inner) for inner in parameters_of(name)}
+
+
+def with_parameter(name: str, given: Settings, inner: str, value: Any) -> dict[str, Any]:
+    """Return the settings that change where a parameter of a named rule is set.
+
+    It stands beside the name if it can; otherwise an object takes the place of the name.
     """
-
-    update: Any
-
-    def _rule_of(self, update: str | UpdateRule) -> UpdateRule:
-        """Return the rule of this name with the parameters that stand beside it."""
-        return resolve_rule(update, **self._beside())
-
-    def _beside(self) -> dict[str, Any]:
-        given = {name: vars(self).get(name) for name in PARAMETERS}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def _named(self) -> str | None:
-        """Return the name of the rule; None for a rule object, "auto" and ensembles."""
-        update = vars(self).get("update")
-        return update if isinstance(update, str) and update in RULES else None
-
-    def _params_within(self, name: str) -> dict[str, Any]:
-        rule = self._named() if name == "update" else None
-        if rule is None:
-            return super()._params_within(name)
-        try:
-            resolved = self._rule_of(rule)
-        except KeslerError:  # raised when learning, not when listing parameters
-            return {}
-        return {inner: getattr(resolved, inner) for inner in parameters_of(rule)}
-
-    def _set_within(self, name: str, inner: str, value: Any) -> None:
-        rule = self._named() if name == "update" else None
-        if rule is None or inner not in parameters_of(rule):
-            super()._set_within(name, inner, value)
-        elif self._params_within(name)[inner] == value:
-            return  # as it is, whether by the default of the rule or not
-        elif inner in PARAMETERS:
-            setattr(self, inner, value)
-        else:
-            self.update = resolve_rule(rule, **self._beside(), **{inner: value})
-            for beside in PARAMETERS:
-                setattr(self, beside, None)
+    if inner in PARAMETERS:
+        return {inner: value}
+    rule = resolve_rule(name, **beside(given), **{inner: value})
+    return {"update": rule, **dict.fromkeys(PARAMETERS)}

@@ -12,14 +12,26 @@ from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
 from kesler.hypotheses import Ordered, Part
 from kesler.learner.classes import ClassTable, OnNewClass
-from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
+from kesler.online.answers import ClassAnswer, RankAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
+from kesler.online.linear_weights import single
+from kesler.online.making import Maker, Settings
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
+
+
+class _RankMaker(Maker):
+    """Makes learners of ranks, whose order may be declared by the parameter `order`."""
+
+    def shared_part(self, given: Settings, *, dense: bool) -> Part:
+        return Ordered()
+
+    def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:
+        return ClassTable(declared=declared_order(given["order"]))
 
 
 class OnlineOrdinalClassifier(OnlineClassifier):
@@ -134,7 +146,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     True
     """
 
-    answer: ClassVar[Kind] = "rank"
+    answer: ClassVar[ClassAnswer] = RankAnswer()
+    _maker: ClassVar[Maker] = _RankMaker(answer)
 
     def __init__(
         self,
@@ -197,19 +210,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         """
         return super().predict_proba(X, new)
 
-    def _encode(self, y: Any, classes: Any = None) -> Targets:
-        values = getattr(y, "dtype", None)
-        if self.order is None and getattr(values, "ordered", None):
-            raise KeslerError(
-                "y is an ordered Categorical, but this classifier has no declared order: set "
-                "order=list(y.cat.categories)"
-            )
-        return super()._encode(y, classes)
-
     @property
     def thresholds_(self) -> npt.NDArray[np.float32]:
         """The values of <w, x> between adjacent ranks, in the order of `classes_`."""
-        thresholds = self._single().thresholds
+        thresholds = single(self._fitted()).thresholds
         if thresholds is None:
             raise AttributeError("only Ordered hypotheses have thresholds, and there are none")
         return thresholds
@@ -218,12 +222,6 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     def all_ranks(self) -> list[Label]:
         """All ranks in order: the declared ones, or those seen so far if none are declared."""
         return declared_order(self.order) or self._known_classes().in_order.tolist()
-
-    def _shared_part(self, *, dense: bool) -> Part:
-        return Ordered()
-
-    def _no_classes(self) -> ClassTable:
-        return ClassTable(declared=declared_order(self.order))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -83,7 +83,7 @@ def rule_of(model: Any) -> Query:
         If it has none.
     """
     name = type(model).__name__
-    if "label_budget" not in vars(model):
+    if "label_budget" not in model.get_params(deep=False):
         raise KeslerError(
             f"{name} does not choose the rows to ask about: use OnlineClassifier, Ensemble or "
             "LinearMax"
@@ -99,17 +99,11 @@ def rule_of(model: Any) -> Query:
 
 def queries_of(model: Any) -> Queries:
     """Return the state of the rule of an estimator; a rule that has been changed begins anew."""
-    rule, known = rule_of(model), vars(model).get("_queries")
-    if known is None or known.rule != rule:
-        known = model.__dict__["_queries"] = Queries(rule)
-    found: Queries = known
+    rule = rule_of(model)
+    if model._queries is None or model._queries.rule != rule:
+        model._queries = Queries(rule)
+    found: Queries = model._queries
     return found
-
-
-def counted(model: Any) -> tuple[int, int]:
-    """Return the numbers of rows offered and asked for so far."""
-    known = vars(model).get("_queries")
-    return (0, 0) if known is None else (known.n_offered, known.n_asked)
 
 
 def _knows_a_class(model: Any) -> bool:
@@ -142,7 +136,7 @@ def doubt_one(model: Any, x: Any) -> float:
         scored.
     """
     model._fitted()
-    if model.answer != "class":
+    if model.answer.kind != "class":
         raise KeslerError(f"{type(model).__name__} has no doubts about single classes")
     with model._lock:
         return LabelBudget().doubt(_estimates_for(model, x).of(0))
@@ -152,8 +146,7 @@ def _estimates_for(model: Any, x: Any) -> Estimates:
     """Return the estimates for one row by a model that knows a class."""
     learner = model._learner
     with learner.lock:
-        is_read = model._read(x, learner, learn=False)
-        return estimated(learner, learner.event if is_read else model._row(x, learn=False))
+        return estimated(learner, model._row(x, learner))
 
 
 # ---- streams ------------------------------------------------------------------------------------
@@ -198,7 +191,7 @@ def ask_in_windows(model: Any, rows: Rows, labels: Sequence[Label]) -> Asked:
 
 def _learn_row(model: Any, rows: Rows, t: int, label: Label) -> None:
     """Learn one of some rows, as an event if its features have no names: that is faster."""
-    if model._vocabulary is not None or not _knows_a_class(model):
+    if model.vocabulary_ is not None or not _knows_a_class(model):
         model._learn(rows[t : t + 1], Targets.of_classes([label]))
         return
     entries = slice(rows.indptr[t], rows.indptr[t + 1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,13 @@ from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
 from kesler.learner.support_vectors import Limit
-from kesler.learner.targets import Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online.answers import ClassAnswer, RankingAnswer
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials
-from kesler.online.label_sets import is_table, ranks_by_score, targets_of_rankings
+from kesler.online.label_sets import is_table, ranks_by_score
+from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
@@ -119,6 +120,9 @@ class OnlineLabelRanker(OnlineLearner):
     ['tea', 'juice']
     """
 
+    answer: ClassVar[ClassAnswer] = RankingAnswer()
+    _maker: ClassVar[Maker] = Maker(answer)
+
     def __init__(
         self,
         hypotheses: str | Part | list[Part] = "auto",
@@ -176,9 +180,6 @@ class OnlineLabelRanker(OnlineLearner):
         ranks: npt.NDArray[np.int64] = ranks_by_score(self._scores(X))
         return ranks[:, self._known_classes().order]
 
-    def _decode(self, highest: int, scores: npt.NDArray[np.float32]) -> list[Any]:
-        return [self._learner.classes.labels[i] for i in np.argsort(-scores, kind="stable")]
-
     @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the score of each label.
@@ -217,6 +218,3 @@ class OnlineLabelRanker(OnlineLearner):
     def _in_order(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the scores of trials in the order of `classes_`."""
         return scores[:, self._known_classes().order]
-
-    def _encode(self, y: Any, classes: Any = None) -> Targets:
-        return targets_of_rankings(y, classes, self._known_classes())

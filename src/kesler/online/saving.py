@@ -105,16 +105,15 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
 
     Names that another thread has added for rows that it has yet to learn are left out.
     """
-    known = vars(model)
-    vocabulary, sub_experts = model.vocabulary_, model.sub_experts_
-    width, lengths, table = (known.get(name) for name in ("n_features_in_", "_texts", "_table"))
-    n_names = learner.n_named_features if width is None else width
-    declared = list(known.get("_declared", ()))
+    reader = model._input
+    names, lengths, table = reader.names, reader.texts, reader.columns.state
+    n_names = learner.n_named_features if reader.width is None else reader.width
+    declared, experts = list(model._declared), reader.sub_experts
     _require_plain(declared)
     return {
-        "names": None if vocabulary is None else vocabulary.names[:n_names],
-        "sub_experts": None if sub_experts is None else sub_experts.names[: learner.n_sub_experts],
-        "width": width,
+        "names": None if names is None else names.names[:n_names],
+        "sub_experts": None if experts is None else experts.names[: learner.n_sub_experts],
+        "width": reader.width,
         "declared": declared,
         "texts": None if lengths is None else [lengths.n_texts, lengths.n_characters],
         "table": None if table is None else table.to_json(),
@@ -187,24 +186,26 @@ def _model_of(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> An
 
 def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     """Give the estimator the names of its features and classes, and its table."""
-    names, width, sub_experts = (metadata[name] for name in ("names", "width", "sub_experts"))
-    model._vocabulary = None if names is None else Vocabulary.of(names)
-    model._sub_experts = None if sub_experts is None else Vocabulary.of(sub_experts)
-    if width is not None:
-        model.n_features_in_ = width
-        if names is not None:
-            model.feature_names_in_ = np.array(names, dtype=object)
+    reader, width = model._input, metadata["width"]
+    names, experts = (
+        None if metadata[name] is None else Vocabulary.of(metadata[name])
+        for name in ("names", "sub_experts")
+    )
+    reader.names, reader.sub_experts, reader.width = names, experts, width
+    if width is not None and names is not None:
+        reader.column_names = np.array(metadata["names"], dtype=object)
     if metadata["declared"]:
         model._learner.classes.require_admissible(metadata["declared"])
         model._declared = metadata["declared"]
     if metadata["texts"] is not None:
-        model._texts = TextLengths(*metadata["texts"])
+        reader.texts = TextLengths(*metadata["texts"])
     if metadata["table"] is not None:
+        from kesler.online.columns import given_columns, on_mismatch
         from kesler.online.table_state import restored as restored_table
 
-        model._given_columns()
-        model._on_mismatch()
-        model._table_state = restored_table(metadata["table"], model.answer, model.n_virtual)
+        given_columns(model), on_mismatch(model)  # raise if they are none
+        answer = model.answer
+        reader.columns.state = restored_table(metadata["table"], answer.kind, answer.n_virtual)
     model.notes_ = metadata["notes"]
 
 
@@ -241,6 +242,6 @@ def _restore_uncertainty(model: Any, arrays: Arrays, metadata: dict[str, Any]) -
         raise damaged(
             f"uncertainty has a memory of rows of {n_inputs} features, but its rows have {width}"
         )
-    own = Uncertainty(model.answer, learner.n_scored, remembers=remembers)
+    own = Uncertainty(model.answer.kind, learner.n_scored, remembers=remembers)
     own.restore(arrays, len(learner.classes), n_inputs)
     learner.uncertainty = own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,15 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+from kesler.online import contract
 from kesler.online.contract import exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
-from kesler.online.named_rule import NamedRule
+from kesler.online.named_rule import rule_of
 from kesler.parts.constraints import VS_REST
 from kesler.parts.user_part import UserPart
 from kesler.updates.rule import UpdateRule
 
 Self = TypeVar("Self", bound="StructuredLearner")
 
+# Attributes that `fit` deletes.
+_LEARNT = ("_space", "_moments", "_averaged", "_n_trials", "_n_mistakes")
 # A growing set of constraints is complete if no further one is violated by more than this.
 EXACT = 1e-6
 TIED = 1e-12  # difference of scores up to which they tie, relative to them
@@ -60,7 +64,7 @@ class _Constraints:
         )
 
 
-class StructuredLearner(NamedRule):
+class StructuredLearner:
     r"""An online learner for structured outputs: sequences, trees, alignments.
 
     The user defines the joint features phi(x, y) of an instance and an output, and the search for
@@ -154,6 +158,25 @@ class StructuredLearner(NamedRule):
     (9, 2)
     """
 
+    _space: Space | None = None  # the weights; none before the first pair
+    _moments: Any = None  # the sum of each step times the number of trials before it
+    _averaged: Space | None = None  # the mean weights, once they have been asked for
+    _n_trials: int = 0
+    _n_mistakes: int = 0
+
+    __slots__ = contract.SLOTS
+    __class__: Any  # for type checkers, which treat classes as unhashable
+    _created_lock: Any
+
+    _get_param_names = classmethod(contract.param_names)
+    get_params = contract.get_params
+    set_params = contract.set_params
+    __repr__ = contract.representation
+    __getattr__ = contract.inherited
+    __getstate__ = contract.state
+    __deepcopy__ = contract.copied
+    _lock = property(contract.lock_of)
+
     def __init__(
         self,
         features: Callable[[Any, Any], Any],
@@ -185,8 +208,8 @@ class StructuredLearner(NamedRule):
     @exclusive
     def fit(self: Self, X: Iterable[Any], y: Iterable[Any]) -> Self:
         """Reset the model, then learn from the pairs once, in order; return the learner itself."""
-        for name in ("_space", "_moments", "_averaged", "_n_trials", "_n_mistakes"):
-            self.__dict__.pop(name, None)
+        for name in _LEARNT:
+            vars(self).pop(name, None)
         return self.partial_fit(X, y)
 
     def partial_fit(self: Self, X: Iterable[Any], y: Iterable[Any]) -> Self:
@@ -212,7 +235,7 @@ class StructuredLearner(NamedRule):
         """Learn from one instance and its output; return the learner itself."""
         rule = self._rule()
         phi = self.features(x, y)
-        space = getattr(self, "_space", None) or space_for(phi)
+        space = self._space or space_for(phi)
         trial = _Trial(x, y, space, space.read(phi))
         outputs = self._outputs(self.infer, space.view(), x)
         n_better = _place(y, outputs)
@@ -220,7 +243,7 @@ class StructuredLearner(NamedRule):
         steps = self._steps(rule, trial, found)
         mistaken = self._is_mistaken(trial, n_better)
         self._move(space, steps, found.vectors)
-        self._n_mistakes = self._count("_n_mistakes") + mistaken
+        self._n_mistakes += mistaken
         return self
 
     def _is_mistaken(self, trial: _Trial, n_better: int) -> bool:
@@ -232,16 +255,16 @@ class StructuredLearner(NamedRule):
 
     def _move(self, space: Space, steps: npt.NDArray[np.float64], vectors: list[Any]) -> None:
         """Add the steps to the weights and to the sums for Collins's averaged weights."""
-        if not hasattr(self, "_space"):
+        if self._space is None:
             self._space = space
             self._moments = space.less(space, 1.0)
-        n_trials = self._count("_n_trials")
+        n_trials = self._n_trials
         for step, vector in zip(steps.tolist(), vectors, strict=True):
             if step:
                 space.add(step, vector)
                 self._moments.add(n_trials * step, vector)
         self._n_trials = n_trials + 1
-        self.__dict__.pop("_averaged", None)
+        self._averaged = None
 
     # ---- constraints ------------------------------------------------------------------------
 
@@ -343,15 +366,15 @@ class StructuredLearner(NamedRule):
     @property
     def n_trials_(self) -> int:
         """Number of pairs learnt from."""
-        return self._count("_n_trials")
+        return self._n_trials
 
     @property
     def n_mistakes_(self) -> int:
         """Number of pairs for which another output was predicted before the update."""
-        return self._count("_n_mistakes")
+        return self._n_mistakes
 
     def _predicting(self) -> Space:
-        space: Space | None = getattr(self, "_space", None)
+        space = self._space
         if space is None:
             from sklearn.exceptions import NotFittedError
 
@@ -361,7 +384,7 @@ class StructuredLearner(NamedRule):
             )
         if not self.averaged:
             return space
-        if "_averaged" not in self.__dict__:
+        if self._averaged is None:
             self._averaged = space.less(self._moments, 1 / self._n_trials)
         return self._averaged
 
@@ -388,7 +411,7 @@ class StructuredLearner(NamedRule):
     def _rule(self) -> UpdateRule:
         if not (isinstance(self.n_best, int) and self.n_best > 0):
             raise KeslerError(f"n_best={self.n_best!r}: give an integer of 1 or more")
-        rule = self._rule_of(self.update)
+        rule = rule_of(self.update, self.get_params(deep=False))
         if rule.preconditioner is not None or rule.constraints in VS_REST:
             raise KeslerError(
                 f"{rule!r} needs separate weights for each class, which outputs do not have: "
@@ -401,11 +424,15 @@ class StructuredLearner(NamedRule):
             )
         return rule
 
-    def _count(self, name: str) -> int:
-        return int(self.__dict__.get(name, 0))
+    def _between_trials(self) -> AbstractContextManager[Any]:
+        """Return a context: calls that learn hold the lock of the estimator for each pair."""
+        return nullcontext()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_space")
+        return self._space is not None
+
+    def __sklearn_tags__(self) -> Any:
+        return contract.tags()
 
 
 def _ask(

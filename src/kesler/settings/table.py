@@ -6,7 +6,7 @@ what ensembles hand to their members, and the settings that files, journals and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -330,7 +330,7 @@ OF_ESTIMATOR = tuple(each.name for each in _TABLE if each.members == "estimator"
 """The settings that concern no learner."""
 
 
-def given_of(parameters: dict[str, Any]) -> dict[str, Any]:
+def given_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that differ from their defaults.
 
     Examples

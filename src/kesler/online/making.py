@@ -1,0 +1,320 @@
+"""Maker: how the learner of an estimator follows from the settings of the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kesler.costs import Costs
+from kesler.data.inputs import intercept_value
+from kesler.data.labels import Label
+from kesler.errors import KeslerError
+from kesler.hypotheses import Part, Shared, over_tree, resolve_hypotheses, takes_ratings, tree_of
+from kesler.kernels import resolve_kernel
+from kesler.kernels.mercer import MercerKernel
+from kesler.learner.classes import ClassTable
+from kesler.learner.combinations import require_half_life
+from kesler.learner.ensemble import AnyLearner, EnsembleLearner
+from kesler.learner.kernel_learner import KernelLearner, goes_by_distance
+from kesler.learner.learner import Learner
+from kesler.learner.support_vectors import limit_of
+from kesler.learner.targets import Decision
+from kesler.learner.uncertainty import Uncertainty, require_use
+from kesler.links import resolve_link
+from kesler.maps import resolve_map
+from kesler.online.answers import ClassAnswer
+from kesler.online.combining import require_only, setting_without_members, with_given
+from kesler.online.contract import unfitted
+from kesler.online.defaults import members_of_default, of_ensemble, resolve
+from kesler.online.named_rule import rule_of
+from kesler.parts.constraints import VS_REST
+from kesler.preconditioners import resolve_preconditioner
+from kesler.preprocessing import resolve_preprocessing
+from kesler.preprocessing.replay import resolve_replay
+from kesler.settings.codec import type_of
+from kesler.settings.table import AUTO, given_of
+from kesler.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.trees.tree import Tree
+
+Settings = Mapping[str, Any]
+OF_DEFAULT = (AUTO, "ensemble")
+
+
+class Maker:
+    """Makes learners of settings, the parameters of an estimator by name.
+
+    Parameters
+    ----------
+    answer : the answer of the estimator.
+    """
+
+    def __init__(self, answer: ClassAnswer) -> None:
+        self.answer = answer
+
+    # ---- learners ---------------------------------------------------------------------------
+
+    def learner(self, given: Settings, *, dense: bool) -> AnyLearner:
+        """Return a new learner for rows that list every feature if `dense`, else non-zeros."""
+        members = self.members(given, dense=dense)
+        if members is None:
+            return self.single(given, dense=dense)
+        made = [each._maker.single(each.get_params(deep=False), dense=dense) for each in members]
+        names = [type(each).__name__ for each in members]
+        return EnsembleLearner(made, names, **self.combination(given))
+
+    def single(self, given: Settings, *, dense: bool) -> Learner:
+        """Return a new learner that is no ensemble."""
+        chosen = self.chosen(given, dense=dense)
+        kernel, parts = self.kernel(given), self.parts(given, dense=dense)
+        budget = limit_of(given.get("budget"))
+        by_distance = goes_by_distance(kernel, parts, budget)
+        made_of: dict[str, Any] = {
+            "parts": parts,
+            "classes": self.classes(given),
+            "constant": intercept_value(chosen.get("intercept", 0.0)),
+            "answer": self.answer.kind,
+            "preprocessing": resolve_preprocessing(
+                chosen["preprocessing"], dense=dense, by_distance=by_distance
+            ),
+            "half_life": require_half_life(chosen.get("half_life")),
+            "replay": resolve_replay(chosen.get("replay")),
+            **self.moves(given, chosen),
+        }
+        made_of["decision"] = chosen.get("decision", self.decision(made_of))
+        if kernel is None:
+            return self.over_weights(given, made_of, dense=dense)
+        return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+
+    def over_weights(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
+        """Return the learner of these arguments, whose hypotheses are weight vectors."""
+        return Learner(**made_of)
+
+    def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:
+        """Return the table of classes before the first row."""
+        return ClassTable(n_virtual=self.answer.n_virtual)
+
+    def uncertainty(
+        self, given: Settings, learner: AnyLearner, *, dense: bool
+    ) -> Uncertainty | None:
+        """Return new estimates for a learner, or None if none are asked for."""
+        use = require_use(given.get("uncertainty", False))
+        if use is False or (use == "auto" and not self.names_no_rule(given)):
+            return None
+        kind = self.answer.kind
+        remembers = use == "full" and dense and kind != "sets"  # sets have no distances
+        return Uncertainty(kind, learner.n_scored, remembers=remembers)
+
+    # ---- what is chosen ---------------------------------------------------------------------
+
+    def names_no_rule(self, given: Settings) -> bool:
+        """Return whether no update rule is named."""
+        update = given.get("update", AUTO)
+        return isinstance(update, (list, tuple)) or _is_default(update)
+
+    def is_default(self, given: Settings) -> bool:
+        """Return whether the features of texts follow from the default settings."""
+        return _is_default(given.get("update"))
+
+    def chosen(self, given: Settings, *, dense: bool) -> dict[str, Any]:
+        """Return the settings, with defaults resolved for the kind of the rows."""
+        return resolve(given, dense=dense, answer=self.answer.kind)
+
+    def rule(self, given: Settings, update: Any) -> UpdateRule:
+        """Return the rule of this name with the parameters that stand beside it."""
+        return rule_of(update, given)
+
+    def moves(self, given: Settings, chosen: Settings) -> dict[str, Any]:
+        """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
+        costs, rule = chosen.get("costs"), self.rule(given, chosen["update"])
+        if costs is None and (rule.heeds_margin or rule.constraints in VS_REST):
+            costs = _tree(given)
+        return {
+            "rule": rule,
+            "preconditioner": resolve_preconditioner(chosen["preconditioner"], rule.preconditioner),
+            "on_new_class": chosen["on_new_class"],
+            "link": resolve_link(chosen["link"]),
+            "averaged": bool(chosen["averaged"]),
+            "costs": None if costs is None else Costs(costs),
+        }
+
+    def decision(self, made_of: Settings) -> Decision:
+        """Return how classes are predicted: by distances where a tree has no effect on margins."""
+        rule, costs = made_of["rule"], made_of.get("costs")
+        if self.answer.kind != "class" or rule.heeds_margin or rule.gradient is None:
+            return "score"
+        tree = tree_of(made_of["parts"]) or (costs and costs.tree)
+        return "score" if tree is None else "distance"
+
+    def kernel(self, given: Settings) -> MercerKernel | None:
+        """Return the kernel, or None if hypotheses are weight vectors."""
+        kernel, budget = given.get("kernel"), limit_of(given.get("budget"))
+        if kernel is not None:
+            return resolve_kernel(kernel, given["sigma"])
+        if "sigma" in given_of(given):
+            raise KeslerError(
+                f"sigma={given['sigma']!r} is the variance of a kernel, and there is none: omit "
+                'sigma=, or set kernel="rbf"'
+            )
+        if budget is not None:
+            raise KeslerError(
+                f"budget={budget!r} is a number of support vectors, which exist only with a "
+                'kernel: omit budget=, or set a kernel such as kernel="rbf"'
+            )
+        return None
+
+    def parts(self, given: Settings, *, dense: bool) -> list[Part]:
+        """Return the parts of the hypotheses."""
+        chosen, tree = self.chosen(given, dense=dense), _tree(given)
+        parts = resolve_hypotheses(
+            chosen["hypotheses"], lambda: self.shared_part(given, dense=dense)
+        )
+        # Where each class is learnt against the rest, the classes below a node have contradictory
+        # targets: they keep vectors of their own.
+        if tree is None or self.rule(given, chosen["update"]).constraints in VS_REST:
+            return parts
+        return over_tree(parts, tree)
+
+    def shared_part(self, given: Settings, *, dense: bool) -> Part:
+        """Return the part that "single" and "hybrid" use for all classes."""
+        with_kernel = given.get("kernel") is not None
+        return Shared(resolve_map(given["feature_map"], dense=dense, kernel=with_kernel))
+
+    # ---- members ----------------------------------------------------------------------------
+
+    def members(self, given: Settings, *, dense: bool) -> list[Any] | None:
+        """Return the members if these are settings of an ensemble, else None."""
+        beside = given_of(given)
+        update = beside.pop("update", AUTO)
+        if self.answer.kind != "class" or "update" not in given:
+            return None
+        if isinstance(update, (list, tuple)):
+            require_only(given, "update")
+            return resolve_members(update, dense=dense)
+        if not isinstance(update, str) or update not in OF_DEFAULT:
+            return None
+        members = of_ensemble(dense=dense) if update != AUTO else members_of_default(dense=dense)
+        beyond = setting_without_members(members, beside)
+        if beyond is None:
+            return _classifiers(with_given(members, beside)) or None
+        if update == AUTO:
+            return None
+        raise KeslerError(
+            f"{beyond}={beside[beyond]!r} does not fit each member of the default ensemble: omit "
+            'it, or name a rule, such as update="softmax"'
+        )
+
+    def combination(self, given: Settings) -> dict[str, Any]:
+        """Return how an ensemble combines its members, as arguments; {} for the defaults."""
+        return {}
+
+    # ---- what settings are ------------------------------------------------------------------
+
+    def in_use(self, learner: AnyLearner) -> dict[str, Any]:
+        """Return the settings that a learner was made of."""
+        if isinstance(learner, EnsembleLearner):
+            return {"update": members_in_use(learner)}
+        found: dict[str, Any] = {
+            "hypotheses": learner.parts,
+            "update": learner.rule,
+            "link": learner.link,
+            "averaged": learner.averaged,
+            "preconditioner": learner.preconditioner,
+            "on_new_class": learner.on_new_class,
+            "intercept": learner.constant,
+            "order": learner.classes.declared,
+            "costs": None if learner.costs is None else learner.costs.given,
+            "preprocessing": learner.preprocessing,
+            "half_life": learner.half_life,
+            "replay": learner.replay or 0,
+            "decision": learner.decision,
+        }
+        if isinstance(learner, KernelLearner):
+            found |= {"kernel": learner.kernel, "budget": learner.budget}
+        return found
+
+    def takes_ratings(self, given: Settings) -> bool:
+        """Return whether a part of the hypotheses uses ratings of sub-experts."""
+        members = self.members(given, dense=False)
+        if members is None:
+            return takes_ratings(self.parts(given, dense=False))
+        return any(each._maker.takes_ratings(each.get_params(deep=False)) for each in members)
+
+    def takes_sparse_rows(self, given: Settings) -> bool:
+        """Return whether rows may list only non-zeros."""
+        try:
+            members = self.members(given, dense=False)
+            if members is not None:
+                makers = [(each._maker, each.get_params(deep=False)) for each in members]
+                return all(maker.takes_sparse_rows(own) for maker, own in makers)
+            parts, kernel = self.parts(given, dense=False), self.kernel(given)
+            chosen = self.chosen(given, dense=False)["preprocessing"]
+            preprocessing = resolve_preprocessing(chosen, dense=False)
+        except KeslerError:  # raised when learning, not when reading the tags
+            return True
+        if kernel is not None and kernel.of == "vectors":
+            return False
+        if preprocessing is not None and not preprocessing.zero_at_zero:
+            return False
+        return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)
+
+
+def resolve_members(learners: Any, *, dense: bool) -> list[Any]:
+    """Return the members of an ensemble: the given ones, or the default ones.
+
+    "ensemble" and None stand for the default members. What members have learnt is left out.
+
+    Raises
+    ------
+    KeslerError
+        If the list is empty, or a member is not a single-label classifier or is an ensemble.
+    """
+    if learners is None or (isinstance(learners, str) and learners == "ensemble"):
+        return _classifiers(of_ensemble(dense=dense))
+    if not isinstance(learners, (list, tuple)) or not learners:
+        raise KeslerError(
+            f"an ensemble cannot be made of {learners!r}: give a list of learners, such as "
+            "OnlineClassifier(), or None for the default ones"
+        )
+    found: list[Any] = []
+    for learner in learners:
+        maker = learner._maker if isinstance(learner, type_of("OnlineClassifier")) else None
+        if maker is None or maker.answer.kind != "class" or learner.explores:
+            raise KeslerError(
+                f"{learner!r} cannot be in an ensemble, whose learners predict one of several "
+                "classes: give OnlineClassifier and LinearMax objects"
+            )
+        given = learner.get_params(deep=False)
+        if maker.members(given, dense=False) is not None:
+            raise KeslerError(f"{learner!r} is an ensemble itself: give its learners instead")
+        # The default for measurements is an ensemble: it stands for its members.
+        found += maker.members(given, dense=dense) or [unfitted(learner)]
+    return found
+
+
+def members_in_use(learner: EnsembleLearner) -> list[Any]:
+    """Return an unfitted estimator for each member of an ensemble, with the settings in use."""
+    found = []
+    for name, member in zip(learner.estimators, learner.members, strict=True):
+        made = type_of(name)()
+        names, in_use = made.get_params(deep=False), made._maker.in_use(member)
+        found.append(made.set_params(**{n: value for n, value in in_use.items() if n in names}))
+    return found
+
+
+def _classifiers(settings: list[dict[str, Any]]) -> list[Any]:
+    return [type_of("OnlineClassifier")(**each) for each in settings]
+
+
+def _is_default(update: Any) -> bool:
+    return isinstance(update, str) and update in OF_DEFAULT
+
+
+def _tree(given: Settings) -> Tree | None:
+    """Return the tree of classes that is asked for, or None."""
+    if given.get("tree") is None:
+        return None
+    from kesler.trees.tree import Tree
+
+    return Tree(given["tree"])

@@ -1,0 +1,44 @@
+"""Model: what the parts of an estimator read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Protocol
+
+from kesler.data.labels import Label
+from kesler.data.rows import Rows
+from kesler.learner.classes import ClassTable
+from kesler.learner.ensemble import AnyLearner
+from kesler.learner.events import Event
+
+
+class Model(Protocol):
+    """An estimator as its reader, its trials and its answers see it.
+
+    They are functions of an estimator and of what it has learnt; its class is defined above them.
+    """
+
+    columns: Any
+    on_mismatch: str
+    half_life: float | None
+    answer: ClassVar[Any]  # a `ClassAnswer`
+    _maker: ClassVar[Any]
+    _learner: AnyLearner | None
+    _declared: Sequence[Label]
+
+    @property
+    def _input(self) -> Any: ...  # a `Reader`
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        ...
+
+    def _fitted(self) -> AnyLearner: ...
+    def _prepared(self, *, dense: bool) -> AnyLearner: ...
+    def _known_classes(self) -> ClassTable: ...
+    def _takes_ratings(self) -> bool: ...
+    def _between_trials(self) -> AbstractContextManager[Any]: ...
+    def _row(self, x: Any, learner: AnyLearner) -> Rows | Event: ...
+    def _rows_to_score(self, X: Any) -> Iterator[Rows]: ...
+    def _learn(self, rows: Rows, *given: Any, **keeping: Any) -> Any: ...

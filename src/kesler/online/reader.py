@@ -1,0 +1,308 @@
+"""Reader: how an estimator reads its input as rows, by the names of features or by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data import inputs
+from kesler.data.inputs import TextLengths, presence, with_runs
+from kesler.data.ratings import Ratings
+from kesler.data.rows import Rows, Vocabulary
+from kesler.data.sparse_rows import is_sparse
+from kesler.errors import KeslerError
+from kesler.learner.events import DICTIONARIES, Event
+from kesler.online.columns import ColumnReader
+
+if TYPE_CHECKING:
+    from kesler.learner.ensemble import AnyLearner
+    from kesler.online.model import Model
+
+
+class Reader:
+    """What an estimator knows of its features, and how it reads rows with it.
+
+    Attributes
+    ----------
+    names : the names of the features; None if they are identified by position.
+    sub_experts : the names of the sub-experts; None if there are none, or they are numbered.
+    width : the number of features, if dense rows, an array or a data frame have determined it.
+    column_names : the names of the columns of a data frame of numbers, or None.
+    texts : the lengths of the texts learnt; None if the features of texts are words alone.
+    columns : what is known of the columns of a table.
+    """
+
+    def __init__(self) -> None:
+        self.names: Vocabulary | None = None
+        self.sub_experts: Vocabulary | None = None
+        self.width: int | None = None
+        self.column_names: npt.NDArray[Any] | None = None
+        self.texts: TextLengths | None = None
+        self.columns = ColumnReader()
+        self._to_count: list[int] = []  # lengths of texts that are being learnt
+
+    def begin_again(self) -> None:
+        """Forget the names of features and sub-experts; the objects themselves are not changed."""
+        self.names = self.sub_experts = None
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def rows_to_score(self, model: Model, X: Any) -> Iterator[Rows]:
+        """Yield the rows in X in blocks; nothing of them is stored."""
+        table = self.columns.table_of(model, X)
+        if table is not None:
+            X = self.columns.entries_to_score(model, table)
+        X, ratings, texts = self.apart(model, X)
+        if texts:
+            data: Any = self.text_rows(model, X, None, learn=False)
+        elif inputs.holds_names(X):
+            data = self.named_rows(model, X, learn=False)
+        else:
+            data = self.array_rows(model, X, learn=False)
+        inputs.require_rated(inputs.count_rows(data), ratings)
+        return inputs.blocks(data, self.numbered(model, ratings, learn=False))
+
+    def readable(self, model: Model, rows: Any) -> Rows:
+        """Return rows of a reader of files as the learner scores them."""
+        table = self.columns.read_table(model, rows)
+        if table is not None:
+            entries = self.columns.entries_to_score(model, table)
+            rows = self.named_rows(model, entries, learn=False)
+        inputs.require_width(rows, self.width, more=True)
+        return replace(rows, ratings=self.numbered(model, rows.ratings, learn=False))
+
+    def apart(self, model: Model, X: Any) -> tuple[Any, Ratings | None, bool]:
+        """Return the attributes and the ratings in X, and whether the attributes are texts."""
+        texts, rated = texts_of(X), model._takes_ratings()
+        if texts is not None and not rated:
+            return texts, None, True
+        return (
+            *inputs.apart(X if texts is None else [presence([t]) for t in texts], rated=rated),
+            False,
+        )
+
+    def array_rows(self, model: Model, X: Any, *, learn: bool) -> Any:
+        """Return the validated rows of an array, a sparse matrix or a data frame of numbers."""
+        if isinstance(X, Rows):
+            self._require_no_attributes()
+            return X
+        self._require_positions()
+        first = learn and self.width is None
+        data = inputs.array_rows(model, X, reset=first)
+        if first and self.column_names is not None:
+            self.names = Vocabulary.of(self.column_names)
+        return data
+
+    def named_rows(self, model: Model, X: Any, *, learn: bool) -> Rows:
+        """Return the rows of mappings, with their features by number."""
+        vocabulary = self._vocabulary(model)
+        if self.width is not None:
+            return inputs.framed_rows(X, vocabulary)
+        return inputs.named_rows(X, vocabulary, learn=learn)
+
+    def _vocabulary(self, model: Model) -> Vocabulary:
+        """Return the names of the features; raise if they are identified by position."""
+        if self.names is None and self._knows_features(model):
+            raise KeslerError(
+                "this model learnt from arrays without column names, so it cannot match named "
+                "features with them: give arrays, or learn from a data frame or from mappings"
+            )
+        if self.names is None:
+            self.names = Vocabulary()
+        return self.names
+
+    def _knows_features(self, model: Model) -> bool:
+        """Return whether rows have been learnt, by name or by position."""
+        return self.width is not None or n_learnt(model) > 0
+
+    def _require_positions(self) -> None:
+        if self.names is not None and self.width is None:
+            raise KeslerError(
+                "this model learns from named features, so it cannot match the columns of an array "
+                "with them: give mappings of names to values, or use another model for arrays"
+            )
+
+    def _require_no_attributes(self) -> None:
+        if self.width is not None:
+            raise KeslerError(
+                f"this model learnt from {self.width} attributes in addition to ratings, "
+                "but these rows have none: give Ratings with attributes=..."
+            )
+
+    def numbered(self, model: Model, ratings: Ratings | None, *, learn: bool) -> Ratings | None:
+        """Return ratings with sub-experts by number; new names are added if `learn`.
+
+        Otherwise all new names get the next unused number.
+
+        Raises
+        ------
+        KeslerError
+            If the model identifies its sub-experts in another way.
+        """
+        if ratings is None or not len(ratings.vectors.indices):
+            return ratings
+        known = self.sub_experts
+        learner = model._learner
+        by_number = known is None and learner is not None and learner.n_sub_experts > 0
+        if (ratings.names is None and known is not None) or (ratings.names and by_number):
+            ways = ("number", "name") if by_number else ("name", "number")
+            raise KeslerError(
+                f"this model identifies its sub-experts by {ways[0]}, but the ratings identify "
+                f"them by {ways[1]}: give ratings in the same form as before"
+            )
+        if ratings.names is None:
+            return ratings
+        if known is None:
+            known = self.sub_experts = Vocabulary()
+        if learn:
+            numbers = [known.add(name) for name in ratings.names]
+            return ratings.numbered(numbers, len(known))
+        unseen = len(known)
+        numbers = [known.indices.get(name, unseen) for name in ratings.names]
+        return ratings.numbered(numbers, unseen + 1)
+
+    # ---- texts ------------------------------------------------------------------------------
+
+    def earlier_texts(self, model: Model) -> TextLengths | None:
+        """Return the lengths of the texts learnt; None if the features of texts are words alone.
+
+        They are where parameters are chosen, and where the first row was no text.
+        """
+        is_default = model._maker.is_default(model.get_params(deep=False))
+        if self.texts is None and is_default and not self._knows_features(model):
+            return TextLengths()
+        return self.texts
+
+    def text_rows(self, model: Model, texts: Sequence[str], weights: Any, *, learn: bool) -> Rows:
+        """Return the rows of texts, whose lengths `count_texts` adds once they are learnt."""
+        if self.width is not None:
+            return self.named_rows(model, [presence([text]) for text in texts], learn=learn)
+        names, known = self._vocabulary(model), self.earlier_texts(model)
+        event = Event() if model._learner is None else model._learner.event
+        pieces, to_count = [], list[int]()
+        for i, text in enumerate(texts):
+            pieces.append(_numbers_of(text, known, event, names, learn=learn))
+            if learn and known is not None and (weights is None or weights[i]):
+                known = known.and_text(len(text))
+                to_count.append(len(text))
+        if learn:
+            self._to_count = to_count
+        indices = np.concatenate(pieces)
+        return Rows(
+            np.cumsum([0, *map(len, pieces)], dtype=np.int64),
+            indices,
+            np.ones(len(indices), dtype=np.float32),
+            max(len(names), 1 + int(indices.max(initial=-1))),
+            dense=False,
+        )
+
+    def count_texts(self, n_learnt: int) -> None:
+        """Add the lengths of the first texts that were to be learnt: so many were."""
+        lengths, self._to_count = self._to_count[:n_learnt], []
+        for length in lengths:
+            self.count_text(length)
+
+    def count_text(self, length: int) -> None:
+        """Add a text of this many characters to those learnt."""
+        self.texts = (self.texts or TextLengths()).and_text(length)
+
+    def words_of(self, model: Model, texts: Sequence[str]) -> dict[str, float]:
+        """Return the features of the texts of a row by name, read as one."""
+        known, text = self.earlier_texts(model), " ".join(texts)
+        is_short = known is not None and known.is_short(text) and self.width is None
+        return with_runs(text) if is_short else presence([text])
+
+    # ---- single rows ------------------------------------------------------------------------
+
+    def row(self, model: Model, x: Any, *, learn: bool) -> Rows:
+        """Return one row, by names or by position."""
+        table = self.columns.table_of_row(model, x)
+        if table is not None:
+            entries = self.columns.entries_to_score(model, table)
+            return self.named_rows(model, entries, learn=learn)
+        x, ratings = inputs.apart(x, rated=model._takes_ratings())
+        if ratings is None:
+            return self._features_of(model, x, learn=learn)
+        rows = self._features_of(model, inputs.only_row(x), learn=learn)
+        inputs.require_rated(1, ratings)
+        return replace(rows, ratings=self.numbered(model, ratings, learn=learn))
+
+    def _features_of(self, model: Model, x: Any, *, learn: bool) -> Rows:
+        if isinstance(x, str):
+            return self.text_rows(model, [x], None, learn=learn)
+        if isinstance(x, Mapping):
+            return self.named_rows(model, x, learn=learn)
+        if isinstance(x, Rows):
+            return self.array_rows(model, x, learn=learn)
+        self._require_positions()
+        listed = inputs.listed_features(x)
+        if listed is not None:
+            return inputs.listed_row(*listed, self.width)
+        return inputs.positional_row(x, self.width)
+
+    def read(self, x: Any, learner: AnyLearner, *, learn: bool) -> bool:
+        """Read one row into the learner's event buffer; return whether it could be read this way.
+
+        New feature names are added if `learn`, even if the row could not be read.
+        """
+        event, kind = learner.event, type(x)
+        if self.columns.state is not None or learner.takes_ratings:
+            return False
+        if kind is str or kind in DICTIONARIES:
+            names = self.names
+            if names is None or self.width is not None:
+                return False
+            if kind is str:
+                is_short = self.texts is not None and self.texts.is_short(x)
+                read = event.read_short_text if is_short else event.read_text
+                return read(x, names, joins=learn)
+            return event.read_mapping(x, names, joins=learn)
+        if kind is np.ndarray:
+            return x.shape == (self.width,) and event.read_array(x)
+        listed = None if self.names is not None else inputs.listed_features(x)
+        return listed is not None and event.read_pair(*listed, self.width)
+
+    def forget_names(self, n_names: int) -> None:
+        """Forget the names of features beyond so many, of a row that was read but not learnt."""
+        if self.names is not None and len(self.names) > n_names:
+            self.names.forget_from(n_names)
+
+
+def n_learnt(model: Model) -> int:
+    """Return the number of rows that an estimator has learnt from."""
+    return 0 if model._learner is None else int(model._learner.n_trials)
+
+
+def _numbers_of(
+    text: str, known: TextLengths | None, event: Event, names: Vocabulary, *, learn: bool
+) -> npt.NDArray[np.int32]:
+    """Return the numbers of the features of a text, given the lengths of the texts before it."""
+    is_short = known is not None and known.is_short(text)
+    read = event.read_short_text if is_short else event.read_text
+    if read(text, names, joins=learn):
+        return event.indices.copy()
+    entry = with_runs(text) if is_short else presence([text])
+    return np.array([*(names.learnt if learn else names.numbered)(entry)], dtype=np.int32)
+
+
+def texts_of(X: Any) -> list[str] | None:
+    """Return X as a list of texts, None if its rows are anything else.
+
+    Examples
+    --------
+    >>> texts_of(("win cash", "lunch")), texts_of([{"win": 1.0}])
+    (['win cash', 'lunch'], None)
+    """
+    if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind not in "OU"):
+        return None
+    if isinstance(X, (list, tuple)) and not (X and isinstance(X[0], str)):
+        return None
+    if isinstance(X, (Rows, Ratings, Mapping)) or is_sparse(X):
+        return None
+    from kesler.data.schema.records import texts_in
+
+    return texts_in(X)
