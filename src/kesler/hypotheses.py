@@ -62,6 +62,8 @@ class PerClass:
     [PerClass(feature_map=None)]
     """
 
+    begins_at: ClassVar[float] = 0.0
+
     feature_map: View | None = None
 
     def __post_init__(self) -> None:
@@ -171,6 +173,8 @@ class Grouped:
     ['a', 'ab']
     """
 
+    begins_at: ClassVar[float] = 0.0
+
     groups: Groups
     feature_map: View | None = None
     _lookup: dict[Any, list[Any]] = field(init=False, repr=False, compare=False)
@@ -253,6 +257,7 @@ class Ordered:
     """
 
     feature_map: ClassVar[None] = None
+    begins_at: ClassVar[float] = 0.0
 
 
 Part = PerClass | Shared | Grouped | Ordered

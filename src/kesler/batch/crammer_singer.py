@@ -195,6 +195,9 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     (['a', 'c'], True)
     """
 
+    _scorer: JointScorer | KernelScorer | None = None  # of other hypotheses than "multi"
+    _shares: Any = None  # of the last dual variables, for a warm start
+
     def __init__(
         self,
         C: float = 1.0,
@@ -301,7 +304,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> Doubles:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        if hasattr(self, "_scorer"):
+        if self._scorer is not None:
             return self._scorer.scores(X)
         scores: Doubles = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores
@@ -377,7 +380,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
         A distinct row keeps the last shares of its first copy if its label is unchanged.
         """
-        if not (self.warm_start and hasattr(self, "_shares")):
+        if not self.warm_start or self._shares is None:
             return None
         shares = np.eye(len(rows.classes))[rows.codes]
         old_classes, old_rows, old = self._shares

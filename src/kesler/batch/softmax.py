@@ -137,6 +137,8 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     (['a'], [[0.53, 0.12, 0.35]])
     """
 
+    _scorer: JointScorer | None = None  # of hypotheses over feature maps
+
     def __init__(
         self,
         C: float = 1.0,
@@ -250,9 +252,8 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scorer: JointScorer | None = getattr(self, "_scorer", None)
-        if scorer is not None:
-            return scorer.scores(X)
+        if self._scorer is not None:
+            return self._scorer.scores(X)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _design(self, X: Any, rows: DistinctRows) -> Design:
@@ -292,7 +293,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _last_weights(self) -> Floats | None:
         """Return the last solution in the shape of a design's weights, None if there is none."""
-        if hasattr(self, "_scorer"):
+        if self._scorer is not None:
             return self._scorer.weights
         if not hasattr(self, "coef_"):
             return None

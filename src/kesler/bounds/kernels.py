@@ -252,7 +252,8 @@ def _theorems(run: KernelRun, sums: Array) -> Iterator[KernelTheorem]:
 
 def _require_plain(made: KernelLearner) -> None:
     """Raise unless the theorems cover the rule, the budget, the hypotheses and the kernel."""
-    policy = getattr(made.budget, "policy", "" if made.budget is None else "least-recent")
+    budget = made.budget
+    policy = "least-recent" if isinstance(budget, int) else budget and budget.policy
     rule = made.rule
     if policy in ("least-recent", "smallest"):
         raise KeslerError(

@@ -212,19 +212,20 @@ def _squares(rows: Any) -> Array:
 
 def _covered(learner: Any) -> Learner:
     """Return a learner that the theorem covers; raise KeslerError for others."""
-    costs = getattr(learner, "costs", None)
-    reasons = {
-        "costs are not the distances in a tree": costs is None or not isinstance(costs.given, Tree),
-        "the rule is not pa, pa1 or pa2": not isinstance(
-            getattr(learner, "rule", None), PassiveAggressive
-        ),
-        "hypotheses have maps": not all(
-            isinstance(part, (Grouped, PerClass)) and part.feature_map is None
-            for part in getattr(learner, "parts", ())
-        ),
-        "it is no single learner of weight vectors": not isinstance(learner, Learner)
-        or not learner.has_weights,
-    }
+    single = "it is no single learner of weight vectors"
+    if not isinstance(learner, Learner):
+        reasons = {single: True}
+    else:
+        given = None if learner.costs is None else learner.costs.given
+        reasons = {
+            "costs are not the distances in a tree": not isinstance(given, Tree),
+            "the rule is not pa, pa1 or pa2": not isinstance(learner.rule, PassiveAggressive),
+            "hypotheses have maps": not all(
+                isinstance(part, (Grouped, PerClass)) and part.feature_map is None
+                for part in learner.parts
+            ),
+            single: not learner.has_weights,
+        }
     reasons |= {} if any(reasons.values()) else _of_trials(learner)
     for reason, holds in reasons.items():
         if holds:

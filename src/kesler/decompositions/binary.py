@@ -211,6 +211,14 @@ def if_learner_has(name: str) -> Callable[[Method], Method]:
 # ---- base classes -------------------------------------------------------------------------------
 
 
+def _has_scores(decomposition: Any) -> bool:
+    why = decomposition._why_unscored()
+    if why is not None:
+        name = type(decomposition).__name__
+        raise AttributeError(f"{name} has no score for each class, since {why}: use predict")
+    return True
+
+
 class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Base class of multiclass classifiers that are composed of binary learners.
 
@@ -224,6 +232,10 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     _table: ClassTable
 
+    def _why_unscored(self) -> str | None:
+        """Return why there is no score for each class; None if there is."""
+        return None
+
     @abstractmethod
     def _fit(self, examples: Examples) -> None:
         """Fit to rows of two classes or more."""
@@ -235,9 +247,9 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _declare(self, labels: list[Any]) -> None:
         """Declare the classes that will occur; does nothing by default."""
 
-    @abstractmethod
     def _scores(self, X: Any) -> Floats:
         """Return the score of each class, by class number, shape (n_rows, n_classes)."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -311,6 +323,7 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels: npt.NDArray[Any] = table.by_code[self._winners(self._checked(X))]
         return labels
 
+    @available_if(_has_scores)
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each class.
 
@@ -395,19 +408,3 @@ def _without_weightless(
     if not len(stored):
         raise KeslerError("every sample_weight is zero, so there is no row to learn from")
     return X[stored], [labels[row] for row in stored], weights[stored]
-
-
-class Unscored(Decomposition):
-    """Base class of decompositions that evaluate few of their learners, so have no scores."""
-
-    @abstractmethod
-    def _winners(self, X: Any) -> npt.NDArray[np.intp]:
-        """Return the number of the predicted class of each row."""
-
-    def _scores(self, X: Any) -> npt.NDArray[np.float64]:
-        raise AssertionError("this decomposition has no scores")
-
-    @property
-    def decision_function(self) -> Any:
-        """Not available: most classes are not scored."""
-        raise AttributeError(f"{type(self).__name__} has no score for each class: use predict")

@@ -16,9 +16,9 @@ from kesler.batch.distinct_rows import DistinctRows
 from kesler.decompositions.binary import (
     BinaryProblem,
     Codes,
+    Decomposition,
     Examples,
     Floats,
-    Unscored,
     all_margins,
     copy_of,
     fit_all,
@@ -219,7 +219,7 @@ def spectral_groups(confusions: Floats, n_groups: int) -> list[npt.NDArray[np.in
     return sorted(found, key=lambda group: int(group[0]))
 
 
-class LabelTree(Unscored):
+class LabelTree(Decomposition):
     r"""A tree of binary learners that separates rarely confused classes first.
 
     One-vs-rest learners estimate on held-out rows how often class i is predicted as class j,
@@ -308,6 +308,9 @@ class LabelTree(Unscored):
 
     _tree: ClassTree
     _learners: dict[int, list[Any]]
+
+    def _why_unscored(self) -> str:
+        return "a prediction evaluates few of the learners"
 
     def _fit(self, examples: Examples) -> None:
         self._plant(examples)

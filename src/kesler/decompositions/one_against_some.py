@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 
 from kesler.decompositions.binary import (
     BinaryProblem,
+    Decomposition,
     Examples,
-    Unscored,
     copy_of,
     margins,
     require_learner,
@@ -215,7 +215,7 @@ def _weighted(here: Examples) -> Iterator[tuple[int, float]]:
 BLOCK_ROWS, ROWS_A_CLASS = 256, 8  # block sizes: the next block uses the updated learners
 
 
-class OneAgainstSome(Unscored):
+class OneAgainstSome(Decomposition):
     r"""A tree that selects a few candidate classes, and a scorer per class: O(log K) evaluations.
 
     Routers, one binary learner per node, send a row down a tree. At the node where the row stops,
@@ -300,6 +300,9 @@ class OneAgainstSome(Unscored):
 
     _tree: RecallTree
     _scorers: dict[int, Any]
+
+    def _why_unscored(self) -> str:
+        return "a prediction evaluates few of the learners"
 
     def _fit(self, examples: Examples) -> None:
         self._begin()

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from kesler.data.labels import Label
 from kesler.decompositions.binary import (
@@ -27,12 +26,6 @@ from kesler.decompositions.binary import (
 
 Decoding = Literal["majority", "tournament", "margins"]
 DECODINGS = ("majority", "tournament", "margins")
-
-
-def _has_scores(decomposition: Any) -> bool:
-    if decomposition.decoding == "tournament":
-        raise AttributeError("a tournament has one winner, but no score for each class")
-    return True
 
 
 class OneVsOne(Decomposition):
@@ -125,20 +118,8 @@ class OneVsOne(Decomposition):
         n_classes = len(self._known())
         return n_classes - 1 if self.decoding == "tournament" else len(self.estimators_)
 
-    @available_if(_has_scores)
-    def decision_function(self, X: Any) -> Floats:
-        """Return the score of each class; see Notes of the class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_classes), in the order of `classes_`. For two classes,
-        shape (n_rows,): the score of the second class minus that of the first.
-        """
-        return super().decision_function(X)
+    def _why_unscored(self) -> str | None:
+        return "a tournament has one winner" if self.decoding == "tournament" else None
 
     def _fit(self, examples: Examples) -> None:
         require_choice("decoding", self.decoding, DECODINGS)

@@ -14,9 +14,9 @@ from sklearn.utils.parallel import delayed
 
 from kesler.decompositions.binary import (
     BinaryProblem,
+    Decomposition,
     Examples,
     Mask,
-    Unscored,
     copy_of,
     fit_binary,
     margins,
@@ -138,13 +138,16 @@ def _play_out(
 Numbers = npt.NDArray[np.intp]
 
 
-class Tournament(Unscored):
+class Tournament(Decomposition):
     """Base class of tournaments between classes, in which a binary learner decides each game.
 
     The learner of a game, its referee, is trained on the rows whose class takes part in the game
     according to the referees of earlier games. A prediction goes in the other direction, from the
     tournament's winner to a class, and evaluates only the referees on this path.
     """
+
+    def _why_unscored(self) -> str:
+        return "a prediction evaluates few of the learners"
 
     def _n_eliminations(self) -> int:
         """Return the number of defeats after which a class is eliminated."""

@@ -179,7 +179,7 @@ class Alignment:
         field, part = field_of(name)
         begins_at = 0.0
         if name.startswith(WEIGHTS):
-            begins_at = getattr(self.learner.parts[part], "begins_at", 0.0)
+            begins_at = self.learner.parts[part].begins_at
         for axis, kind in enumerate(field.axes):
             if kind in ("feature", "row"):
                 array = _at(array, self.features, axis, begins_at)

@@ -44,8 +44,7 @@ def maker() -> str:
 
 def size_of(learner: Any) -> int:
     """Return about how many bytes the state of a learner has, 0 before its first row."""
-    inner = vars(learner).get("_learner")
-    members = [] if inner is None else _learners(inner)
+    members = [] if learner._learner is None else learner._learner.members
     return sum(array.nbytes for member in members for array in member.stored.values())
 
 
@@ -55,13 +54,8 @@ def rename_classes(learner: Any, labels: Sequence[Any]) -> None:
     if inner is None:
         return
     with inner.lock:
-        for table in {id(each.classes): each.classes for each in _learners(inner)}.values():
+        for table in {id(each.classes): each.classes for each in inner.members}.values():
             table.rename(labels)
-
-
-def _learners(inner: Any) -> list[Any]:
-    members = getattr(inner, "members", None)
-    return [inner] if members is None else list(members)
 
 
 def superfluous(numbers: Sequence[int], last: int, spacing: int, times: float = 2.0) -> list[int]:

@@ -141,7 +141,7 @@ def require_theorem(made: Learner) -> None:
             f'{made.on_new_class!r}: evaluate the bound with preconditioner="euclidean" and '
             'on_new_class="register"'
         )
-    if any(getattr(part, "begins_at", 0.0) for part in made.parts):
+    if any(part.begins_at for part in made.parts):
         raise KeslerError(
             "no theorem covers initial weights other than 0: evaluate the bound without begins_at"
         )

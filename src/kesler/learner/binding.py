@@ -59,7 +59,7 @@ class BoundLearner(LearnerWithFunctions):
         views = {
             "weights.flat": weights.reshape(-1),
             "weights.flat_states": states.reshape(len(states), weights.size),
-            "weights.initial": [getattr(part, "begins_at", 0.0) for part in self.parts],
+            "weights.initial": [part.begins_at for part in self.parts],
             "weights.given_sums": np.zeros(self._feature_capacity if self.takes_ratings else 0),
         }
         return converted(LearnerRecord, views)

@@ -241,5 +241,5 @@ def goes_by_distance(
     The meaning of preprocessing="scale" for dense rows depends on it.
     """
     mapped = any(part.feature_map is not None for part in parts)
-    projects = getattr(budget, "projects", False)
+    projects = budget is not None and not isinstance(budget, int) and budget.projects
     return kernel is not None and kernel.of == "products" and not mapped and not projects

@@ -126,6 +126,11 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             self._require_finite_steps()
         return found
 
+    @property
+    def members(self) -> list[Learner]:
+        """The learners that are combined: itself alone."""
+        return [self]
+
     def _learn_all(
         self,
         rows: Rows | Event,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
-from kesler.learner.ensemble import AnyLearner, EnsembleLearner
+from kesler.learner.ensemble import AnyLearner
 from kesler.learner.explanations import Terms
 from kesler.preprocessing import ZScores
 
@@ -57,8 +57,7 @@ def _scores_of(
     Row i of an order has the first i columns of the order. Rows are made and scored in blocks.
     """
     n_steps, places = len(units.numbers) + 1, np.array([np.argsort(order) for order in orders])
-    members = learner.members if isinstance(learner, EnsembleLearner) else [learner]
-    width = max(member.width_of(max(1, member.n_inputs)) for member in members)
+    width = max(member.width_of(max(1, member.n_inputs)) for member in learner.members)
     block = max(1, MOST_ENTRIES // max(width, n_steps))
     pieces = []
     for start in range(0, len(orders) * n_steps, block):
@@ -71,8 +70,7 @@ def _scores_of(
 
 def _baseline(learner: AnyLearner, n_features: int) -> npt.NDArray[np.float32]:
     """Return the means of the columns of earlier rows if a member keeps them, else zeros."""
-    members = learner.members if isinstance(learner, EnsembleLearner) else [learner]
-    for member in members:
+    for member in learner.members:
         if member.expansion is not None:
             return member.stored["expansion.moments"][:, 0].astype(np.float32)
         if isinstance(member.preprocessing, ZScores):

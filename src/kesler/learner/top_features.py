@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kesler.errors import KeslerError
 from kesler.learner.contributions import MOST_ENTRIES, contributions_of_blocks
-from kesler.learner.ensemble import AnyLearner, EnsembleLearner
+from kesler.learner.ensemble import AnyLearner
 from kesler.learner.events import no_ratings
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
@@ -47,7 +47,7 @@ def weights_of(learner: AnyLearner, code: int) -> Doubles:
     -----
     O(n k) for n features and k classes, in blocks.
     """
-    if not isinstance(learner, EnsembleLearner):
+    if isinstance(learner, Learner):
         return _weights(learner, code)
     n = learner.n_named_features
     total = np.zeros(n)

@@ -56,7 +56,7 @@ def described(
             "settings": settings_of(model),
             "resolved": settings_of(model.resolved_),
             "dense": all(each.dense for each in _over_kernels(learner)),
-            "learners": [_contents(each) for each in _singles(learner)],
+            "learners": [_contents(each) for each in learner.members],
             "uncertainty": _uncertainty(learner),
             **_names(model, learner),
         }
@@ -72,13 +72,8 @@ def _has_budget(model: Any) -> bool:
     return model.get_params(deep=False).get("label_budget") is not None
 
 
-def _singles(learner: AnyLearner) -> list[Learner]:
-    """Return the members of an ensemble, or the learner alone."""
-    return learner.members if isinstance(learner, EnsembleLearner) else [learner]
-
-
 def _over_kernels(learner: AnyLearner) -> list[KernelLearner]:
-    return [each for each in _singles(learner) if isinstance(each, KernelLearner)]
+    return [each for each in learner.members if isinstance(each, KernelLearner)]
 
 
 def _contents(learner: Learner) -> dict[str, Any]:
@@ -211,7 +206,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
 
 def _learner_of(resolved: Any, arrays: Arrays, metadata: dict[str, Any]) -> AnyLearner:
     learner: AnyLearner = resolved._new_learner(dense=metadata["dense"])
-    singles = _singles(learner)
+    singles = learner.members
     if len(singles) != len(metadata["learners"]):
         raise damaged(f"there are {len(metadata['learners'])} learners, and {len(singles)} in use")
     for i, (single, contents) in enumerate(zip(singles, metadata["learners"], strict=True)):

@@ -79,7 +79,7 @@ def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
     >>> answer_of(model, "cash", Wanted())["label"]
     'spam'
     """
-    if not getattr(estimator, "n_known_", 0):
+    if not estimator.n_known_:
         return {"label": None, "confidence": None}
     with estimator._between_trials():
         answer: dict[str, Any] = {"label": jsonable(estimator.predict_one(row))}

@@ -90,7 +90,7 @@ class Served:
         if wanted.explain or len(row) > SHORT or _kind(row, wanted) not in self._decode:
             return None
         estimator = self.estimator
-        if not getattr(estimator, "n_known_", 0):
+        if not estimator.n_known_:
             return None
         lock = estimator._fitted().lock
         if not lock.acquire(blocking=False):
@@ -104,7 +104,7 @@ class Served:
         """Return the sizes of the model and its mistakes so far."""
         estimator = self.estimator
         found = {"name": self.name, "rows": 0, "mistakes": 0, "classes": []}
-        if getattr(estimator, "n_known_", 0):
+        if estimator.n_known_:
             found["rows"] = int(estimator.n_trials_)
             found["mistakes"] = int(estimator.n_mistakes_)
             found["classes"] = [str(each) for each in estimator.classes_by_code_.tolist()]

@@ -121,7 +121,7 @@ def clipped(text: str, most: int = LONGEST) -> str:
 
 def labels_of(estimator: Any) -> list[Any]:
     """Return the known classes in the order in which they were seen."""
-    if not getattr(estimator, "n_known_", 0):
+    if not estimator.n_known_:
         return []
     found: list[Any] = estimator.classes_by_code_.tolist()
     return found
@@ -187,7 +187,7 @@ def _doubt(estimator: Any, row: Any) -> float:
     """Return the doubt about a row, which is largest for rows of another kind than those learnt."""
     from kesler.online.querying import doubt_one
 
-    if not getattr(estimator, "n_known_", 0):
+    if not estimator.n_known_:
         return 1.0
     try:
         return doubt_one(estimator, row)
@@ -199,7 +199,7 @@ def shown(estimator: Any, item: Item) -> Shown:
     """Return an item with what the model says of it."""
     text = clipped(row_text(item.row))
     plain = Shown(item.id, [Piece(text, 0)], item.subject)
-    if not getattr(estimator, "n_known_", 0):
+    if not estimator.n_known_:
         return plain
     try:
         return _decode(estimator, item, text)

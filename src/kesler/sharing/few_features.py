@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from kesler.batch.estimator import ClassScores
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary
 from kesler.errors import KeslerError
-from kesler.sharing.exports.export import Exportable
+from kesler.sharing.exports.export import export
+from kesler.sharing.exports.predictor import CompactPredictor
 
 Floats = npt.NDArray[Any]
 
 
-class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
+class FewFeatures(ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
     """A linear classifier over the columns of chosen candidates.
 
     Attributes
@@ -39,6 +41,15 @@ class FewFeatures(Exportable, ClassScores, SelectorMixin, ClassifierMixin, BaseE
     intercept_: Floats
     dictionary_: Dictionary
     classes_: npt.NDArray[Any]
+
+    @property
+    def cost_(self) -> int:
+        """Maximum number of multiply-accumulates per prediction."""
+        return CompactPredictor.of(self).cost
+
+    def export(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write a predictor that runs without Kesler: see :func:`kesler.export`."""
+        export(self, path, **options)
 
     # ---- predictions ----------------------------------------------------------------------------
 

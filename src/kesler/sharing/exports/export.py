@@ -93,19 +93,6 @@ def export(
             _write(declared, c_header(predictor, name, single).encode())
 
 
-class Exportable:
-    """Mixin for estimators with the cost of predictions and the method `export`."""
-
-    @property
-    def cost_(self) -> int:
-        """Maximum number of multiply-accumulates per prediction."""
-        return CompactPredictor.of(self).cost
-
-    def export(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write a predictor that runs without Kesler: see :func:`kesler.export`."""
-        export(self, path, **options)
-
-
 def require_exportable(path: str | os.PathLike[str]) -> None:
     """Raise if the suffix of a path is unknown, or onnx is not installed."""
     suffix = Path(path).suffix.lower()
