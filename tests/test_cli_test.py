@@ -244,7 +244,7 @@ def test_the_split_into_blocks_has_no_effect(model, sizes):
     learnt = load(model)
     X, y = as_entries(NEW[:30])
     y[::4] = ["new"] * 8  # unknown to the model, so no mistakes
-    rows = learnt._named_rows(X, learn=False)
+    rows = learnt._input.named_rows(learnt, X, learn=False)
     scoring, start = command.Scoring(learnt, 3), 0
     for size in sizes:
         scoring.score(Block(rows, y)[start : start + size])

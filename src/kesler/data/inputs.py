@@ -126,25 +126,24 @@ def holds_names(X: Any) -> bool:
 
 def array_rows(estimator: Any, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
     """Validate an array, sparse matrix or data frame; return rows if sparse, else float32."""
-    checked = X if _is_plain(X, estimator, reset=reset) else _validated(X, estimator, reset=reset)
+    checked = _validated(X, estimator, reset=reset)
     if is_sparse(checked):
         rows = Rows.from_sparse(checked)
         rows.require_finite()
         return rows
-    array = as_float32(checked)
+    return finite_array(checked)
+
+
+def finite_array(X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return an array as float32; raise if it holds NaN or infinity."""
+    array = as_float32(X)
     _require_finite(array)
     return array
 
 
-def _is_plain(X: Any, estimator: Any, *, reset: bool) -> bool:
+def is_plain(X: Any) -> bool:
     """Return whether scikit-learn, which is slow to import, would accept a table unchanged."""
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
-        return False
-    if hasattr(estimator, "feature_names_in_"):
-        return False
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-    return bool(X.shape[1] == getattr(estimator, "n_features_in_", None))
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "biuf" and X.size > 0
 
 
 def _validated(X: Any, estimator: Any, *, reset: bool) -> Any:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from kesler.data.rows import Vocabulary
 from kesler.durable.snapshots import rename_classes
-from kesler.online.base import OnlineLearner
 from kesler.online.table_state import TableState
 from kesler.state.capacity import aligned_zeros
 
@@ -238,6 +237,8 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, thing: Any) -> Any:
         """Return how estimators are restored, which pickle copies otherwise, and learners."""
+        from kesler.online.base import OnlineLearner
+
         if isinstance(thing, OnlineLearner):
             return copyreg.__newobj__, (type(thing),), vars(thing)  # type: ignore[attr-defined]
         if hasattr(type(thing), "__setstate__") and "stored" in getattr(thing, "__dict__", ()):

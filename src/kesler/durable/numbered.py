@@ -16,7 +16,6 @@ from kesler.data.rows import Rows
 from kesler.data.sparse_rows import as_float32
 from kesler.durable.contents import from_json, names_and_value
 from kesler.durable.storage import Learnt
-from kesler.online.training import names_of_learnt_rows, validated_targets
 
 MOST_ENTRIES = (
     1 << 23
@@ -163,6 +162,8 @@ def learn_numbered(
     learner: Any, translation: Translation, rows: list[Numbered], answers: list[Any]
 ) -> None:
     """Learn rows of names, as `partial_fit` does with the mappings."""
+    from kesler.online.training import names_of_learnt_rows, validated_targets
+
     translated, new = translation.translated(rows)
     with names_of_learnt_rows(learner):
         targets, _ = validated_targets(learner, len(rows), answers)

@@ -289,7 +289,7 @@ class Replica:
         rows = self._numbering.rows(block) if numbered else []
         if len(rows) > 1:
             if self._translation is None:
-                self._translation = Translation(self._numbering, learner._vocabulary)
+                self._translation = Translation(self._numbering, learner.vocabulary_)
             learn_numbered(learner, self._translation, rows, answers)
         else:
             learn(learner, block, answers)

@@ -25,7 +25,6 @@ from kesler.learner.learner import Learner
 from kesler.links.exponential import Exponential
 from kesler.links.link import Linear, Link
 from kesler.online.base import OnlineLearner
-from kesler.online.linear_weights import single
 from kesler.queries.margin import MarginQuery
 from kesler.queries.query import Query
 from kesler.updates.mira import MIRA
@@ -420,6 +419,8 @@ def _aligned(
     inner: Learner, competitor: OnlineLearner, learner: OnlineLearner
 ) -> list[npt.NDArray[np.float32]]:
     """Return the weights of another model in the order of classes and features of this run."""
+    from kesler.online.linear_weights import single
+
     other = single(competitor._fitted())
     if other.parts != inner.parts or other.constant != inner.constant:
         raise KeslerError(

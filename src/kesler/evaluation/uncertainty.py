@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.online.trials import Trials
+from kesler.online.training import Trials
 from kesler.state.uncertainty import BY_CLASS, CONFIDENCE, COVERAGES, COVERED, NEW, PREDICTED, SIZE
 
 Doubles = npt.NDArray[np.float64]

@@ -29,7 +29,7 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.online.ordinal import OnlineOrdinalClassifier
 from kesler.online.ranking import OnlineLabelRanker
-from kesler.online.trials import Trials
+from kesler.online.training import Trials
 
 if TYPE_CHECKING:
     from kesler.online.cost_sensitive import CostSensitiveClassifier

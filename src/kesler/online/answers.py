@@ -10,11 +10,8 @@ import numpy.typing as npt
 
 from kesler.data import inputs
 from kesler.data.labels import Label, plain
-from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind, Targets
-from kesler.online.cost_vectors import targets_of_costs
-from kesler.online.label_sets import targets_of_rankings, targets_of_sets
 
 Encoding = tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]
 Scores = npt.NDArray[np.float32]
@@ -60,22 +57,7 @@ class ClassAnswer:
         return list(map(plain, [] if classes is None else classes))
 
 
-class RankAnswer(ClassAnswer):
-    """Each row has one of several classes that are ordered."""
-
-    kind: Kind = "rank"
-
-    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
-        """Return the encoded targets of rows; the order of a Categorical must be declared."""
-        if known.declared is None and getattr(getattr(y, "dtype", None), "ordered", None):
-            raise KeslerError(
-                "y is an ordered Categorical, but this classifier has no declared order: set "
-                "order=list(y.cat.categories)"
-            )
-        return super().encoded(y, classes, known)
-
-
-class _ManyLabels(ClassAnswer):
+class LabelsAnswer(ClassAnswer):
     """Each row names several labels, and the scores of all of them are a prediction."""
 
     by_scores = True
@@ -92,44 +74,3 @@ class _ManyLabels(ClassAnswer):
     def declared(self, classes: Any) -> list[Label]:
         """Return no classes: those of a table are known from its first row."""
         return []
-
-
-class SetAnswer(_ManyLabels):
-    """Each row has any number of labels, which outscore a threshold."""
-
-    kind: Kind = "sets"
-    n_virtual = 1
-
-    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
-        """Return the encoded label sets of rows, of a table of indicators or of lists of labels."""
-        return targets_of_sets(y, classes, known)
-
-    def decoded(self, known: ClassTable, highest: int, scores: Scores) -> set[Any]:
-        """Return the labels that outscore the threshold."""
-        relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
-        return {known.labels[i] for i in relevant}
-
-
-class RankingAnswer(_ManyLabels):
-    """Each row has a ranking of labels."""
-
-    kind: Kind = "levels"
-
-    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
-        """Return the encoded rankings of rows, of a table of ranks or of lists of labels."""
-        return targets_of_rankings(y, classes, known)
-
-    def decoded(self, known: ClassTable, highest: int, scores: Scores) -> list[Any]:
-        """Return the labels in the order of their scores."""
-        return [known.labels[i] for i in np.argsort(-scores, kind="stable")]
-
-
-class CostAnswer(_ManyLabels):
-    """Each row has the costs of classes, of which one is predicted."""
-
-    kind: Kind = "costs"
-    by_scores = False
-
-    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
-        """Return the encoded costs of rows."""
-        return targets_of_costs(y, classes)

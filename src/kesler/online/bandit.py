@@ -132,9 +132,9 @@ class _BanditMaker(Maker):
             )
         return super().rule(given, update)
 
-    def in_use(self, learner: Any) -> dict[str, Any]:
+    def in_use(self, given: Settings, learner: Any) -> dict[str, Any]:
         return {
-            **super().in_use(learner),
+            **super().in_use(given, learner),
             "classes": list(learner.classes.labels),
             "exploration": learner.exploration,
             "weighted": learner.is_weighted,

@@ -29,8 +29,7 @@ from kesler.online.answers import ClassAnswer, Scores
 from kesler.online.contract import between_trials, exclusive, exclusive_trials
 from kesler.online.making import Maker
 from kesler.online.reader import Reader, n_learnt
-from kesler.online.training import Block
-from kesler.online.trials import Trials
+from kesler.online.training import Block, Trials
 from kesler.online.uncertain import (
     assessed,
     assessed_one,
@@ -750,7 +749,7 @@ or sparse row
             estimates = learner.uncertainty
             remembers = estimates is not None and estimates.remembers
             found["uncertainty"] = "full" if remembers else estimates is not None
-        found = self._maker.in_use(learner) | found
+        found = self._maker.in_use(own, learner) | found
         return type(self)(**{name: value for name, value in found.items() if name in own})
 
     @property

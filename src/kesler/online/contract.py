@@ -19,7 +19,6 @@ from typing import Any, TypeVar, cast
 
 from kesler.errors import KeslerError
 from kesler.learner.locks import call_lock
-from kesler.online import named_rule
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Self = TypeVar("Self")
@@ -78,6 +77,8 @@ def set_params(self: Self, **params: Any) -> Self:
 
 def _params_within(estimator: Any, name: str) -> dict[str, Any]:
     """Return the parameters of the estimator or part that is the value of a parameter."""
+    from kesler.online import named_rule
+
     value = getattr(estimator, name)
     if name == "update" and named_rule.is_name(value):
         return named_rule.parameters(value, get_params(estimator, deep=False))
@@ -90,6 +91,8 @@ def _params_within(estimator: Any, name: str) -> dict[str, Any]:
 
 def _set_within(estimator: Any, name: str, inner: str, value: Any) -> None:
     """Set a parameter of the estimator or part that is the value of a parameter."""
+    from kesler.online import named_rule
+
     owner = getattr(estimator, name)
     if hasattr(owner, "set_params"):
         owner.set_params(**{inner: value})

@@ -11,17 +11,29 @@ import numpy.typing as npt
 from kesler.data.labels import Label
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
-from kesler.learner.classes import OnNewClass
+from kesler.learner.classes import ClassTable, OnNewClass
+from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.answers import ClassAnswer, CostAnswer
+from kesler.online.answers import ClassAnswer, LabelsAnswer
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.cost_vectors import cheapest, costs_of
+from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
 from kesler.online.linear_weights import single
 from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
+
+
+class CostAnswer(LabelsAnswer):
+    """Each row has the costs of classes, of which one is predicted."""
+
+    kind: Kind = "costs"
+    by_scores = False
+
+    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
+        """Return the encoded costs of rows."""
+        return targets_of_costs(y, classes)
 
 
 class CostSensitiveClassifier(OnlineClassifier):

@@ -26,8 +26,8 @@ class _EnsembleMaker(Maker):
     def combination(self, given: Settings) -> dict[str, Any]:
         return {name: given[name] for name in ("combine", "discount", "demotion", "share")}
 
-    def in_use(self, learner: Any) -> dict[str, Any]:
-        return {"learners": members_in_use(learner)}
+    def in_use(self, given: Settings, learner: Any) -> dict[str, Any]:
+        return {"learners": members_in_use(learner), **self.combination(given)}
 
 
 class Ensemble(OnlineClassifier):

@@ -28,11 +28,11 @@ class _AlgorithmMaker(Maker):
             return {**moves, "rule": algorithm.rule, "link": algorithm.link}
         return {**moves, "rule": algorithm, "link": Linear()}
 
-    def in_use(self, learner: Any) -> dict[str, Any]:
+    def in_use(self, given: Settings, learner: Any) -> dict[str, Any]:
         algorithm = learner.rule
         if isinstance(algorithm, RivalStep):
             algorithm = QuasiAdditive(learner.link, algorithm.rate)
-        return {**super().in_use(learner), "algorithm": algorithm}
+        return {**super().in_use(given, learner), "algorithm": algorithm}
 
 
 class LinearMax(OnlineClassifier):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kesler.costs import Costs
 from kesler.data.inputs import intercept_value
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
-from kesler.hypotheses import Part, Shared, over_tree, resolve_hypotheses, takes_ratings, tree_of
+from kesler.hypotheses import (
+    Ordered,
+    Part,
+    Shared,
+    over_tree,
+    resolve_hypotheses,
+    takes_ratings,
+    tree_of,
+)
 from kesler.kernels import resolve_kernel
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable
@@ -23,16 +31,15 @@ from kesler.learner.uncertainty import Uncertainty, require_use
 from kesler.links import resolve_link
 from kesler.maps import resolve_map
 from kesler.online.answers import ClassAnswer
-from kesler.online.combining import require_only, setting_without_members, with_given
 from kesler.online.contract import unfitted
 from kesler.online.defaults import members_of_default, of_ensemble, resolve
 from kesler.online.named_rule import rule_of
 from kesler.parts.constraints import VS_REST
-from kesler.preconditioners import resolve_preconditioner
+from kesler.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.preprocessing import resolve_preprocessing
+from kesler.preprocessing.expansion import Expansion
 from kesler.preprocessing.replay import resolve_replay
-from kesler.settings.codec import type_of
-from kesler.settings.table import AUTO, given_of
+from kesler.settings.table import AUTO, SETTINGS, given_of
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
@@ -211,7 +218,7 @@ class Maker:
 
     # ---- what settings are ------------------------------------------------------------------
 
-    def in_use(self, learner: AnyLearner) -> dict[str, Any]:
+    def in_use(self, given: Settings, learner: AnyLearner) -> dict[str, Any]:
         """Return the settings that a learner was made of."""
         if isinstance(learner, EnsembleLearner):
             return {"update": members_in_use(learner)}
@@ -279,7 +286,7 @@ def resolve_members(learners: Any, *, dense: bool) -> list[Any]:
         )
     found: list[Any] = []
     for learner in learners:
-        maker = learner._maker if isinstance(learner, type_of("OnlineClassifier")) else None
+        maker = learner._maker if isinstance(learner, _type_of("OnlineClassifier")) else None
         if maker is None or maker.answer.kind != "class" or learner.explores:
             raise KeslerError(
                 f"{learner!r} cannot be in an ensemble, whose learners predict one of several "
@@ -297,14 +304,22 @@ def members_in_use(learner: EnsembleLearner) -> list[Any]:
     """Return an unfitted estimator for each member of an ensemble, with the settings in use."""
     found = []
     for name, member in zip(learner.estimators, learner.members, strict=True):
-        made = type_of(name)()
-        names, in_use = made.get_params(deep=False), made._maker.in_use(member)
-        found.append(made.set_params(**{n: value for n, value in in_use.items() if n in names}))
+        made = _type_of(name)()
+        given = made.get_params(deep=False)
+        in_use = made._maker.in_use(given, member).items()
+        found.append(made.set_params(**{name: value for name, value in in_use if name in given}))
     return found
 
 
 def _classifiers(settings: list[dict[str, Any]]) -> list[Any]:
-    return [type_of("OnlineClassifier")(**each) for each in settings]
+    return [_type_of("OnlineClassifier")(**each) for each in settings]
+
+
+def _type_of(name: str) -> Any:
+    """Return the estimator of this name, which is defined above this module."""
+    from kesler.settings.codec import type_of
+
+    return type_of(name)
 
 
 def _is_default(update: Any) -> bool:
@@ -318,3 +333,69 @@ def _tree(given: Settings) -> Tree | None:
     from kesler.trees.tree import Tree
 
     return Tree(given["tree"])
+
+
+# ---- which settings apply to members ------------------------------------------------------------
+
+
+def require_only(given: Mapping[str, Any], name: str) -> None:
+    """Raise if settings are given beside the members, which have their own."""
+    for other in given_of(given):
+        if other != name and SETTINGS[other].members != "estimator":
+            raise KeslerError(
+                f"{other}={given[other]!r} has no effect on an ensemble of given "
+                f"learners, which have their own settings: omit it, or set it for the learners in "
+                f"{name}=[...]"
+            )
+
+
+def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the settings of members, each with the given ones that apply to it.
+
+    Raises
+    ------
+    KeslerError
+        If a given setting would have no effect.
+    """
+    for name, value in given.items() if members else ():
+        if SETTINGS[name].members == "refused":
+            raise KeslerError(
+                f"{name}={value!r} has no effect on an ensemble, whose members are combined by "
+                "what their last weights predict: omit it, or name an update rule, such as "
+                'update="softmax"'
+            )
+    return [{**member, **_for_member(member, given)} for member in members]
+
+
+def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
+    kinds = ("each",) if _has_matrix(member) else ("each", "gradients")
+    return {name: each for name, each in given.items() if SETTINGS[name].members in kinds}
+
+
+def _has_matrix(member: Settings) -> bool:
+    chosen = member["preconditioner"]
+    return isinstance(chosen, Preconditioner) and chosen.is_full
+
+
+def setting_without_members(members: Sequence[Settings], given: Mapping[str, Any]) -> str | None:
+    """Return the name of a given setting that a member cannot have, None if there is none.
+
+    A matrix of second moments has one row for each feature of x: no view of a class, and no
+    preprocessing that makes many features of one.
+    """
+    alone = (name for name in given if SETTINGS[name].members == "alone" and name != "update")
+    of_matrix = any(map(_has_matrix, members))
+    return next(alone, next((name for name in _wide(given) if of_matrix), None))
+
+
+def _wide(given: Mapping[str, Any]) -> list[str]:
+    found = []
+    if "hypotheses" in given:
+        parts = resolve_hypotheses(given["hypotheses"], Ordered)
+        found += ["hypotheses"] * any(
+            part.feature_map is not None or isinstance(part, Ordered) for part in parts
+        )
+    if "preprocessing" in given:
+        chosen = resolve_preprocessing(given["preprocessing"], dense=True)
+        found += ["preprocessing"] * isinstance(chosen, Expansion)
+    return found

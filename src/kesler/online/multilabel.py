@@ -10,21 +10,38 @@ import numpy.typing as npt
 
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
-from kesler.learner.classes import OnNewClass
+from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.support_vectors import Limit
+from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.answers import ClassAnswer, SetAnswer
+from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, exclusive, tags_of_classifier
-from kesler.online.label_sets import RELEVANT, is_table, require_contrast
+from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
 from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
 
 Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
+
+
+class SetAnswer(LabelsAnswer):
+    """Each row has any number of labels, which outscore a threshold."""
+
+    kind: Kind = "sets"
+    n_virtual = 1
+
+    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
+        """Return the encoded label sets of rows, of a table of indicators or of lists of labels."""
+        return targets_of_sets(y, classes, known)
+
+    def decoded(self, known: ClassTable, highest: int, scores: Scores) -> set[Any]:
+        """Return the labels that outscore the threshold."""
+        relevant = np.flatnonzero(scores[self.n_virtual :] > scores[: self.n_virtual])
+        return {known.labels[i] for i in relevant}
 
 
 class OnlineMultilabelClassifier(OnlineLearner):

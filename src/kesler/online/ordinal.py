@@ -12,9 +12,10 @@ from kesler.data.labels import NEW, Label, plain
 from kesler.errors import KeslerError
 from kesler.hypotheses import Ordered, Part
 from kesler.learner.classes import ClassTable, OnNewClass
+from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
-from kesler.online.answers import ClassAnswer, RankAnswer
+from kesler.online.answers import ClassAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
 from kesler.online.linear_weights import single
@@ -22,6 +23,21 @@ from kesler.online.making import Maker, Settings
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
+
+
+class RankAnswer(ClassAnswer):
+    """Each row has one of several classes that are ordered."""
+
+    kind: Kind = "rank"
+
+    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
+        """Return the encoded targets of rows; the order of a Categorical must be declared."""
+        if known.declared is None and getattr(getattr(y, "dtype", None), "ordered", None):
+            raise KeslerError(
+                "y is an ordered Categorical, but this classifier has no declared order: set "
+                "order=list(y.cat.categories)"
+            )
+        return super().encoded(y, classes, known)
 
 
 class _RankMaker(Maker):

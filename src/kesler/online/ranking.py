@@ -10,18 +10,33 @@ import numpy.typing as npt
 
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
-from kesler.learner.classes import OnNewClass
+from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.support_vectors import Limit
+from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.answers import ClassAnswer, RankingAnswer
+from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials
-from kesler.online.label_sets import is_table, ranks_by_score
+from kesler.online.label_sets import is_table, ranks_by_score, targets_of_rankings
 from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
+
+
+class RankingAnswer(LabelsAnswer):
+    """Each row has a ranking of labels."""
+
+    kind: Kind = "levels"
+
+    def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
+        """Return the encoded rankings of rows, of a table of ranks or of lists of labels."""
+        return targets_of_rankings(y, classes, known)
+
+    def decoded(self, known: ClassTable, highest: int, scores: Scores) -> list[Any]:
+        """Return the labels in the order of their scores."""
+        return [known.labels[i] for i in np.argsort(-scores, kind="stable")]
 
 
 class OnlineLabelRanker(OnlineLearner):

@@ -1,9 +1,16 @@
-"""How rows and targets are validated, and learnt in blocks, by an estimator."""
+"""How rows and targets are validated, and learnt in blocks, by an estimator.
+
+The first `N_ROWS` rows of a table are kept. Until there are as many, the model is the one of the
+schema inferred from those so far: if a further row changes the schema, the model learns all of them
+again. It is therefore the same for any split of the rows into batches.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +19,24 @@ import numpy.typing as npt
 from kesler.data import inputs
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
-from kesler.learner.targets import Targets
+from kesler.learner.combinations import require_half_life
+from kesler.learner.events import NO_PROBABILITIES
+from kesler.learner.targets import Kind, Targets
+from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import n_learnt
-from kesler.online.tables import table_blocks
+from kesler.online.reader import given_columns, n_learnt, on_mismatch
 
 if TYPE_CHECKING:
+    from kesler.data.schema.records import Table
     from kesler.online.model import Model
+    from kesler.online.table_state import Batch
+
+_SORTED = (
+    "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
+    "often: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
+)
+BLOCK_ROWS = 4096  # rows of a table whose features are in memory at a time
 
 Weights = npt.NDArray[np.float64] | None
 Block = tuple[Rows, Targets, Weights]
@@ -90,9 +107,9 @@ def names_of_learnt_rows(model: Model) -> Iterator[None]:
     n_names, n_sub_experts = len(reader.names or ()), len(reader.sub_experts or ())
     try:
         yield
-        reader.count_texts(n_learnt(model) - n_before)
+        reader.count_texts(model, n_before)
     except BaseException:
-        reader.count_texts(n_learnt(model) - n_before)
+        reader.count_texts(model, n_before)
         learner = model._learner
         with model._between_trials():
             if reader.names is not None:
@@ -128,3 +145,127 @@ def part_of(rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
     """Return consecutive rows, which name no feature that only later rows have."""
     some = rows[part]
     return some if rows.dense else some.without_later(), targets[part]
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def table_blocks(
+    model: Model, table: Table, targets: Targets, weights: Any = None
+) -> Iterator[Block]:
+    """Yield blocks of rows of a table; learn the first rows again if the schema changes."""
+    from kesler.data.schema.values import usable
+    from kesler.online.table_state import Batch, TableState
+
+    columns, given = model._input.columns, given_columns(model)
+    batch = Batch(usable(table, given, on_mismatch(model)), targets, weights).counted()
+    state = columns.state or TableState(named=table.named)
+    if state.kept is None:
+        yield from _blocks_of(model, batch)
+        return
+    kept, schema = (*state.kept, batch), state.inferred(batch, given)
+    again = schema != state.schema
+    if again:
+        model._learner = None
+        model._input.begin_again()
+    columns.state = state.begun(schema, again=again)
+    for earlier in state.kept if again else ():
+        for block in _blocks_of(model, earlier):
+            model._learn(*block)
+    # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
+    columns.state = columns.known.with_kept(kept)
+    yield from _blocks_of(model, batch)
+
+
+def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
+    """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
+    from kesler.data.schema import values
+
+    model._prepared(dense=False)
+    columns = model._input.columns
+    state, moments = columns.known, columns.known.moments
+    cells, schema = values.parse(
+        batch.table, state.schema, given_columns(model), on_mismatch(model), learn=True
+    )
+    for start in range(0, len(batch), BLOCK_ROWS):
+        part = slice(start, min(len(batch), start + BLOCK_ROWS))
+        weights = None if batch.weights is None else batch.weights[part]
+        entries, moments = values.entries_of(
+            {name: column[part] for name, column in cells.items()},
+            part.stop - part.start,
+            schema,
+            moments,
+            weights,
+            learn=True,
+            decay=_decay(model.half_life),
+        )
+        columns.state = replace(state, schema=schema, moments=moments)
+        with model._between_trials():  # others may add the names of events
+            rows = model._input.named_rows(model, entries, learn=True)
+        yield rows, batch.targets[part], weights
+
+
+def _decay(half_life: Any) -> float:
+    """Return the share of the influence of a row on moments that remains after another."""
+    rows = require_half_life(half_life)
+    return 1.0 if rows is None else 0.5 ** (1 / rows)
+
+
+# ---- results ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """The results of a run of trials, classes by number.
+
+    Parameters
+    ----------
+    predictions : int32 array of shape (n_rows,)
+        The class of highest score before the target was used, -1 if no class was known.
+    codes : int32 array
+        The classes named by the targets, one row after the other.
+    scores : float32 array of shape (n_rows, n_classes) or (0, 0)
+        The score of each class before the target was used, NaN for classes not known by then;
+        filled only with ``keep_scores=True``.
+    probabilities : float64 array of shape (n_rows, 2) or (0, 2)
+        The probabilities of the predicted class and of the target, before the target was used;
+        NaN where that class was not known; filled only with ``keep_probabilities=True``.
+    traces : float64 array of shape (n_rows, n_traced) or (0, 0)
+        What was said of the uncertainty of each row before the target was used; see
+        :mod:`kesler.compiled.trial.uncertainty`. Filled only with ``keep_traces=True`` and if
+        uncertainty is estimated.
+    """
+
+    predictions: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    probabilities: npt.NDArray[np.float64]
+    traces: npt.NDArray[np.float64]
+
+    def warn_if_sorted(self, answer: Kind) -> None:
+        """Warn if each of several classes comes in one run, with 20 rows of a class on average."""
+        if answer not in ("class", "rank"):
+            return
+        n_classes = len(np.unique(self.codes))
+        n_runs = 1 + np.count_nonzero(np.diff(self.codes))
+        if 1 < n_classes == n_runs and len(self.codes) >= 20 * n_classes:
+            warnings.warn(_SORTED, stacklevel=4)  # of the caller of a public method
+
+    @staticmethod
+    def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
+        """Concatenate runs of trials; the scores are padded with NaN to `n_classes` columns."""
+        if len(pieces) == 1 and pieces[0].scores.shape[1] in (0, n_classes):
+            return pieces[0]
+        none = np.empty(0, dtype=np.int32)
+        capacities = [(0, n_classes - each.scores.shape[1]) for each in pieces]
+        scores = [
+            np.pad(each.scores, ((0, 0), capacity), constant_values=np.nan)
+            for each, capacity in zip(pieces, capacities, strict=True)
+        ]
+        return Trials(
+            np.concatenate([none, *(each.predictions for each in pieces)]),
+            np.concatenate([none, *(each.codes for each in pieces)]),
+            np.concatenate([np.empty((0, n_classes), dtype=np.float32), *scores]),
+            np.concatenate([NO_PROBABILITIES, *(each.probabilities for each in pieces)]),
+            np.concatenate([each.traces for each in pieces]) if pieces else NO_TRACES,
+        )
