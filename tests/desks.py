@@ -1,10 +1,14 @@
 """Services in this process, and what tests ask of them."""
 
 import json
+import re
 
+import msgspec
 from starlette.testclient import TestClient
 
 from kesler.service import ModelRegistry, Settings, application
+from kesler.service.api import ENDPOINTS
+from kesler.service.bodies import described
 
 LINES = {"content-type": "application/x-ndjson"}
 SECRETS = {
@@ -24,11 +28,37 @@ admin oscar {SECRETS["other"]} post,parcels
 ROWS = [("win cash now", "spam"), ("team lunch", "work"), ("cash prize", "spam")]
 
 
+PATHS = [(re.compile(re.sub(r"{\w+}", "[^/]+", each.path)), each) for each in ENDPOINTS]
+
+
+class CheckedClient(TestClient):
+    """A client that finds every answer to be of a type that its endpoint declares."""
+
+    def request(self, method, url, **given):
+        answer = super().request(method, url, **given)
+        path = str(url).partition("?")[0]
+        for pattern, each in PATHS:
+            is_asked = each.method == method and pattern.fullmatch(path)
+            is_one = answer.headers.get("content-type") == "application/json"
+            if is_asked and is_one and answer.is_success:
+                assert any(is_of(answer.json(), kind) for kind in each.returns), answer.text
+        return answer
+
+
+def is_of(value, kind):
+    """A value has the fields of a type, and no others."""
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return value.keys() <= described(kind).keys()
+
+
 def served(path, clock=lambda: 0.0, **settings):
     """Return a client of a service; for its rates of requests, time stands still."""
     settings = {"rate": 1e6} | settings
     app = application(ModelRegistry(path), Settings(**settings), clock)
-    return TestClient(app, base_url="http://127.0.0.1:8000")
+    return CheckedClient(app, base_url="http://127.0.0.1:8000")
 
 
 def exported(client):

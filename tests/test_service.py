@@ -216,6 +216,44 @@ def test_every_endpoint_is_in_the_document_and_on_the_page(desk):
     assert not re.search(r'(src|href)="https?:', page)
 
 
+def schemas_in(value):
+    """All schemas of fields within an OpenAPI document."""
+    if isinstance(value, dict):
+        yield from value.get("properties", {}).values()
+        for each in value.values():
+            yield from schemas_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from schemas_in(each)
+
+
+def test_the_document_has_a_type_for_every_field(desk):
+    document = desk.get("/openapi.json").json()
+    known = document["components"]["schemas"]
+    found = [*schemas_in(document)]
+    assert len(found) > 50
+    for each in found:
+        assert each.keys() & {"type", "anyOf", "$ref"}, each
+    for name in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)):
+        assert name in known
+    predict = known["PredictRequest"]
+    assert predict["additionalProperties"] is False
+    assert predict["properties"]["explain"]["maximum"] == 1000
+    sent = document["paths"]["/api/models/{model}/predict"]["post"]["requestBody"]["content"]
+    assert sorted(sent) == ["application/json", "application/x-ndjson"]
+
+
+def test_what_is_wrong_with_a_field_is_said_of_it(taught):
+    sentence = post(taught, "predict", 422, row="x", coverage=2)["error"]
+    assert "coverage" in sentence and "0.8 to below 1" in sentence
+    sentence = post(taught, "predict", 422, raw="x")["error"]
+    assert "`raw`" in sentence and "its fields are row, rows, coverage" in sentence
+    sentence = post(taught, "learn", 422, rows=[{"row": "x"}])["error"]
+    assert "answer" in sentence and "rows[0]" in sentence
+    sentence = post(taught, "learn", 422, rows=[{"row": "x", "answer": "a"}], id="1")["error"]
+    assert "no others beside it" in sentence
+
+
 def test_metrics_are_those_of_prometheus(taught):
     post(taught, "predict", row="cash")
     text = taught.get("/metrics").text

@@ -48,9 +48,9 @@ def test_models_are_created_with_settings_and_keep_them(tmp_path, given):
 
 UNUSABLE = [
     ({"estimator": "LinearMax"}, "estimator must be one of"),
-    ({"estimator": ["OnlineClassifier"]}, "estimator must be one of"),
+    ({"estimator": ["OnlineClassifier"]}, "estimator is one of"),
     ({"estimator": "os.system"}, "estimator must be one of"),
-    ({"settings": []}, "settings must be an object"),
+    ({"settings": []}, "settings is an object"),
     ({"settings": {"halflife": 5}}, "no setting 'halflife'"),
     ({"settings": {"half_life": -1}}, "half_life=-1"),
     ({"settings": {"half_life": "x"}}, "half_life='x'"),

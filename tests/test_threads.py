@@ -141,7 +141,7 @@ def guarded(model):
     """Let every array and the event of a model's learner, and of its members, be guarded."""
     learner = model._learner
     model._created_lock, lock = Watched(), Watched()  # members learn under that of the ensemble
-    for each in (learner, *getattr(learner, "members", ())):
+    for each in {learner, *learner.members}:
         each.lock = lock
         if isinstance(each, Learner):
             each.__class__ = guarded_arguments(each)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +9,7 @@ import numpy as np
 
 from kesler.data.labels import NEW, plain
 from kesler.errors import KeslerError
-from kesler.service.refusals import NOT_VALID, Refusal
-from kesler.service.rows_in import require_fields, whole
-from kesler.state.uncertainty import COVERAGES
-
-FIELDS = frozenset({"row", "rows", "coverage", "probabilities", "explain"})
-MOST_FEATURES = 1000
+from kesler.service.bodies import MOST_FEATURES, PredictRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +31,10 @@ class Wanted:
     explain: int = 0
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Wanted:
-        """Return what the fields of a request ask for; raise a refusal for those it cannot have."""
-        require_fields(body, FIELDS, "the request")
-        coverage = body.get("coverage")
-        if coverage is not None:
-            is_number = isinstance(coverage, (int, float)) and not isinstance(coverage, bool)
-            if not is_number or not COVERAGES[0] <= coverage < 1:
-                least = COVERAGES[0]
-                raise Refusal(NOT_VALID, f"coverage must be a number from {least} to below 1")
-        top = body.get("probabilities", 0)
-        return cls(
-            coverage,
-            MOST_FEATURES
-            if top is True
-            else whole(int(top) if top is False else top, "probabilities", 0, MOST_FEATURES),
-            whole(body.get("explain", 0), "explain", 0, MOST_FEATURES),
-        )
+    def of(cls, body: PredictRequest) -> Wanted:
+        """Return what a request asks for."""
+        n_classes = MOST_FEATURES if body.probabilities is True else int(body.probabilities)
+        return cls(body.coverage, n_classes, body.explain)
 
 
 def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:

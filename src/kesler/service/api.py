@@ -10,19 +10,20 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
+from msgspec import UNSET
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from kesler.service import rows_in
+from kesler.service import bodies, rows_in
 from kesler.service.answers import Wanted, jsonable
+from kesler.service.bodies import Body, LearnRequest, PredictRequest, decoded, described
 from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of, lines_of
 from kesler.service.refusals import FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
-from kesler.service.registry import DEFAULT, KINDS, ModelRegistry
+from kesler.service.registry import ModelRegistry
 from kesler.service.rows_in import Taught
 from kesler.service.served import Served
 from kesler.service.settings import Settings
@@ -51,10 +52,10 @@ class Call:
         """The model that the path names."""
         return self.registry.find(self.request.path_params["model"])
 
-    async def body(self) -> dict[str, Any]:
-        """Return the JSON object in the body."""
+    async def body(self, kind: type[Body]) -> Body:
+        """Return the body, which is JSON of this type."""
         data = await body_of(self.request, self.settings.max_body, self.settings.patience)
-        return rows_in.parsed(data)
+        return decoded(data, kind)
 
     async def thread(self, work: Callable[..., Any], *given: Any) -> Any:
         """Run a function in another thread."""
@@ -77,7 +78,11 @@ Handler = Callable[[Call], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint: how it is called, by whom, and what it does."""
+    """An endpoint: how it is called, by whom, and what it does.
+
+    The types of bodies are those of :mod:`kesler.service.bodies`; `query` has the type and the
+    words of each parameter.
+    """
 
     name: str
     method: str
@@ -85,9 +90,23 @@ class Endpoint:
     role: str
     summary: str
     handler: Handler
-    returns: str
-    fields: Mapping[str, str] = field(default_factory=dict)
+    returns: tuple[type[Any], ...] | str
+    body: type[Any] | None = None
+    query: Mapping[str, tuple[type[Any], str]] = field(default_factory=dict)
     takes_lines: bool = False
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What is sent, in words."""
+        in_query = {name: words for name, (_, words) in self.query.items()}
+        return in_query if self.body is None else described(self.body)
+
+    @property
+    def returned(self) -> str:
+        """What is returned, in words."""
+        if isinstance(self.returns, str):
+            return f"a file of {self.returns}"
+        return "; or ".join(", ".join(described(kind)) for kind in self.returns)
 
 
 class Json(Response):
@@ -173,12 +192,10 @@ async def models(call: Call) -> Response:
 
 async def create(call: Call) -> Response:
     """Create a model."""
-    body = await call.body()
-    rows_in.require_fields(body, {"name", "estimator", "settings"}, "the request")
-    name = rows_in.model_name(body.get("name"))
+    body = await call.body(bodies.CreateRequest)
+    name = rows_in.model_name(body.name)
     require_scope(call.who, name)
-    estimator, settings = body.get("estimator", DEFAULT), body.get("settings", {})
-    served = await call.thread(call.registry.create, name, estimator, settings)
+    served = await call.thread(call.registry.create, name, body.estimator, body.settings)
     return Json(served.figures(), status_code=201)
 
 
@@ -208,13 +225,13 @@ async def predict(call: Call) -> Response:
     served = call.served
     if call.has_lines:
         return Lines(_predictions(call, served))
-    body = await call.body()
+    body = await call.body(PredictRequest)
     wanted = Wanted.of(body)
-    if "rows" not in body:
-        row = rows_in.row(body.get("row"))
+    if body.rows is UNSET:
+        row = _row_of(body)
         answer = served.answer_at_once(row, wanted)
         return Json(answer or await call.thread(served.answer, row, wanted))
-    rows = [rows_in.row(each) for each in _listed(call, body)]
+    rows = [rows_in.row(each) for each in _few(call, body.rows)]
     if len(rows) * (wanted.probabilities + wanted.explain) > MOST_NUMBERS:
         raise Refusal(
             TOO_LARGE, f"the answer would have more than {MOST_NUMBERS} numbers: send fewer rows"
@@ -222,11 +239,14 @@ async def predict(call: Call) -> Response:
     return Json({"answers": await call.thread(_answers, served, rows, wanted)})
 
 
-def _listed(call: Call, body: Mapping[str, Any]) -> list[Any]:
-    """Return the rows of a body."""
-    rows = body["rows"]
-    if not isinstance(rows, list):
-        raise Refusal(NOT_VALID, "rows must be a list")
+def _row_of(body: PredictRequest) -> Any:
+    if body.row is UNSET:
+        raise Refusal(NOT_VALID, f"the request needs row: {rows_in.ROW_IN_WORDS}")
+    return rows_in.row(body.row)
+
+
+def _few(call: Call, rows: list[Any]) -> list[Any]:
+    """Return the rows of a body; raise if there are too many."""
     if len(rows) > call.settings.max_rows:
         raise Refusal(TOO_LARGE, f"there are more than {call.settings.max_rows} rows")
     return rows
@@ -237,40 +257,40 @@ def _answers(served: Served, rows: list[Any], wanted: Wanted) -> list[dict[str, 
 
 
 async def _predictions(call: Call, served: Served) -> AsyncIterator[list[Any]]:
-    async for _, bodies in _parsed_lines(call):
-        yield await call.thread(_said_of_lines, served, bodies)
+    async for asked in _decoded_lines(call, PredictRequest):
+        yield await call.thread(_said_of_lines, served, asked)
 
 
-def _said_of_lines(served: Served, bodies: list[dict[str, Any] | Refusal]) -> list[Any]:
-    return [_said_of_line(served, body) for body in bodies]
+def _said_of_lines(served: Served, asked: list[PredictRequest | Refusal]) -> list[Any]:
+    return [_said_of_line(served, body) for body in asked]
 
 
-def _said_of_line(served: Served, body: dict[str, Any] | Refusal) -> dict[str, Any]:
+def _said_of_line(served: Served, body: PredictRequest | Refusal) -> dict[str, Any]:
     try:
         if isinstance(body, Refusal):
             raise body
-        return served.answer(rows_in.row(body.get("row")), Wanted.of(body))
+        return served.answer(_row_of(body), Wanted.of(body))
     except Refusal as refusal:
         return refused(refusal)
     except ValueError as error:
         return {"error": str(error), "status": NOT_VALID}
 
 
-async def _parsed_lines(call: Call) -> AsyncIterator[tuple[int, list[dict[str, Any] | Refusal]]]:
-    """Yield the bodies on lines, with the number of the first of each group."""
+async def _decoded_lines(call: Call, kind: type[Body]) -> AsyncIterator[list[Body | Refusal]]:
+    """Yield the bodies on lines, in groups."""
     limits, n = call.settings, 0
     async for lines in lines_of(call.request, limits.max_import, limits.max_body, limits.patience):
         for start in range(0, len(lines), ROWS_AT_ONCE):
             group = lines[start : start + ROWS_AT_ONCE]
             if n + len(group) > limits.max_rows:
                 raise Refusal(TOO_LARGE, f"the stream has more than {limits.max_rows} rows")
-            yield n + 1, [_parsed(line, n + i) for i, line in enumerate(group, 1)]
+            yield [_decoded(line, kind, n + i) for i, line in enumerate(group, 1)]
             n += len(group)
 
 
-def _parsed(line: bytes, number: int) -> dict[str, Any] | Refusal:
+def _decoded(line: bytes, kind: type[Body], number: int) -> Body | Refusal:
     try:
-        return rows_in.parsed(line, f"line {number}")
+        return decoded(line, kind, f"line {number}")
     except Refusal as refusal:
         return refusal
 
@@ -283,10 +303,11 @@ async def learn(call: Call) -> Response:
     served = call.served
     if call.has_lines:
         return Lines(_lessons(call, served))
-    body = await call.body()
-    if "rows" in body:
-        rows_in.require_fields(body, {"rows"}, "the request")
-        rows = [rows_in.taught(_object(each)) for each in _listed(call, body)]
+    body = await call.body(LearnRequest)
+    if body.rows is not UNSET:
+        if body != LearnRequest(rows=body.rows):
+            raise Refusal(NOT_VALID, "rows has the fields of each row: send no others beside it")
+        rows = [rows_in.taught(each) for each in _few(call, body.rows)]
         outcomes = await done(served.learn(rows, call.who.name))
         return Json({"outcomes": [_outcome(each) for each in outcomes]})
     (outcome,) = await done(served.learn([rows_in.taught(body)], call.who.name))
@@ -295,69 +316,64 @@ async def learn(call: Call) -> Response:
     return Json(outcome)
 
 
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise Refusal(NOT_VALID, "each of rows must be an object with row and answer")
-    return value
-
-
 def _outcome(outcome: dict[str, Any] | Refusal) -> dict[str, Any]:
     return refused(outcome) if isinstance(outcome, Refusal) else outcome
 
 
 async def _lessons(call: Call, served: Served) -> AsyncIterator[list[Any]]:
-    async for _, bodies in _parsed_lines(call):
-        read = [_taught_of(body) for body in bodies]
+    async for lessons in _decoded_lines(call, LearnRequest):
+        read = [_taught_of(body) for body in lessons]
         rows = [each for each in read if isinstance(each, Taught)]
         learnt = iter(await done(served.learn(rows, call.who.name)) if rows else [])
         yield [_outcome(next(learnt) if isinstance(each, Taught) else each) for each in read]
 
 
-def _taught_of(body: dict[str, Any] | Refusal) -> Taught | Refusal:
+def _taught_of(body: LearnRequest | Refusal) -> Taught | Refusal:
     try:
         return body if isinstance(body, Refusal) else rows_in.taught(body)
     except Refusal as refusal:
         return refusal
 
 
-def _changing(
-    names: tuple[str, ...], work: Callable[[Served, dict[str, Any], str], Any]
-) -> Handler:
-    """Return the handler of a change whose body has these fields."""
+def _changing(kind: type[Body], work: Callable[[Served, Body, str], Any]) -> Handler:
+    """Return the handler of a change whose body is of this type."""
 
     async def handler(call: Call) -> Response:
-        body = await call.body()
-        rows_in.require_fields(body, names, "the request")
-        read = {name: _READ[name](body.get(name)) for name in names}
-        served, by = call.served, call.who.name
-        return Json(await done(served.change(lambda: work(served, read, by))))
+        body, served, by = await call.body(kind), call.served, call.who.name
+        return Json(await done(served.change(lambda: work(served, body, by))))
 
     return handler
 
 
-_READ: dict[str, Callable[[Any], Any]] = {
-    "id": lambda value: rows_in.named(value, "id"),
-    "answer": rows_in.label,
-    **{name: partial(rows_in.label, what=name) for name in ("old", "new", "source", "target")},
-}
+def _label(body: Any, name: str) -> Any:
+    return rows_in.label(getattr(body, name), name)
 
-undo = _changing(("id",), lambda served, given, by: served.undo(given["id"], by))
+
+undo = _changing(
+    bodies.UndoRequest,
+    lambda served, given, by: served.undo(rows_in.named(given.id, "id"), by),
+)
 relabel = _changing(
-    ("id", "answer"), lambda served, given, by: served.relabel(given["id"], given["answer"], by)
+    bodies.RelabelRequest,
+    lambda served, given, by: served.relabel(
+        rows_in.named(given.id, "id"), _label(given, "answer"), by
+    ),
 )
 rename = _changing(
-    ("old", "new"), lambda served, given, by: served.rename(given["old"], given["new"], by)
+    bodies.RenameRequest,
+    lambda served, given, by: served.rename(_label(given, "old"), _label(given, "new"), by),
 )
 merge = _changing(
-    ("source", "target"),
-    lambda served, given, by: served.merge(given["source"], given["target"], by),
+    bodies.MergeRequest,
+    lambda served, given, by: served.merge(_label(given, "source"), _label(given, "target"), by),
 )
 
 
 async def forget(call: Call) -> Response:
     """Forget a row, a subject or a class for good."""
-    body = await call.body()
-    what, value = forgotten(body)
+    body = await call.body(bodies.ForgetRequest)
+    given = {"id": body.id, "subject": body.subject, "class": body.label}
+    what, value = forgotten({name: each for name, each in given.items() if each is not UNSET})
     served, by = call.served, call.who.name
     return Json(await done(served.change(lambda: served.forget(what, value, by))))
 
@@ -456,58 +472,43 @@ async def items(call: Call) -> Response:
     return Json({"items": [each._asdict() for each in found]})
 
 
-ONE_ROW = {
-    "row": "a text, a list of numbers, or an object of names and values",
-    "rows": "several rows, in place of row",
-    "coverage": "the share of rows whose set contains the right class, from 0.8 on: adds set and "
-    "may_be_new",
-    "probabilities": "the number of the most probable classes to list",
-    "explain": "the number of features of an explanation",
-}
-LESSON = {
-    "row": ONE_ROW["row"],
-    "answer": "the class",
-    "id": "an id of your own, by which a repeated request changes nothing",
-    "subject": "whom the row is about, so that it can be forgotten",
-    "rows": "several objects with these fields, in their place",
-}
 MODEL = "/api/models/{model}"
-OTHERS = ", ".join(KINDS[1:])
 ENDPOINTS = (
-    Endpoint("models", "GET", "/api/models", "read", "The models.", models, "models: a list"),
-    Endpoint("create", "POST", "/api/models", "admin", "Create a model.", create,
-             "the figures of the model",
-             {"name": "letters, digits, _ and -", "estimator": f"{DEFAULT} or another of {OTHERS}",
-              "settings": "an object of its parameters, such as half_life; none for the default"}),
+    Endpoint("models", "GET", "/api/models", "read", "The models.", models, (bodies.Models,)),
+    Endpoint("create", "POST", "/api/models", "admin", "Create a model.", create, (bodies.Figures,),
+             bodies.CreateRequest),
     Endpoint("figures", "GET", MODEL, "read", "The sizes and mistakes of a model.", figures,
-             "rows, mistakes, classes, waiting"),
-    Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete, "deleted"),
+             (bodies.Figures,)),
+    Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete,
+             (bodies.Deleted,)),
     Endpoint("predict", "POST", f"{MODEL}/predict", "read", "Predict rows.", predict,
-             "label and confidence, or answers: a list of these", ONE_ROW, takes_lines=True),
+             (bodies.Prediction, bodies.Predictions), PredictRequest, takes_lines=True),
     Endpoint("learn", "POST", f"{MODEL}/learn", "teach", "Learn rows.", learn,
-             "id and changed, once the row is on the disk, or outcomes: a list of these", LESSON,
-             takes_lines=True),
+             (bodies.Receipt, bodies.Outcomes), LearnRequest, takes_lines=True),
     Endpoint("undo", "POST", f"{MODEL}/undo", "teach", "Take an event back.", undo,
-             "id and changed", {"id": "the id of the event"}),
+             (bodies.Receipt,), bodies.UndoRequest),
     Endpoint("relabel", "POST", f"{MODEL}/relabel", "teach", "Change the answer of a row.", relabel,
-             "id and changed", {"id": "the id of the row", "answer": "the right class"}),
+             (bodies.Receipt,), bodies.RelabelRequest),
     Endpoint("rename", "POST", f"{MODEL}/rename", "teach", "Rename a class.", rename,
-             "id and changed", {"old": "the class", "new": "its new name"}),
+             (bodies.Receipt,), bodies.RenameRequest),
     Endpoint("merge", "POST", f"{MODEL}/merge", "teach", "Merge a class into another.", merge,
-             "id and changed", {"source": "the class that ends", "target": "the other one"}),
-    Endpoint("forget", "POST", f"{MODEL}/forget", "admin", "Remove rows for good.", forget,
-             "id, changed and n_rows", {"id": "a row", "subject": "or all rows about somebody",
-                                        "class": "or all rows of a class"}),
+             (bodies.Receipt,), bodies.MergeRequest),
+    Endpoint("forget", "POST", f"{MODEL}/forget", "admin", "Remove rows for good: one by its id, "
+             "all about a subject or all of a class.", forget, (bodies.Receipt,),
+             bodies.ForgetRequest),
     Endpoint("history", "GET", f"{MODEL}/history", "read", "Events, the last first.", history,
-             "events, and before for the next page",
-             {"limit": "the most events", "before": "the number of an event: only earlier ones"}),
+             (bodies.History,), query={
+                 "limit": (int, "the most events"),
+                 "before": (int, "the number of an event: only earlier ones")}),
     Endpoint("items", "GET", f"{MODEL}/items", "read", "Rows that wait for an answer.", items,
-             "items", {"limit": "the most items", "start": "the first one", "q": "a text"}),
+             (bodies.Items,), query={
+                 "limit": (int, "the most items"), "start": (int, "the first one"),
+                 "q": (str, "a text that they contain")}),
     Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV or JSON lines: "
              "those with a label are learnt, the others wait for an answer.", import_file,
-             "added, learnt, unchanged and refused"),
+             (bodies.ImportReport,)),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
-             "lines.", export_jsonl, "a file"),
+             "lines.", export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",
-             export_csv, "a file"),
+             export_csv, "text/csv"),
 )  # fmt: skip

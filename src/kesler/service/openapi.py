@@ -6,10 +6,16 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 import kesler
+from kesler.service.bodies import Failure
 
 if TYPE_CHECKING:
     from kesler.service.api import Endpoint
+
+JSON, LINES = "application/json", "application/x-ndjson"
+PLACE = "#/components/schemas/{name}"
 
 
 def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
@@ -24,9 +30,13 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     >>> document([])["openapi"]
     '3.1.0'
     """
+    known = list(endpoints)
+    kinds = {Failure: None} | {kind: None for each in known for kind in _types_of(each)}
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=PLACE)
+    schema_of = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for each in endpoints:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
+    for each in known:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, schema_of)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Kesler", "version": kesler.__version__},
@@ -34,48 +44,58 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
         "security": [{"token": []}],
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {
-                "Error": {
-                    "type": "object",
-                    "properties": {"error": {"type": "string"}, "status": {"type": "integer"}},
-                }
-            },
+            "schemas": components,
         },
     }
 
 
-def _operation(each: Endpoint) -> dict[str, Any]:
+def _types_of(each: Endpoint) -> list[type[Any]]:
+    """Return the types of the bodies of an endpoint; files have none."""
+    sent = [] if each.body is None else [each.body]
+    return sent if isinstance(each.returns, str) else [*sent, *each.returns]
+
+
+def _content(each: Endpoint, schema_of: dict[Any, Any]) -> dict[str, Any]:
+    """Return what the answers of an endpoint are, by their media type."""
+    if isinstance(each.returns, str):
+        return {each.returns: {}}
+    schemas = [schema_of[kind] for kind in each.returns]
+    return {JSON: {"schema": {"oneOf": schemas} if len(schemas) > 1 else schemas[0]}}
+
+
+def _operation(each: Endpoint, schema_of: dict[Any, Any]) -> dict[str, Any]:
     """Return an endpoint as an operation."""
     found: dict[str, Any] = {
         "operationId": each.name,
         "summary": each.summary,
         "description": f"Needs a token to {each.role}.",
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in re.findall(r"{(\w+)}", each.path)
-        ],
+        "parameters": [*_in_path(each), *_in_query(each)],
         "responses": {
-            "200": {"description": each.returns},
+            "201" if each.name == "create" else "200": {
+                "description": each.returned,
+                "content": _content(each, schema_of),
+            },
             "default": {
                 "description": "A sentence that says what was wrong.",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+                "content": {JSON: {"schema": schema_of[Failure]}},
             },
         },
     }
-    if each.method == "GET":
-        found["parameters"] += [
-            {"name": name, "in": "query", "description": words, "schema": {"type": "string"}}
-            for name, words in each.fields.items()
-        ]
-    elif each.fields:
-        found["requestBody"] = {"required": True, "content": _content(each)}
+    if each.body is not None:
+        formats = (JSON, LINES) if each.takes_lines else (JSON,)
+        content = {name: {"schema": schema_of[each.body]} for name in formats}
+        found["requestBody"] = {"required": True, "content": content}
     return found
 
 
-def _content(each: Endpoint) -> dict[str, Any]:
-    properties = {name: {"description": words} for name, words in each.fields.items()}
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    found = {"application/json": {"schema": schema}}
-    if each.takes_lines:
-        found["application/x-ndjson"] = {"schema": schema}
-    return found
+def _in_path(each: Endpoint) -> list[dict[str, Any]]:
+    names = re.findall(r"{(\w+)}", each.path)
+    schema = {"type": "string"}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in names]
+
+
+def _in_query(each: Endpoint) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "query", "description": words, "schema": msgspec.json.schema(kind)}
+        for name, (kind, words) in each.query.items()
+    ]

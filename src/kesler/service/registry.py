@@ -8,14 +8,11 @@ from threading import Lock
 from typing import Any
 
 from kesler.errors import KeslerError
+from kesler.service.bodies import DEFAULT, KINDS
 from kesler.service.items import Items
 from kesler.service.refusals import CONFLICT, NOT_FOUND, NOT_VALID, Refusal
 from kesler.service.rows_in import model_name
 from kesler.service.served import Served
-
-DEFAULT = "OnlineClassifier"
-KINDS = (DEFAULT, "Ensemble", "OnlineMultilabelClassifier", "OnlineOrdinalClassifier")
-"""The estimators of which models can be created by their names."""
 
 
 class ModelRegistry:

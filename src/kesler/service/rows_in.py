@@ -6,16 +6,25 @@ import csv
 import hashlib
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
+from kesler.service.bodies import (
+    MOST_CHARACTERS,
+    LearnRequest,
+    Row,
+    TaughtRow,
+    converted,
+    decoded,
+)
 from kesler.service.refusals import BAD_REQUEST, NOT_VALID, TOO_LARGE, Refusal
 
-MOST_CHARACTERS = 200  # of a label, an id or a subject
 MOST_DEPTH = 3
+ROW_IN_WORDS = "send a text, a list of numbers, or an object of names and values"
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 TEXT, LABEL, ID, SUBJECT = "text", "label", "id", "subject"
 
@@ -30,34 +39,6 @@ class Taught(NamedTuple):
 
 
 # ---- values -------------------------------------------------------------------------------------
-
-
-def parsed(data: bytes, what: str = "the body") -> dict[str, Any]:
-    """Return the JSON object that bytes hold.
-
-    Raises
-    ------
-    Refusal
-        With status 400, unless they are one JSON object in UTF-8 with finite numbers.
-    """
-    try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
-        json.dumps(found, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError) as error:
-        reason = "too deep" if isinstance(error, RecursionError) else _short(error)
-        raise Refusal(BAD_REQUEST, f"{what} is no JSON in UTF-8 ({reason})") from None
-    if not isinstance(found, dict):
-        raise Refusal(BAD_REQUEST, f"{what} is no JSON object: send {{...}}")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _short(error: Exception) -> str:
-    """Return a message that holds no long piece of what was sent."""
-    return str(error)[:MOST_CHARACTERS]
 
 
 def require_fields(body: Mapping[str, Any], allowed: Iterable[str], what: str) -> None:
@@ -135,25 +116,18 @@ def optional(value: Any, what: str) -> str | None:
 
 
 def row(value: Any) -> Any:
-    """Return a row: a text, numbers, or a mapping of names to values.
+    """Return a row of the right type: a text, numbers, or a mapping of names to values.
 
     Raises
     ------
     Refusal
-        With status 422.
+        With status 422, if a list is empty or a mapping is too deep.
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and value and all(map(_is_number, value)):
-        return value
-    if isinstance(value, dict) and _depth(value) <= MOST_DEPTH:
-        return value
-    raise Refusal(NOT_VALID, "a row is a text, a list of numbers, or an object of names and values")
-
-
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    if (isinstance(value, list) and not value) or _depth(value) > MOST_DEPTH:
+        raise Refusal(
+            NOT_VALID, f"a row has 1 value or more, in at most {MOST_DEPTH} levels: {ROW_IN_WORDS}"
+        )
+    return value
 
 
 def _depth(value: Any) -> int:
@@ -181,7 +155,7 @@ def whole(value: Any, what: str, least: int, most: int) -> int:
     return number
 
 
-def taught(body: Mapping[str, Any], *, answered: bool = True) -> Taught:
+def taught(body: LearnRequest | TaughtRow) -> Taught:
     """Return the row of a body with its answer.
 
     Raises
@@ -189,15 +163,10 @@ def taught(body: Mapping[str, Any], *, answered: bool = True) -> Taught:
     Refusal
         With status 422, if a field is missing or cannot be used.
     """
-    require_fields(body, {"row", "answer", ID, SUBJECT}, "the request")
-    if "row" not in body or (answered and "answer" not in body):
-        raise Refusal(NOT_VALID, f"the request needs row{' and answer' if answered else ''}")
-    return Taught(
-        row(body["row"]),
-        label(body["answer"]) if body.get("answer") is not None else None,
-        optional(body.get(ID), ID),
-        optional(body.get(SUBJECT), SUBJECT),
-    )
+    if body.row is UNSET or body.answer is UNSET:
+        raise Refusal(NOT_VALID, "the request needs row and answer")
+    id, subject = optional(body.id, ID), optional(body.subject, SUBJECT)
+    return Taught(row(body.row), label(body.answer), id, subject)
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -248,7 +217,8 @@ def rows_of_file(data: bytes, most: int) -> list[Taught]:
 def _json_lines(text: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield parsed(line.encode("utf-8", "surrogatepass"), f"line {number} of the file")
+            data = line.encode("utf-8", "surrogatepass")
+            yield decoded(data, dict[str, Any], f"line {number} of the file")
 
 
 def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
@@ -280,14 +250,10 @@ def _filed(record: dict[str, Any], seen: Counter[str]) -> Taught:
     """Return the row of a record; rows of the same content are numbered."""
     record = dict(record)
     given = {name: record.pop(name, None) for name in (LABEL, ID, SUBJECT)}
-    if "row" in record and set(record) == {"row"}:
-        content = row(record["row"])
-    elif TEXT in record:
-        content = row(record[TEXT])
-    elif record:
-        content = row(record)
-    else:
+    if not record:
         raise Refusal(NOT_VALID, "it has no text and no other columns")
+    alone = "row" if set(record) == {"row"} else TEXT
+    content = row(converted(record.get(alone, record), Row, alone))
     answer = label(given[LABEL]) if given[LABEL] not in (None, "") else None
     own = given[ID] if isinstance(given[ID], (str, type(None))) else str(given[ID])
     return Taught(
