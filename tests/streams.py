@@ -88,7 +88,7 @@ def streams(draw: Any, *, whole: bool = False, max_rows: int = 40) -> Stream:
 def learnt(model: OnlineClassifier) -> dict[str, Any]:
     """Return all that a model has learnt: arrays as bytes, everything else as it is."""
     learner = model._learner
-    learners = getattr(learner, "members", [learner])
+    learners = learner.members
     return {
         **{name: (a.shape, a.tobytes()) for name, a in learner.arrays().items()},
         "labels": list(learner.classes.labels),

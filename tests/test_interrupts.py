@@ -87,7 +87,7 @@ def assert_learnt_whole(model: Any, name: str, X: Any, y: Any, n_rows: int) -> N
     assert model.classes_.tolist() == other.classes_.tolist()
     if isinstance(X[0], dict):
         assert model.vocabulary_.names == other.vocabulary_.names
-    learners = [getattr(each._learner, "members", [each._learner]) for each in (model, other)]
+    learners = [each._learner.members for each in (model, other)]
     for one, two in zip(*learners, strict=True):
         assert one.n_features == two.n_features
         found, wanted = one.arrays(), two.arrays()

@@ -85,7 +85,7 @@ def learnt(name: str, n_rows: int = 40) -> Any:
 def stored_of(learner: Any) -> dict[str, Any]:
     """Return all arrays of a learner: its own, and those of its support vectors and members."""
     found = dict(learner.stored)
-    for i, member in enumerate(getattr(learner, "members", [])):
+    for i, member in enumerate(each for each in learner.members if each is not learner):
         found |= {f"{i}.{name}": array for name, array in stored_of(member).items()}
     if hasattr(learner, "supports"):
         found |= {f"supports.{n}": array for n, array in learner.supports.stored.items()}

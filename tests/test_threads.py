@@ -199,7 +199,7 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
 def test_what_is_saved_shares_no_memory_with_the_learner(name):
     """The file is written after the lock is free."""
     learner = MODELS[name]().fit(ROWS, [0, 1, 2] * 4)._learner
-    members = [learner, *getattr(learner, "members", [])]
+    members = {learner, *learner.members}
     stored = [array for each in members for array in each.stored.values()]
     stored += [
         a for each in members if hasattr(each, "supports") for a in each.supports.stored.values()
@@ -214,22 +214,25 @@ def test_thresholds_are_read_under_the_lock():
 
 
 @pytest.mark.parametrize(
-    ("name", "call"),
-    [("_encode", "fit"), ("predict", "predict_label_sets")],
+    ("owner", "name", "call"),
+    [
+        (type(OnlineMultilabelClassifier.answer), "encoded", "fit"),
+        (OnlineMultilabelClassifier, "predict", "predict_label_sets"),
+    ],
     ids=["fit", "predict_label_sets"],
 )
-def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(name, call, monkeypatch):
+def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(owner, name, call, monkeypatch):
     """`fit` judges the labels at the end; `predict_label_sets` names those that `predict` found."""
     y = [{"a"}, {"b"}, {"a", "c"}] * 4
     model = guarded(OnlineMultilabelClassifier().fit(ROWS, y))
     lock = model._lock if call == "fit" else model._learner.lock
-    plain, depths = getattr(OnlineMultilabelClassifier, name), []
+    plain, depths = getattr(owner, name), []
 
     def watched(self, *arguments):
         depths.append(lock.depth)
         return plain(self, *arguments)
 
-    monkeypatch.setattr(OnlineMultilabelClassifier, name, watched)
+    monkeypatch.setattr(owner, name, watched)
     getattr(model, call)(*((ROWS, y) if call == "fit" else (ROWS,)))
     assert depths and all(depths)
 

@@ -39,7 +39,7 @@ def evidence_of(model: Any, x: Any) -> tuple[Any, Any, int]:
         return None, None, -1
     [rows] = model._rows_to_score([x])
     learner = model._learner
-    members = getattr(learner, "members", [learner])
+    members = learner.members
     scores = np.stack([member.scores(rows)[0] for member in members])
     return scores, learner.probabilities(rows)[0], int(learner.predict(rows)[0])
 
@@ -54,7 +54,7 @@ def run_of_reference(model: Any, X: Any, y: Any, *, remembers: bool) -> tuple[An
         evidence = evidence_of(model, x)
         model.learn_one(x, target)
         if reference is None:
-            n_members = len(getattr(model._learner, "members", [0]))
+            n_members = len(model._learner.members)
             reference = Reference(n_members, remembers=remembers)
         code = model._learner.classes.code(target)
         of_memory = np.asarray(x) if remembers else None
