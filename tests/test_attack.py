@@ -4,7 +4,7 @@ import pytest
 
 from attack import run
 
-CASES = {"model files": 400, "matrices": 300, "functions": 4, "kills": 1, "saves": 2}
+CASES = {"model files": 200, "matrices": 150, "functions": 3, "kills": 1, "saves": 2}
 
 
 @pytest.mark.parametrize("name", run.ATTACKS)

@@ -96,7 +96,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_equals_learner_of_remaining_history(name, seed, tmp_path_factory):
     make, rows = MODELS[name]

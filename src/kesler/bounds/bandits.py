@@ -85,9 +85,9 @@ def run_of(estimator: BanditClassifier, blocks: Any) -> BanditRun:
     for rows, targets, weights in blocks:
         if weights is not None and (weights != 1).any():
             raise KeslerError("the bounds of bandit feedback are for rows of weight 1")
-        estimator._learn(rows, targets)
-        learner: Any = estimator._learner
+        learner: Any = estimator._prepared(dense=rows.dense)
         _require_bounded(learner)
+        estimator._learn(rows, targets)
         pieces.append(rows.with_constant(learner.constant) if learner.constant else rows)
         codes.append(learner.classes.encode(targets.names))
     return BanditRun(learner, _stacked(pieces), np.concatenate(codes).astype(np.int64))
