@@ -111,7 +111,7 @@ LONG = covering(
     *("answers", "hypotheses", "rule", "geometry"),
 )
 """Every pair of parts once: these cells learn all rows, the others so many of the first."""
-N_FIRST = 12
+N_FIRST = 16
 
 
 @pytest.mark.parametrize("cell", WITH_REFERENCE, ids=lambda cell: cell.name)
