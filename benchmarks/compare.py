@@ -26,6 +26,7 @@ from kesler.data.rows import Rows
 from kesler.evaluation.comparison import Comparison
 from kesler.learner.events import NO_PROBABILITIES, NO_SCORES
 from kesler.learner.targets import Answers
+from kesler.online.blocks import learn_rows
 from kesler.readers import Block
 from racing import Contestant, Figures, Race, command_line
 from text_stream import make_text_stream
@@ -64,7 +65,7 @@ def compare(blocks: Sequence[Block], names: Sequence[str], n_threads: int | None
 def together(blocks: Sequence[Block], n_threads: int) -> Figures:
     """Learn blocks in threads with one learner, without its lock; return its mistakes."""
     model = OnlineClassifier("multi", update="pa1")
-    model.learn_rows(blocks[0].rows, blocks[0].labels)  # room for all features and classes
+    learn_rows(model, blocks[0].rows, blocks[0].labels)  # room for all features and classes
     inner = model._learner
 
     def learn(share: Sequence[Block]) -> int:

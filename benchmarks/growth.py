@@ -27,6 +27,7 @@ from scipy import sparse
 from kesler import OnlineClassifier
 from kesler.data.rows import Rows
 from kesler.learner.learner import Learner
+from kesler.online.blocks import learn_rows
 from racing import Growth, Race, command_line, table
 from text_stream import make_text_stream
 
@@ -111,7 +112,7 @@ def pass_with_pauses(
     with mock.patch.object(Learner, "reserve", timed):
         for first in range(0, len(labels), BLOCK):
             some = slice(first, first + BLOCK)
-            model.learn_rows(rows[some], labels[some])
+            learn_rows(model, rows[some], labels[some])
     return time.perf_counter() - start, pauses
 
 

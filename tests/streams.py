@@ -82,6 +82,12 @@ def streams(draw: Any, *, whole: bool = False, max_rows: int = 40) -> Stream:
     )
 
 
+def run_trials(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+    """Learn from rows; return the codes predicted before each update, and those of the targets."""
+    trials = model._run_trials(X, y, sample_weight)
+    return trials.predictions, trials.codes
+
+
 # ---- what was learnt ----------------------------------------------------------------------------
 
 

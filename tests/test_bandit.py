@@ -24,6 +24,7 @@ from kesler import (
 )
 from kesler.exploration import Greedy, InverseGap, Uniform
 from kesler.updates import SOBA, Banditron
+from streams import run_trials
 
 K, N = 4, 300
 
@@ -62,7 +63,7 @@ def test_a_rule_equals_its_reference(name: str, sparsely: bool) -> None:
     wanted = reference.run(own, X.astype(np.float64), y, 0.2, 11)
     model = BanditClassifier(classes=range(K), update=rule, exploration=0.2, seed=11)
     given_rows = sparse.csr_array(X) if sparsely else X
-    shown = model.run_trials(given_rows, y)[0]
+    shown = run_trials(model, given_rows, y)[0]
     assert shown.tolist() == wanted
     weights = model._learner.hypothesis_weights()[0].T
     np.testing.assert_allclose(weights[:, :6], own.W, rtol=2e-3, atol=2e-4)
@@ -97,7 +98,7 @@ def test_draws_do_not_depend_on_how_rows_come(name: str, kind: str, tmp_path: Pa
         return BanditClassifier(classes=range(K), seed=3, **SETTINGS[name])
 
     whole, in_parts, one_by_one = new(), new(), new()
-    shown = whole.run_trials(X, y)[0]
+    shown = run_trials(whole, X, y)[0]
     for part in (slice(0, 1), slice(1, 70), slice(70, N)):
         in_parts.partial_fit(X[part], y[part])
     for i in range(N):
@@ -117,7 +118,7 @@ def test_draws_do_not_depend_on_how_rows_come(name: str, kind: str, tmp_path: Pa
 def test_other_seeds_draw_other_classes() -> None:
     X, y = rows()
     shown = {
-        seed: BanditClassifier(range(K), "banditron", 0.5, seed=seed).run_trials(X, y)[0].tolist()
+        seed: run_trials(BanditClassifier(range(K), "banditron", 0.5, seed=seed), X, y)[0].tolist()
         for seed in (0, 1, 2**63 - 1)
     }
     assert len({tuple(each) for each in shown.values()}) == 3

@@ -42,6 +42,7 @@ from streams import (
     held,
     learnt,
     make_stream,
+    run_trials,
     streams,
 )
 
@@ -135,7 +136,7 @@ def assert_follows(case: Case, stream: Stream) -> int:
             size = 1.0 + np.abs(run["scores"][t]).max()
             tolerance = (2e-2 if case.row.rule == "mira" else 2e-3) * size
             assert_allclose(model._scores(x[None])[0], run["scores"][t], atol=tolerance, rtol=0)
-        predictions.extend(model.run_trials(x[None], stream.y[t : t + 1])[0])
+        predictions.extend(run_trials(model, x[None], stream.y[t : t + 1])[0])
     assert predictions == run["predictions"][:stop]
     if stop == len(stream):
         assert model.n_support_vectors_ == run["n_supports"]

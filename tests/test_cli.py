@@ -241,7 +241,7 @@ def test_too_large_a_stream_is_a_sentence(capsys, tmp_path, monkeypatch):
     def crowded(*arguments):
         raise MemoryError("Unable to allocate 128. GiB")
 
-    monkeypatch.setattr("kesler.OnlineClassifier.learn_rows", crowded)
+    monkeypatch.setattr("kesler.evaluation.methods.learn_rows", crowded)
     rows = write_svmlight(tmp_path / "rows.svm", 5)
     refused(kesler(capsys, "compare", rows), "not enough memory (Unable to allocate 128. GiB)")
 

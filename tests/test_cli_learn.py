@@ -20,6 +20,7 @@ from commands import (
     write_vw,
 )
 from kesler import OnlineClassifier, load
+from kesler.online.blocks import learn_rows
 from kesler.updates import SimProj
 from streams import learnt
 
@@ -111,14 +112,13 @@ def test_a_stopped_run_goes_on_as_if_never_stopped(
 def interrupt_after(patch, n_pieces):
     """Press Ctrl-C while a piece of rows is learnt."""
     calls = iter(range(n_pieces))
-    learn_rows = OnlineClassifier.learn_rows
 
-    def interrupted(self, *arguments):
+    def interrupted(*arguments):
         if next(calls, None) is None:
             raise KeyboardInterrupt
-        return learn_rows(self, *arguments)
+        return learn_rows(*arguments)
 
-    patch.setattr(OnlineClassifier, "learn_rows", interrupted)
+    patch.setattr("kesler.evaluation.methods.learn_rows", interrupted)
 
 
 def test_a_killed_process_goes_on_as_if_never_killed(capsys, tmp_path):

@@ -33,6 +33,7 @@ from kesler.compiled.trial.ensemble import combine
 from kesler.data.rows import Rows
 from kesler.hypotheses import Grouped
 from kesler.learner import ensemble as capacities
+from kesler.online.blocks import score_rows
 from kesler.state.fields import allocated, bind, converted, fields_of
 from kesler.state.records import EnsembleRecord
 from registry import ROWS
@@ -344,7 +345,7 @@ def test_predicting_changes_nothing(way):
     before, rows = held(model), Rows.from_dense(STREAM.X)
     predicted, probabilities = model.predict(STREAM.X), model.predict_proba(STREAM.X)
     assert model.classes_[probabilities.argmax(axis=1)].tolist() == predicted.tolist()
-    best = model.score_rows(rows).argmax(axis=1)
+    best = score_rows(model, rows).argmax(axis=1)
     assert model.classes_by_code_[best].tolist() == predicted.tolist()
     assert [model.predict_one(x) for x in STREAM.X] == predicted.tolist()
     assert held(model) == before

@@ -32,6 +32,7 @@ from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.kernels import KERNELS
 from kesler.learner import paths, state
 from kesler.maps import Distance
+from kesler.online.blocks import explain_rows
 from kesler.preprocessing import Bins, Pairs, RandomFourier
 from registry import ROWS, Row, covering
 from streams import held, make_stream, streams
@@ -483,7 +484,7 @@ def test_mappings_are_explained_by_their_names_also_new_ones():
     assert entries["new"].margin == entries["other"].margin == 0
     assert entries["cash"].margin > 0 > entries["lunch"].margin
     rows = model._input.row(model, x, learn=False)
-    (found,) = model.explain_rows(rows, "spam", "work", ALL)
+    (found,) = explain_rows(model, rows, "spam", "work", ALL)
     values = {c.feature: c.margin for c in found.contributions if c.margin}
     assert values == {name: each.margin for name, each in entries.items() if each.margin}
     assert {c.feature for c in found.contributions} == {"cash", "lunch", "unseen feature"}

@@ -35,7 +35,7 @@ from kesler.online.defaults import of_measurements, of_words
 from kesler.preprocessing import Counts, ZScores
 from kesler.updates import Perceptron, SoftmaxGradient
 from registry import Row
-from streams import assert_same, make_stream
+from streams import assert_same, make_stream, run_trials
 from test_preconditioners import NOT_PLAIN, follow, reference_of
 
 STILL = SoftmaxGradient(1e-30)  # moves nothing that float32 resolves
@@ -206,7 +206,7 @@ CHANGE, N_ROWS = 1500, 3000
 
 def mistakes(model: Any, X: Any, y: Any) -> tuple[int, int]:
     """Return the mistakes in the 1,000 rows before the change, and in those after it."""
-    predicted, codes = model.run_trials(X, y)
+    predicted, codes = run_trials(model, X, y)
     wrong = predicted != codes
     return int(wrong[CHANGE - 1000 : CHANGE].sum()), int(wrong[CHANGE : CHANGE + 1000].sum())
 

@@ -48,6 +48,7 @@ from streams import (
     in_order_of_appearance,
     learnt,
     make_stream,
+    run_trials,
 )
 
 OURS = {
@@ -162,7 +163,7 @@ def assert_follows(case: Case, stream: Stream, C: float, *, weighted: bool = Fal
             tolerance = 2e-2 if case.row.rule == "mira" else 2e-3
             assert_allclose(scores, run["scores"][t], atol=tolerance * size, rtol=0)
         weight = trials.weights[t : t + 1] if weighted else None
-        predictions.extend(model.run_trials(x[None], trials.y[t : t + 1], weight)[0])
+        predictions.extend(run_trials(model, x[None], trials.y[t : t + 1], weight)[0])
     assert predictions == run["predictions"][:stop]
     if stop == len(stream):
         assert model.n_mistakes_ == run["mistakes"]

@@ -37,6 +37,11 @@ MODELS: dict[str, dict[str, Any]] = {
 every_model = pytest.mark.parametrize("chosen", MODELS.values(), ids=MODELS)
 
 
+def scores_of_trials(model, X, y):
+    """Learn from rows; return the scores of each above the threshold, before it was learnt."""
+    return model._in_order(model._run_trials(X, y, keep_scores=True).scores)
+
+
 def sets_of(seed: int, n_rows: int = 80, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
     """Return rows, and indicators of labels that depend on them."""
     rng = np.random.default_rng(seed)
@@ -55,8 +60,8 @@ def test_probabilities_of_labels_equal_the_oracle(chosen, seed):
     X, y = sets_of(seed)
     by_score = OnlineMultilabelClassifier(**chosen, decision="score")
     by_f1 = OnlineMultilabelClassifier(**chosen, decision="f1")
-    above = by_score.run_trials(X, y).astype(float)  # the decision does not change learning
-    moved = by_f1.run_trials(X, y)
+    above = scores_of_trials(by_score, X, y).astype(float)  # the decision does not change learning
+    moved = scores_of_trials(by_f1, X, y)
     _, predicted, learnt = reference.progressive(above, y == 1)
     assert ((moved > 0) != predicted).mean() < 0.01  # float32 scores may fall on either side
     found = by_f1._learner.arrays()
@@ -75,7 +80,7 @@ def test_labels_that_appear_later_have_no_part_before():
     X, y = some("sets", 3, n_rows=60)
     k = 1 + max(label for labels in y for label in labels)
     by_score = OnlineMultilabelClassifier(update="simproj", decision="score")
-    above = by_score.run_trials(X, y).astype(float)
+    above = scores_of_trials(by_score, X, y).astype(float)
     model = OnlineMultilabelClassifier(update="simproj", decision="f1").fit(X, y)
     _, _, learnt = reference.progressive(above, table_of("sets", y, k) == 1)
     found = model._learner.arrays()
@@ -151,7 +156,7 @@ def test_each_row_is_predicted_as_alone(chosen):
     for x, labels in zip(X[5:], rows[5:], strict=True):
         said.append(model.predict_one(x))
         assert model.learn_predict_one(x, labels) == said[-1]
-    scores = trials.run_trials(X[5:], rows[5:])
+    scores = scores_of_trials(trials, X[5:], rows[5:])
     labels = trials.classes_
     assert [set(labels[row > 0].tolist()) for row in np.nan_to_num(scores)] == said
 

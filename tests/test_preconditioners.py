@@ -50,7 +50,7 @@ from kesler.updates import (
 from reference_learner import ReferenceLearner, State, pairs_of
 from reference_preconditioners import PHI, pace_of, root_of_u
 from registry import DEFAULTS, ROWS, SETS, Row
-from streams import Stream, assert_same, assert_same_but_declared, make_stream, streams
+from streams import Stream, assert_same, assert_same_but_declared, make_stream, run_trials, streams
 from test_answers import settings_of_oracle
 from test_laws import assert_sentence, every_row, examples
 
@@ -387,21 +387,21 @@ def test_the_unit_of_a_feature_does_not_matter(preconditioner, rule):
     stream = make_stream(8, n_rows=60)
     units = np.array([1024.0, 1.0, 1 / 4096, 1.0, 2.0**20, 1.0, 2.0**-20])
     first, other = (
-        OnlineClassifier("multi", update=rule, preconditioner=preconditioner).run_trials(
-            X, stream.y
+        run_trials(
+            OnlineClassifier("multi", update=rule, preconditioner=preconditioner), X, stream.y
         )[0]
         for X in (stream.X, stream.X * units)
     )
     assert first.tolist() == other.tolist()
     thousand = OnlineClassifier("multi", update=rule, preconditioner=preconditioner)
-    third = thousand.run_trials(stream.X * [1000, 1, 1, 1, 1, 1, 1e-3], stream.y)[0]
+    third = run_trials(thousand, stream.X * [1000, 1, 1, 1, 1, 1, 1e-3], stream.y)[0]
     assert (first != third).sum() <= 1  # powers of ten round
 
 
 def test_in_another_preconditioner_units_matter():
     stream = make_stream(8, n_rows=60)
     first, other = (
-        OnlineClassifier("multi", update="ovr-squared").run_trials(X, stream.y)[0]
+        run_trials(OnlineClassifier("multi", update="ovr-squared"), X, stream.y)[0]
         for X in (stream.X, stream.X * [1000, 1, 1, 1, 1, 1, 1])
     )
     assert (first != other).sum() > 5
@@ -521,7 +521,7 @@ def test_no_bet_is_more_than_half_of_the_wealth(stream, weighted):
 def test_a_class_is_no_mistake_and_no_prediction_before_it_is_met(on_new_class):
     stream = make_stream(9, n_rows=50, n_classes=6)
     model = OnlineClassifier("hybrid", "distance", "ovr-squared", on_new_class=on_new_class)
-    predictions, codes = model.run_trials(stream.X, stream.y)
+    predictions, codes = run_trials(model, stream.X, stream.y)
     known = np.maximum.accumulate(np.append(-1, codes[:-1]))
     assert (predictions <= known).all()
     assert model.n_mistakes_ == ((predictions != codes) & (codes <= known)).sum()
@@ -642,7 +642,7 @@ def test_mistakes_recover_where_the_scale_jumps(preconditioner):
     stream = make_stream(13, n_rows=1200, n_classes=3, density=1.0)
     X = stream.X * np.where(np.arange(1200) < 300, 1.0, 1e6)[:, None]
     model = OnlineClassifier("multi", update="ovr-squared", preconditioner=preconditioner)
-    predictions, codes = model.run_trials(X, stream.y)
+    predictions, codes = run_trials(model, X, stream.y)
     wrong = predictions != codes
     assert wrong[900:].mean() <= wrong[100:300].mean() + 0.05
 

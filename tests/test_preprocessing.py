@@ -27,6 +27,7 @@ from kesler import (
 from kesler.evaluation.replay import Replay
 from kesler.links import Exponential
 from kesler.maps import Product
+from kesler.online.blocks import learn_rows, score_rows
 from kesler.preprocessing import (
     PREPROCESSINGS,
     Bins,
@@ -262,14 +263,14 @@ def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
     model = OnlineClassifier(
         "multi", update="pa1", link=link, kernel=kernel, preprocessing=Counts(idf=True)
     )
-    model.learn_rows(Rows.from_sparse_rows(rows[:2], 3), ["x", "y"])
+    learn_rows(model, Rows.from_sparse_rows(rows[:2], 3), ["x", "y"])
     for row in rows[2:]:
         one = Rows.from_sparse_rows([row], 0)
-        scores = model.score_rows(one)
+        scores = score_rows(model, one)
         trials = model._run_trials(one, ["x"], keep_scores=True)
         assert_array_equal(trials.scores, scores)
     far = Rows.from_sparse_rows([{10**8: 1.0}], 0)
-    assert np.isfinite(model.score_rows(far)).all()
+    assert np.isfinite(score_rows(model, far)).all()
 
 
 # ---- saving, and repeated passes ----------------------------------------------------------------

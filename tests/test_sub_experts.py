@@ -29,10 +29,17 @@ from kesler.evaluation.comparison import Comparison
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.links import Exponential, PNorm
 from kesler.maps import SubExperts
+from kesler.online.blocks import score_rows
 from kesler.readers import Block
 from reference_sub_experts import Part, linked_run, sub_experts_run
 from registry import PLAIN_RULES, Row
-from streams import assert_same, assert_same_but_declared, in_order_of_appearance, learnt
+from streams import (
+    assert_same,
+    assert_same_but_declared,
+    in_order_of_appearance,
+    learnt,
+    run_trials,
+)
 
 SETS = ((0, 1, 2), (2, 3), (1, 4))
 FAMILIES: dict[str, tuple[list[Any], list[Part]]] = {
@@ -145,7 +152,7 @@ def test_every_rule_is_as_the_papers_say(family, rule, council, weighted, C):
             np.testing.assert_allclose(scores, run["scores"][t], atol=close * size)
         part = slice(t, t + 1)
         share = None if weights is None else weights[part]
-        predicted, _ = model.run_trials(council.dense(rows=part), council.y[part], share)
+        predicted, _ = run_trials(model, council.dense(rows=part), council.y[part], share)
         assert predicted.tolist() == run["predictions"][t : t + 1]
     if end == len(council.y):
         assert model.n_mistakes_ == run["mistakes"]
@@ -527,7 +534,7 @@ def test_progressive_validation_and_comparison_of_blocks():
     list(comparison.run([Block(rows[:70], council.y[:70].tolist())]))
     list(comparison.run([Block(rows[70:], council.y[70:].tolist())]))
     assert comparison.results()["shared"].n_mistakes == result.n_mistakes > 0
-    scores = learners["shared"].score_rows(rows)
+    scores = score_rows(learners["shared"], rows)
     np.testing.assert_array_equal(scores, model._scores(council.dense()))
 
 

@@ -25,7 +25,7 @@ from kesler.preprocessing import Counts, Ranges, ZScores
 from reference_kernels import reference_kernel_run
 from reference_units import kernels, medians
 from registry import Row
-from streams import assert_same, make_stream
+from streams import assert_same, make_stream, run_trials
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "ranges": {"kernel": RBF(0.3), "preprocessing": "ranges"},
@@ -201,7 +201,7 @@ def measured(n_rows: int = 1500) -> tuple[Any, Any]:
 def last_errors(X: Any, y: Any, **more: Any) -> float:
     """Return the share of mistakes in the last 500 rows; all on the way are numbers."""
     model = learner("ranges, auto", on_new_class="learn", **more)
-    predictions, codes = model.run_trials(X, y)
+    predictions, codes = run_trials(model, X, y)
     assert all(np.isfinite(a).all() for a in model._learner.arrays().values())
     assert np.isfinite(model.decision_function(X[-20:])).all()
     return float((predictions != codes)[-500:].mean())

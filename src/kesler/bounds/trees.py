@@ -180,7 +180,7 @@ class _Trials:
     @staticmethod
     def of(estimator: OnlineClassifier, X: Any, y: Any) -> _Trials:
         model = unfitted(estimator)
-        codes = model.run_trials(X, y)[1].astype(np.int64)
+        codes = model._run_trials(X, y).codes.astype(np.int64)
         learner = _covered(model._learner)
         pieces = [_squares(rows) for rows in model._rows_to_score(X)]
         k = len(learner.classes)

@@ -10,6 +10,7 @@ from typing import Any
 from kesler.cli.methods import loaded, opened_for
 from kesler.errors import KeslerError
 from kesler.learner.explanations import Explanation
+from kesler.online.blocks import explain_rows
 from kesler.online.classifier import OnlineClassifier
 
 
@@ -24,7 +25,7 @@ def run(options: Namespace) -> None:
     write = _json_line if options.json_lines else str
     ending = "\n" if options.json_lines else "\n\n"
     for block in stream:
-        for why in model.explain_rows(block.rows, label, rival, options.n):
+        for why in explain_rows(model, block.rows, label, rival, options.n):
             sys.stdout.write(write(why) + ending)
         sys.stdout.flush()
     if stream.n_bad:

@@ -7,6 +7,7 @@ import zlib
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,8 @@ def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
         return {}
     may_look = options.format is not None or Path(options.input).is_file()
     has_fields = may_look and has_columns(options.input, options.format)
-    return {"words": model.words_of, **({"text": "text"} if has_fields else {})}
+    words = partial(model._input.words_of, model)
+    return {"words": words, **({"text": "text"} if has_fields else {})}
 
 
 def _require_same_settings(options: Namespace, model: OnlineClassifier) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kesler.cli.methods import loaded, opened_for, warn_of_unknown
 from kesler.data.labels import NEW
 from kesler.data.rows import Rows
+from kesler.online.blocks import assess_rows, score_rows, sets_of
 from kesler.online.classifier import OnlineClassifier
 
 Ranking = list[tuple[Any, float]]
@@ -57,10 +58,10 @@ def _answers(model: OnlineClassifier, rows: Rows, options: Namespace) -> Iterato
     if options.min_confidence is None and options.coverage is None:
         yield from map(Answer, _labels(model, rows, rankings), rankings)
         return
-    said, least = model.assess_rows(rows), options.min_confidence or 0.0
+    said, least = assess_rows(model, rows), options.min_confidence or 0.0
     sets: list[Any] = [None] * len(rows)
     if options.coverage is not None:
-        sets = model.sets_of(said, options.coverage)
+        sets = sets_of(model, said, options.coverage)
     labels, confidence = model.classes_by_code_[said.predictions].tolist(), said.confidence.tolist()
     for label, ranking, p, members in zip(labels, rankings, confidence, sets, strict=True):
         yield Answer(label if p >= least else None, ranking, p, members)
@@ -77,7 +78,7 @@ def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> lis
 
 def _rankings(model: OnlineClassifier, rows: Rows, options: Namespace) -> list[Ranking]:
     n_best = model.n_known_ if options.scores else options.n or 1
-    classes, scores = model.classes_by_code_.tolist(), model.score_rows(rows)
+    classes, scores = model.classes_by_code_.tolist(), score_rows(model, rows)
     best = _best(scores, n_best).tolist()
     return [
         [(classes[i], row[i]) for i in codes]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label, plain
 from kesler.evaluation.tables import Piece
+from kesler.online.blocks import learn_rows
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
@@ -77,7 +78,7 @@ class KeslerMethod(Method):
         n_known = self.learner.n_known_
         if isinstance(piece, Block):
             found = None
-            codes, answers = self.learner.learn_rows(piece.rows, piece.labels, piece.weights)
+            codes, answers = learn_rows(self.learner, piece.rows, piece.labels, piece.weights)
         else:
             trials = self.learner._run_trials(
                 piece.X, piece.labels, piece.weights, self._classes, keep_probabilities=True

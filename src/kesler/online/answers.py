@@ -15,6 +15,7 @@ from kesler.learner.targets import Answers, Kind, Targets
 
 Encoding = tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]
 Scores = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.int32]
 
 
 class ClassAnswer:
@@ -51,6 +52,10 @@ class ClassAnswer:
         class is known the arguments are -1 and an empty array.
         """
         return None if highest < 0 else known.labels[highest]
+
+    def codes_of(self, trials: Any, labels: list[Any], weights: Any) -> Codes:
+        """Return the code of the class of each row of a block that was learnt."""
+        return trials.codes
 
     def declared(self, classes: Any) -> list[Label]:
         """Return the classes that have columns in predictions before their first rows."""

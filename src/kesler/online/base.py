@@ -22,7 +22,7 @@ from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Event
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Targets
-from kesler.learner.uncertainty import NO_TRACES, Assessment, SetRequest, require_coverage
+from kesler.learner.uncertainty import NO_TRACES
 from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract, training
 from kesler.online.answers import ClassAnswer, Scores
@@ -352,26 +352,6 @@ or sparse row
             rows, name_of = row_and_names(self, learner, x)
             return explained(learner, rows, name_of, label, rival, n)
 
-    def explain_rows(
-        self, rows: Any, label: Any = None, rival: Any = None, n: int = 10
-    ) -> Iterator[Explanation]:
-        """Yield the explanation of each row, of the rows that a reader yields.
-
-        Parameters
-        ----------
-        rows : Rows, or Table
-            As in `learn_rows`.
-        label, rival, n : as in `explain_one`.
-        """
-        from kesler.online.explaining import explained, names_of_model
-
-        learner, found = self._fitted(), self._input.readable(self, rows)
-        name_of = names_of_model(self._input)
-        for i in range(len(found)):
-            with learner.lock:
-                explanation = explained(learner, found[i : i + 1], name_of, label, rival, n)
-            yield explanation
-
     def top_features(self, label: Any, n: int = 10) -> list[tuple[str | int, float]]:
         r"""Return the features that speak most for a class: those of the largest weights.
 
@@ -421,32 +401,6 @@ or sparse row
         learner = self._fitted()
         with learner.lock:
             return top_features(learner, names_of_model(self._input), label, n)
-
-    def words_of(self, texts: Sequence[str]) -> dict[str, float]:
-        """Return the features of the texts of a row, by name, as this learner reads them.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            The texts, which are read as one.
-
-        Returns
-        -------
-        dict of str to float
-            1 for each word; for texts that count as short (see `fit`) also for each pair of words
-            and each run of 4 characters.
-
-        Notes
-        -----
-        O(n) for n characters. Nothing is learnt.
-
-        Examples
-        --------
-        >>> from kesler import OnlineClassifier
-        >>> list(OnlineClassifier("multi", update="pa1").words_of(["Top up!"]))
-        ['top', 'up']
-        """
-        return self._input.words_of(self, texts)
 
     # ---- uncertainty -----------------------------------------------------------------------------
 
@@ -559,14 +513,6 @@ or sparse row
     def confidence_one(self, x: Any) -> float:
         """Return the probability that the prediction of one row is right; see `confidence`."""
         return float(assessed_one(require_single(self), x).confidence[0])
-
-    def assess_rows(self, rows: Any) -> Assessment:
-        """Return what is said of rows of numbers or a table, as readers yield them."""
-        return estimating(self).assess(self._input.readable(self, rows))
-
-    def sets_of(self, said: Assessment, coverage: float) -> list[list[Any]]:
-        """Return the prediction sets of rows, given what is said of them."""
-        return sets(self, said, SetRequest(require_coverage(coverage)))
 
     def query_one(self, x: Any) -> bool:
         """Return whether to ask for the label of one row, and count the row as offered.

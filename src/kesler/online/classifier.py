@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import NEW, Label
+from kesler.data.labels import NEW
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -19,10 +18,9 @@ from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
 from kesler.online.answers import ClassAnswer
 from kesler.online.base import OnlineLearner
-from kesler.online.contract import between_trials, exclusive_trials, tags_of_classifier
+from kesler.online.contract import between_trials, tags_of_classifier
 from kesler.online.linear_weights import weights_and_intercepts
 from kesler.online.making import Maker
-from kesler.online.training import names_of_learnt_rows
 from kesler.online.uncertain import answered, assessed, assessed_one
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
@@ -444,56 +442,6 @@ default "auto"
                 return {**declared, **dict(zip([*labels, NEW], known, strict=True))}
             found = learner.probabilities(self._row(x, learner))[0].tolist()
             return {**declared, **dict(zip(labels, found, strict=True))}
-
-    # ---- blocks of rows ---------------------------------------------------------------------
-
-    def run_trials(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Learn from rows; return the codes of the classes predicted before each update, and of y.
-
-        Codes index `classes_by_code_`; -1 means that there was no prediction because no class was
-        known. Rows of weight 0 are skipped. `progressive_validate` is the high-level function.
-        """
-        trials = self._run_trials(X, y, sample_weight)
-        return trials.predictions, trials.codes
-
-    @exclusive_trials
-    def learn_rows(
-        self,
-        rows: Any,
-        labels: list[Label],
-        weights: npt.NDArray[np.float64] | None = None,
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Learn from finite rows, as readers yield them; return the same as `run_trials`.
-
-        Parameters
-        ----------
-        rows : Rows, or Table
-            Rows of numbers, or the raw cells of a table.
-        labels, weights : the label and the weight of each row; None if all weights are 1.
-
-        Raises
-        ------
-        KeslerError
-            If the rows do not have the model's number of features, which its first dense rows, or
-            the array or data frame that it learnt from, have determined.
-        """
-        reader = self._input
-        if reader.columns.read_table(self, rows) is not None:
-            return self.run_trials(rows, labels, weights)
-        with names_of_learnt_rows(self):
-            rated = replace(rows, ratings=reader.numbered(self, rows.ratings, learn=True))
-            targets = self.answer.encoded_labels(labels, self._known_classes())
-            trials = self._learn(rated, targets, weights)
-        return trials.predictions, trials.codes
-
-    def score_rows(self, rows: Any) -> npt.NDArray[np.float32]:
-        """Return the score of each class for each row, classes in the order of `classes_by_code_`.
-
-        `predict` returns the first class of highest score.
-        """
-        return self._fitted().scores(self._input.readable(self, rows))
 
     # ---- attributes -------------------------------------------------------------------------
 

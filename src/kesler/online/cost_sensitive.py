@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.hypotheses import Part
@@ -15,7 +14,7 @@ from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.answers import ClassAnswer, LabelsAnswer
+from kesler.online.answers import ClassAnswer, Codes, LabelsAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
 from kesler.online.linear_weights import single
@@ -34,6 +33,13 @@ class CostAnswer(LabelsAnswer):
     def encoded(self, y: Any, classes: Any, known: ClassTable) -> Targets:
         """Return the encoded costs of rows."""
         return targets_of_costs(y, classes)
+
+    def codes_of(self, trials: Any, labels: list[Any], weights: Any) -> Codes:
+        """Return the cheapest class of each row: of several, the predicted one or the first."""
+        targets = targets_of_costs(labels, None)
+        if weights is not None:
+            targets = targets.take(np.flatnonzero(weights))
+        return cheapest(trials.predictions, targets, trials.codes)
 
 
 class CostSensitiveClassifier(OnlineClassifier):
@@ -178,25 +184,6 @@ class CostSensitiveClassifier(OnlineClassifier):
         said = np.concatenate([learner.predict(rows) for rows in self._rows_to_score(X)])
         codes = np.array([_code(learner.classes, label) for label in targets.labels])
         return -float(np.average(costs_of(said, targets, codes), weights=sample_weight))
-
-    def learn_rows(
-        self,
-        rows: Any,
-        labels: list[Label],
-        weights: npt.NDArray[np.float64] | None = None,
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Learn from finite rows, as readers yield them, whose labels are mappings of costs.
-
-        Returns
-        -------
-        The codes of the classes predicted before each update, and of the cheapest class of each
-        row: of several, of the predicted one or else of the first.
-        """
-        predictions, codes = super().learn_rows(rows, labels, weights)
-        targets = self.answer.encoded(labels, None, self._known_classes())
-        if weights is not None:
-            targets = targets.take(np.flatnonzero(weights))
-        return predictions, cheapest(predictions, targets, codes)
 
 
 def _code(classes: Any, label: Label) -> int:

@@ -317,17 +317,6 @@ class OnlineMultilabelClassifier(OnlineLearner):
         right[rows[strange]] = False
         return float(np.average(right, weights=sample_weight))
 
-    def run_trials(
-        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
-    ) -> npt.NDArray[np.float32]:
-        """Learn from rows; return the `decision_function` of each before its target was used.
-
-        NaN marks labels not known by then. Rows of weight 0 are skipped.
-        `progressive_validate` is the high-level function.
-        """
-        trials = self._run_trials(X, y, sample_weight, classes, keep_scores=True)
-        return self._in_order(trials.scores)
-
     def _in_order(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the scores of trials above the threshold, in the order of `classes_`."""
         return above_threshold(scores, self._known_classes().order)

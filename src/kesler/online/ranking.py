@@ -219,17 +219,6 @@ class OnlineLabelRanker(OnlineLearner):
         classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
         return kendall_tau(self.decision_function(X), self.target_levels(y, classes))
 
-    def run_trials(
-        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
-    ) -> npt.NDArray[np.float32]:
-        """Learn from rows; return the scores of each before its target was used.
-
-        NaN marks labels not known by then. Rows of weight 0 are skipped.
-        `progressive_validate` is the high-level function.
-        """
-        trials = self._run_trials(X, y, sample_weight, classes, keep_scores=True)
-        return self._in_order(trials.scores)
-
     def _in_order(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the scores of trials in the order of `classes_`."""
         return scores[:, self._known_classes().order]
