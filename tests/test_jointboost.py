@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import JointBoostClassifier, KeslerError
-from kesler.sharing.jointboost import Thresholds
+from kesler.baselines.jointboost import Thresholds
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 

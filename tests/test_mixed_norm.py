@@ -19,11 +19,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kesler import KeslerError, MixedNormClassifier
+from kesler.baselines.mixed_norm_problem import MixedNorm
+from kesler.baselines.proximal import LEAST_CURVE, MOST_CURVE
 from kesler.compiled.batch.mixed_norm import proximal_step
 from kesler.dictionaries import Dictionary
 from kesler.dictionaries.steps import Product
-from kesler.sharing.penalties import MixedNorm
-from kesler.sharing.proximal import LEAST_CURVE, MOST_CURVE
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 NORMS = ("inf-1", "2-1")

@@ -23,6 +23,8 @@ from . import service as service
 from . import trees as trees
 from . import updates as updates
 from .algorithms.algorithm import threshold_algorithm as threshold_algorithm
+from .baselines.jointboost import JointBoostClassifier as JointBoostClassifier
+from .baselines.mixed_norm import MixedNormClassifier as MixedNormClassifier
 from .batch.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier
 from .batch.softmax import SoftmaxClassifier as SoftmaxClassifier
 from .bounds.mistakes import mistake_bound as mistake_bound
@@ -58,8 +60,6 @@ from .preconditioners import preconditioner as preconditioner
 from .progress import show_progress as show_progress
 from .queries.query import query_rule as query_rule
 from .sharing.exports.export import export as export
-from .sharing.jointboost import JointBoostClassifier as JointBoostClassifier
-from .sharing.mixed_norm import MixedNormClassifier as MixedNormClassifier
 from .sharing.shareboost import ShareBoostClassifier as ShareBoostClassifier
 from .updates.rule import update_rule as update_rule
 

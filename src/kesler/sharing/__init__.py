@@ -1,1 +1,1 @@
-"""Few features for all classes: ShareBoost, alternatives, dictionaries and exports."""
+"""Few features for all classes: ShareBoost, and exports of predictors that cost little."""

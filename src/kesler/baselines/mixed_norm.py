@@ -15,6 +15,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from kesler.baselines.mixed_norm_problem import (
+    ColumnModel,
+    MatrixColumns,
+    MixedNorm,
+    MixedNormName,
+    MixedNormProblem,
+    SingleColumns,
+)
+from kesler.baselines.proximal import Optimum, solve
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import row_weights
 from kesler.batch.softmax import MARGINS, summed
@@ -25,14 +34,6 @@ from kesler.dictionaries.registry import resolve_dictionary
 from kesler.errors import KeslerError
 from kesler.progress import progress
 from kesler.sharing.few_features import FewFeatures
-from kesler.sharing.mixed_norm_problem import (
-    ColumnModel,
-    MatrixColumns,
-    MixedNormProblem,
-    SingleColumns,
-)
-from kesler.sharing.penalties import MixedNorm, MixedNormName
-from kesler.sharing.proximal import Optimum, solve
 
 Self = TypeVar("Self", bound="MixedNormClassifier")
 Doubles = npt.NDArray[np.float64]

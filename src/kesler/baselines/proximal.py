@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kesler.batch.dual_ascent import DualSolution
-from kesler.progress import Task, progress
-from kesler.sharing.mixed_norm_problem import (
+from kesler.baselines.mixed_norm_problem import (
     ROUNDING,
     ColumnModel,
     Doubles,
@@ -25,6 +23,8 @@ from kesler.sharing.mixed_norm_problem import (
     Loss,
     MixedNormProblem,
 )
+from kesler.batch.dual_ascent import DualSolution
+from kesler.progress import Task, progress
 
 # Bounds on the curvature of a row; 1/2 is the maximum for softmax.
 LEAST_CURVE, MOST_CURVE = 0.02, 0.5

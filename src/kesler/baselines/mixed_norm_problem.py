@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,42 @@ from scipy.special import xlogy
 from kesler.batch.design import DensePerClass, PerClassDesign, SparsePerClass
 from kesler.dictionaries.dictionary import Ints, Pool
 from kesler.errors import KeslerError
-from kesler.sharing.penalties import MixedNorm
 
 Doubles = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+MixedNormName = Literal["inf-1", "2-1"]
+
+
+@dataclass(frozen=True)
+class MixedNorm:
+    r"""The sum over features of a norm of their weights.
+
+    .. math:: \|W\|_{\infty,1} = \sum_j \max_r |W_{jr}|, \qquad
+        \|W\|_{2,1} = \sum_j \left( \sum_r W_{jr}^2 \right)^{1/2}
+
+    Parameters
+    ----------
+    name : "inf-1" or "2-1"
+    """
+
+    name: MixedNormName
+
+    @property
+    def euclidean(self) -> bool:
+        """Whether the norm of a feature's weights is Euclidean."""
+        return self.name == "2-1"
+
+    def of(self, weights: Doubles) -> float:
+        """Return the norm of weights of shape (n_features, n_classes)."""
+        if self.euclidean:
+            return float(np.linalg.norm(weights, axis=1).sum())
+        return float(np.abs(weights).max(axis=1, initial=0.0).sum())
+
+    def dual_sizes(self, gradient: Doubles) -> Doubles:
+        """Return each feature's dual norm of a gradient: L1 for "inf-1", L2 for "2-1"."""
+        if self.euclidean:
+            return np.asarray(np.linalg.norm(gradient, axis=1))
+        return np.asarray(np.abs(gradient).sum(axis=1))
 
 
 class Columns(Protocol):
