@@ -109,7 +109,10 @@ class GuardedNames(Vocabulary):
     """The names of features, which are to be numbered under the lock of the learner."""
 
     def __getattribute__(self, name):
-        held = name not in ("add", "extend", "learnt", "forget_from", "framed") or self.lock.depth
+        held = (
+            name not in ("add", "extend", "learnt", "all_learnt", "forget_from", "framed")
+            or self.lock.depth
+        )
         assert held, f"{name} of the names is called without the lock"
         return super().__getattribute__(name)
 

@@ -216,10 +216,10 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
     If `learn`, new names are added to the vocabulary; otherwise they get numbers beyond it.
     """
     entries = [X] if isinstance(X, Mapping) else X
-    convert = vocabulary.learnt if learn else vocabulary.numbered
     n_before = len(vocabulary)
     try:
-        rows = Rows.from_sparse_rows(map(convert, entries), 0)
+        numbered = vocabulary.all_learnt(entries) if learn else map(vocabulary.numbered, entries)
+        rows = Rows.from_sparse_rows(numbered, 0)
         rows = replace(rows, n_features=max(rows.n_features, len(vocabulary)))
         rows.require_finite()
         _require_text(vocabulary.since(n_before))

@@ -255,10 +255,17 @@ class Vocabulary:
 
     def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
         """Return the entry by number; new names are added."""
-        indices, found = self.indices, dict[int, float]()
-        for name, value in entry.items():
-            found[indices.setdefault(name, len(indices))] = value
-        return found
+        return self.all_learnt([entry])[0]
+
+    def all_learnt(self, entries: Iterable[Mapping[str, float]]) -> list[dict[int, float]]:
+        """Return entries by number; new names are added."""
+        indices, all_found = self.indices, list[dict[int, float]]()
+        for entry in entries:
+            found: dict[int, float] = {}
+            for name, value in entry.items():
+                found[indices.setdefault(name, len(indices))] = value
+            all_found.append(found)
+        return all_found
 
     def since(self, n_names: int) -> list[str]:
         """Return the names from number `n_names` on, in time proportional to their number."""

@@ -157,7 +157,8 @@ def table_blocks(
     from kesler.data.schema.values import usable
     from kesler.online.table_state import Batch, TableState
 
-    columns, given = model._input.columns, given_columns(model)
+    reader, given = model._input, given_columns(model)
+    columns = reader.columns
     batch = Batch(usable(table, given, on_mismatch(model)), targets, weights).counted()
     state = columns.state or TableState(named=table.named)
     if state.kept is None:
@@ -167,7 +168,7 @@ def table_blocks(
     again = schema != state.schema
     if again:
         model._learner = None
-        model._input.begin_again()
+        reader.begin_again()
     columns.state = state.begun(schema, again=again)
     for earlier in state.kept if again else ():
         for block in _blocks_of(model, earlier):
@@ -182,8 +183,9 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     from kesler.data.schema import values
 
     model._prepared(dense=False)
-    columns = model._input.columns
-    state, moments = columns.known, columns.known.moments
+    reader = model._input
+    columns, state = reader.columns, reader.columns.known
+    moments, decay = state.moments, _decay(model.half_life)
     cells, schema = values.parse(
         batch.table, state.schema, given_columns(model), on_mismatch(model), learn=True
     )
@@ -197,11 +199,11 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
             moments,
             weights,
             learn=True,
-            decay=_decay(model.half_life),
+            decay=decay,
         )
         columns.state = replace(state, schema=schema, moments=moments)
         with model._between_trials():  # others may add the names of events
-            rows = model._input.named_rows(model, entries, learn=True)
+            rows = reader.named_rows(model, entries, learn=True)
         yield rows, batch.targets[part], weights
 
 

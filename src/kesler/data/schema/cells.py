@@ -62,9 +62,9 @@ def plain_column(cells: list[Any]) -> list[Any] | None:
     if kinds == {str}:
         return [c if c is None or c.strip() not in MISSING_WORDS else None for c in cells]
     if kinds == {float}:
-        found = [None if c != c else c for c in cells]
-        sizes = [abs(c) for c in found if c is not None]
-        return found if not sizes or max(sizes) <= LARGEST else None
+        found = [None if c is None or c != c else c for c in cells]
+        sizes = map(abs, filter(None, found))
+        return found if max(sizes, default=0.0) <= LARGEST else None
     return cells if kinds <= {bool} else None
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -69,17 +69,19 @@ def parse(
     """
     if learn:
         schema = with_new_columns(table, schema, given)
-    columns = [column for column in schema if column.name in table.columns]
+    columns = [column for column in schema.columns if column.name in table.columns]
     return {column.name: _parsed_column(column, table, on_mismatch) for column in columns}, schema
 
 
 def with_new_columns(table: Table, schema: Schema, given: Mapping[str, Column]) -> Schema:
     """Return the schema with the new columns of a table, in the order of their first cells."""
-    known = {column.name for column in schema}
+    known = {column.name for column in schema.columns}
     found = []
     for place, (name, cells) in enumerate(table.columns.items()):
+        if name in known:
+            continue
         row = next((row for row, cell in enumerate(cells) if cell is not None), None)
-        if name not in known and row is not None:
+        if row is not None:
             found.append((row, place, column_of(name, [cells[row]], given)))
     new = [column for _, _, column in sorted(found, key=lambda each: each[:2]) if column]
     return Schema((*schema.columns, *new)) if new else schema
@@ -95,13 +97,15 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
     """
     columns = {}
     for name, cells in table.columns.items():
-        row = next((row for row, cell in enumerate(cells) if isinstance(cell, Unfit)), None)
+        if Unfit not in map(type, cells):
+            columns[name] = cells
+            continue
+        row = next(row for row, cell in enumerate(cells) if isinstance(cell, Unfit))
         ignored = name in given and given[name].kind in ("identifier", "ignore")
-        if row is not None and on_mismatch == "raise" and not ignored:
+        if on_mismatch == "raise" and not ignored:
             what = "a text, a number, a date or a list of texts or numbers"
             raise _mismatch(name, table.first_row + row, what, cells[row].what)
-        fit = cells if row is None else [None if isinstance(c, Unfit) else c for c in cells]
-        columns[name] = fit
+        columns[name] = [None if isinstance(c, Unfit) else c for c in cells]
     return replace(table, columns=columns)
 
 
@@ -165,16 +169,22 @@ def entries_of(
     """
     after = dict(moments)
     entries: list[Entry] = [{} for _ in range(n_rows)]
+    paired = paired_columns(schema)
+    kinds = {column.kind for column in schema.columns} | ({"pair"} if len(paired) > 1 else set())
     for kind, length in LENGTHS.items():
+        if kind not in kinds:
+            continue
         blocks: list[list[Entry]] = [[] for _ in range(n_rows)]
-        for column in schema.of_kind(kind):
+        for column in schema.columns:
+            if column.kind != kind:
+                continue
             cells = values.get(column.name, ())
             features = _features(column, moments, weights, after if learn else None, decay)
             for row, found in enumerate(features(cells)):
                 if found is not None:
                     blocks[row].append(found)
         if kind == "pair":
-            _add_pairs(paired_columns(schema), values, blocks)
+            _add_pairs(paired, values, blocks)
         for entry, block in zip(entries, blocks, strict=True):
             share = length / math.sqrt(max(1, len(block)))
             for part in block:
@@ -213,9 +223,9 @@ def paired_columns(schema: Schema) -> list[str]:
     >>> paired_columns(Schema((Column("a", "category"), Column("b", "category"))))
     ['a', 'b']
     """
-    if any(column.kind in UNPAIRED for column in schema):
+    if any(column.kind in UNPAIRED for column in schema.columns):
         return []
-    return [column.name for column in schema.of_kind("category")][:MOST_PAIRED]
+    return [each.name for each in schema.columns if each.kind == "category"][:MOST_PAIRED]
 
 
 def _add_pairs(names: Sequence[str], values: Values, blocks: list[list[Entry]]) -> None:
@@ -244,6 +254,7 @@ def pair_entry(prefix: str, a: str | None, b: str | None) -> Entry | None:
     return {f"{prefix}{a}&{b}": 1.0}
 
 
+@lru_cache(maxsize=4096)
 def escaped(name: str) -> str:
     """Return the name of a column without the characters that end names in features.
 
