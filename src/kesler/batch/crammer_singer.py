@@ -414,9 +414,8 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         self.duality_gap_ = optimum.relative_gap
         self.n_iter_ = math.ceil(optimum.n_passes)
         self.converged_ = optimum.converged
-        self.__dict__.pop("_shares", None)
-        if self.warm_start:
-            self._shares = rows.classes, rows, _shares_of(duals, rows.codes)
+        shares = (rows.classes, rows, _shares_of(duals, rows.codes)) if self.warm_start else None
+        self._shares = shares
         if not self.converged_:
             self._warn()
         return self

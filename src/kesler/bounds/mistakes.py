@@ -375,7 +375,7 @@ def _bandit_bound(learner: Any, blocks: Any) -> MistakeBound:
 
 def _require_no_budget(learner: OnlineLearner) -> None:
     """Raise if an estimator asks for labels, as it would learn all rows here."""
-    if vars(learner).get("label_budget") is not None:
+    if learner.label_budget is not None:
         raise KeslerError(
             "an estimator with a label budget learns the rows that it asks for: give the result of "
             "progressive_validate"
@@ -404,12 +404,12 @@ def _bound(
     competitor: Competitor,
 ) -> MistakeBound:
     """Return the bound of an unfitted learner on a run, whose mistakes are counted if not given."""
-    if vars(learner).get("kernel") is not None:
+    if learner.kernel is not None:
         return _bound_over_kernel(learner, list(blocks), n_mistakes, competitor)
     replay = Replay(learner, blocks)
     if n_mistakes is None:
         n_mistakes = _count_mistakes(replay)
-    query = resolve_query(vars(learner).get("label_budget"))
+    query = resolve_query(learner.label_budget)
     theorems, C = theorems_of(replay.rule, replay.link, query), getattr(replay.rule, "C", 1.0)
     return min(
         (

@@ -124,9 +124,7 @@ def asked_by(methods: Mapping[str, Learner]) -> dict[str, int]:
     """Return how many labels each learner with a label budget has asked for: those it learnt."""
     learners = {name: each for name, each in methods.items() if isinstance(each, OnlineClassifier)}
     return {
-        name: each.n_trials_
-        for name, each in learners.items()
-        if vars(each).get("label_budget") is not None
+        name: each.n_trials_ for name, each in learners.items() if each.label_budget is not None
     }
 
 

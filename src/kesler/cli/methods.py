@@ -23,6 +23,7 @@ from kesler.readers.opening import has_columns
 from kesler.readers.stream import Block, Stream
 from kesler.settings.table import SETTINGS
 from kesler.updates import PARAMETERS
+from kesler.updates.rule import UpdateRule
 
 
 def chosen(options: Namespace) -> dict[str, Any]:
@@ -179,8 +180,9 @@ def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
 def _require_same_settings(options: Namespace, model: OnlineClassifier) -> None:
     own = model.get_params(deep=False)
     own |= model.notes_.get("learning", {}).get("method", {})  # of files before version 2
-    rule = vars(model.resolved_).get("update")
-    own |= {name: vars(rule)[name] for name in PARAMETERS if name in getattr(rule, "__dict__", ())}
+    rule = model.resolved_.get_params(deep=False).get("update")
+    in_use = vars(rule) if isinstance(rule, UpdateRule) else {}
+    own |= {name: in_use[name] for name in PARAMETERS if name in in_use}
     for name, value in chosen(options).items():
         if own.get(name) != value:
             raise KeslerError(

@@ -57,7 +57,7 @@ def _require_new(estimator: Any) -> None:
 
 def labels_in(estimator: Any) -> list[Any]:
     """Return the labels that the parameters of an estimator name."""
-    own = vars(estimator)
+    own = estimator.get_params(deep=False)
     costs, order = own.get("costs"), own.get("order")
     found = [label for pair in costs for label in pair] if isinstance(costs, Mapping) else []
     found += [] if order is None else list(order)
@@ -71,7 +71,7 @@ def depends_on_names(estimator: Any) -> bool:
 
     Classes have costs, groups and places in a tree by their names, and ranks the order of theirs.
     """
-    own = vars(estimator)
+    own = estimator.get_params(deep=False)
     is_by_name = own.get("costs") is not None or "order" in own
     return (
         is_by_name
@@ -82,15 +82,15 @@ def depends_on_names(estimator: Any) -> bool:
 
 def _members_of(estimator: Any) -> list[Any]:
     """Return the members of an ensemble that the parameters list."""
-    given = vars(estimator).get("learners") or vars(estimator).get("update")
+    own = estimator.get_params(deep=False)
+    given = own.get("learners") or own.get("update")
     return list(given) if isinstance(given, (list, tuple)) else []
 
 
 def _trees_of(estimator: Any) -> list[Any]:
     """Return the tree that is given, and those of the hypotheses."""
-    given, parts = vars(estimator).get("tree"), vars(estimator).get("hypotheses")
-    each = parts if isinstance(parts, (list, tuple)) else [parts]
-    found = [part.tree for part in each if getattr(part, "tree", None) is not None]
+    given = estimator.get_params(deep=False).get("tree")
+    found = [part.tree for part in _grouped(estimator) if part.tree is not None]
     if given is None:
         return found
     from kesler.trees.tree import Tree
@@ -100,7 +100,14 @@ def _trees_of(estimator: Any) -> list[Any]:
 
 def _groups_of(estimator: Any) -> list[list[list[Any]]]:
     """Return the labels of each group of each of the hypotheses that have groups."""
-    parts = vars(estimator).get("hypotheses")
-    each = parts if isinstance(parts, (list, tuple)) else [parts]
-    groups = [part.groups for part in each if isinstance(getattr(part, "groups", None), Mapping)]
+    groups = [part.groups for part in _grouped(estimator) if isinstance(part.groups, Mapping)]
     return [list(mapping.values()) for mapping in groups]
+
+
+def _grouped(estimator: Any) -> list[Any]:
+    """Return the hypotheses that have groups."""
+    from kesler.hypotheses import Grouped
+
+    parts = estimator.get_params(deep=False).get("hypotheses")
+    each = parts if isinstance(parts, (list, tuple)) else [parts]
+    return [part for part in each if isinstance(part, Grouped)]

@@ -50,7 +50,7 @@ def size_of(learner: Any) -> int:
 
 def rename_classes(learner: Any, labels: Sequence[Any]) -> None:
     """Give the classes of a learner, by number, these names; later ones keep theirs."""
-    inner = learner.__dict__.get("_learner")
+    inner = learner._learner
     if inner is None:
         return
     with inner.lock:

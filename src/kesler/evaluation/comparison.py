@@ -505,7 +505,7 @@ def _probabilities(outcome: Outcome) -> npt.NDArray[np.float64]:
 
 def method_of_learner(learner: OnlineClassifier, classes: Any = None) -> Method:
     """Return the method of an online classifier, which asks for labels if it has a budget."""
-    if vars(learner).get("label_budget") is None:
+    if learner.label_budget is None:
         return KeslerMethod(learner, classes)
     from kesler.evaluation.queries import QueriedMethod
 

@@ -210,14 +210,13 @@ def theorems_of(
 
 
 def _selective(rule: UpdateRule, link: Link, query: Query) -> Theorem:
-    is_known = isinstance(query, MarginQuery) and type(rule) is Perceptron
-    if not is_known or not isinstance(link, Linear):
+    is_known = type(rule) is Perceptron and isinstance(link, Linear)
+    if not is_known or not isinstance(query, MarginQuery):
         raise KeslerError(
             f"Kesler has no theorem that bounds the mistakes of {rule!r} under {link!r} with "
             f"{query!r}: with a label budget there is one for MarginQuery with the Perceptron"
         )
-    b = getattr(query, "b", 1.0)
-    name = "Theorem 1 of Cesa-Bianchi et al. (2006), in expectation"
+    b, name = query.b, "Theorem 1 of Cesa-Bianchi et al. (2006), in expectation"
     return Theorem(name, lambda of, C: selective(of, b))
 
 
@@ -228,7 +227,8 @@ def _multiplicative(rule: UpdateRule, link: Link) -> Theorem:
             "bounds for the Perceptron under the exponential link, which is WMA or balanced "
             "Winnow, and for more rules under the linear link"
         )
-    eta = math.log(link.alpha) * getattr(rule, "rate", 1.0)
+    rate = rule.rate if isinstance(rule, RivalStep) else 1.0
+    eta = math.log(link.alpha) * rate
     name = "balanced Winnow" if link.balanced else "WMA"
     return Theorem(
         f"the linear-max bound of {name}, Mesterharm (2001)",

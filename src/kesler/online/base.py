@@ -77,6 +77,7 @@ class OnlineLearner:
     on_mismatch: str = "raise"
     half_life: float | None = None
     epochs: int = 1
+    kernel: Any = None
     label_budget: Any = None
 
     notes_: dict[str, Any]  # of a loaded model

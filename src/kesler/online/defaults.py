@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kesler.hypotheses import Ordered, PerClass, Shared
+from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.learner.targets import Kind
 from kesler.maps import resolve_map
 from kesler.maps.contrast import Contrast
@@ -288,7 +288,8 @@ def _asks_sub_experts(hypotheses: Any) -> bool:
     if isinstance(hypotheses, str):
         return "sub-experts" in hypotheses.split("+")
     parts = hypotheses if isinstance(hypotheses, (list, tuple)) else [hypotheses]
-    return any(isinstance(getattr(part, "feature_map", None), SubExperts) for part in parts)
+    known = (part for part in parts if isinstance(part, (PerClass, Shared, Grouped)))
+    return any(isinstance(part.feature_map, SubExperts) for part in known)
 
 
 def _is(value: Any, name: str) -> bool:
