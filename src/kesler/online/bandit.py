@@ -29,6 +29,7 @@ from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Decision, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online import contract
 from kesler.online.answers import ClassAnswer, Encoding
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import exclusive, exclusive_trials
@@ -253,6 +254,7 @@ C, eta, delta, r, columns, on_mismatch
     answer: ClassVar[ClassAnswer] = _FeedbackAnswer()
     explores: ClassVar[bool] = True
     _maker: ClassVar[Maker] = _BanditMaker(answer)
+    classes: Sequence[Any]
 
     def __init__(
         self,
@@ -276,25 +278,7 @@ C, eta, delta, r, columns, on_mismatch
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
     ) -> None:
-        self.classes = classes
-        self.update = update
-        self.exploration = exploration
-        self.weighted = weighted
-        self.seed = seed
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.link = link
-        self.averaged = averaged
-        self.intercept = intercept
-        self.preconditioner = preconditioner
-        self.preprocessing = preprocessing
-        self.half_life = half_life
-        self.C = C
-        self.eta = eta
-        self.delta = delta
-        self.r = r
-        self.columns = columns
-        self.on_mismatch = on_mismatch
+        contract.keep_settings(self, locals())
 
     # ---- feedback ---------------------------------------------------------------------------
 

@@ -72,13 +72,34 @@ class OnlineLearner:
     explores: ClassVar[bool] = False
     _maker: ClassVar[Maker]
 
-    # Settings that every estimator reads, also those that do not offer them.
+    # Settings that are read of every estimator, also of those that do not offer them.
     columns: Any = None
     on_mismatch: str = "raise"
     half_life: float | None = None
     epochs: int = 1
     kernel: Any = None
     label_budget: Any = None
+    # Further settings, of the estimators whose constructors take them.
+    hypotheses: Any
+    feature_map: Any
+    update: Any
+    link: Any
+    averaged: bool
+    costs: Any
+    intercept: float | str
+    sigma: float | str
+    budget: Any
+    preconditioner: Any
+    on_new_class: str
+    preprocessing: Any
+    replay: Any
+    decision: str
+    C: float | None
+    eta: float | None
+    delta: float | None
+    r: float | None
+    uncertainty: bool | str
+    tree: Any
 
     notes_: dict[str, Any]  # of a loaded model
     _learner: AnyLearner | None = None

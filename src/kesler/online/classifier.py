@@ -16,6 +16,7 @@ from kesler.learner.support_vectors import Limit
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, tags_of_classifier
@@ -295,31 +296,7 @@ default "auto"
         tree: Given | None = None,
         label_budget: float | Query | None = None,
     ) -> None:
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.update = update
-        self.link = link
-        self.averaged = averaged
-        self.costs = costs
-        self.intercept = intercept
-        self.kernel = kernel
-        self.sigma = sigma
-        self.budget = budget
-        self.preconditioner = preconditioner
-        self.on_new_class = on_new_class
-        self.preprocessing = preprocessing
-        self.half_life = half_life
-        self.replay = replay
-        self.epochs = epochs
-        self.C = C
-        self.eta = eta
-        self.delta = delta
-        self.r = r
-        self.columns = columns
-        self.on_mismatch = on_mismatch
-        self.uncertainty = uncertainty
-        self.tree = tree
-        self.label_budget = label_budget
+        contract.keep_settings(self, locals())
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online import contract
 from kesler.online.answers import ClassAnswer, Codes, LabelsAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
@@ -143,26 +144,7 @@ class CostSensitiveClassifier(OnlineClassifier):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
     ) -> None:
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.update = update
-        self.link = link
-        self.averaged = averaged
-        self.intercept = intercept
-        self.kernel = kernel
-        self.sigma = sigma
-        self.budget = budget
-        self.preconditioner = preconditioner
-        self.on_new_class = on_new_class
-        self.preprocessing = preprocessing
-        self.half_life = half_life
-        self.epochs = epochs
-        self.C = C
-        self.eta = eta
-        self.delta = delta
-        self.r = r
-        self.columns = columns
-        self.on_mismatch = on_mismatch
+        contract.keep_settings(self, locals())
 
     @property
     def total_cost_(self) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kesler.learner.ensemble import Combination, EnsembleLearner
 from kesler.learner.uncertainty import Use
+from kesler.online import contract
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.making import Maker, Settings, members_in_use, resolve_members
 
@@ -152,15 +153,7 @@ class Ensemble(OnlineClassifier):
         uncertainty: Use = "auto",
         label_budget: float | Query | None = None,
     ) -> None:
-        self.learners = learners
-        self.combine = combine
-        self.discount = discount
-        self.demotion = demotion
-        self.share = share
-        self.columns = columns
-        self.on_mismatch = on_mismatch
-        self.uncertainty = uncertainty
-        self.label_budget = label_budget
+        contract.keep_settings(self, locals())
 
     @property
     def mistakes_of_learners_(self) -> list[int]:

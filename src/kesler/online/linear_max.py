@@ -10,6 +10,7 @@ from kesler.hypotheses import Part
 from kesler.learner.classes import OnNewClass
 from kesler.links.link import Linear
 from kesler.maps.feature_map import FeatureMap
+from kesler.online import contract
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.making import Maker, Settings
 from kesler.preprocessing import Preprocessing
@@ -116,9 +117,4 @@ default "winnow"
         on_new_class: OnNewClass = "register",
         label_budget: float | Query | None = None,
     ) -> None:
-        self.algorithm = algorithm
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.preprocessing = preprocessing
-        self.on_new_class = on_new_class
-        self.label_budget = label_budget
+        contract.keep_settings(self, locals())

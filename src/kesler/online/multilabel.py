@@ -16,6 +16,7 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online import contract
 from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, exclusive, tags_of_classifier
@@ -194,27 +195,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
     ) -> None:
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.update = update
-        self.intercept = intercept
-        self.link = link
-        self.averaged = averaged
-        self.kernel = kernel
-        self.sigma = sigma
-        self.budget = budget
-        self.preconditioner = preconditioner
-        self.on_new_class = on_new_class
-        self.preprocessing = preprocessing
-        self.half_life = half_life
-        self.decision = decision
-        self.C = C
-        self.eta = eta
-        self.delta = delta
-        self.r = r
-        self.columns = columns
-        self.on_mismatch = on_mismatch
-        self.uncertainty = uncertainty
+        contract.keep_settings(self, locals())
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

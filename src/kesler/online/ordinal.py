@@ -15,6 +15,7 @@ from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
+from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
@@ -164,6 +165,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
 
     answer: ClassVar[ClassAnswer] = RankAnswer()
     _maker: ClassVar[Maker] = _RankMaker(answer)
+    order: Sequence[Label] | None
 
     def __init__(
         self,
@@ -186,24 +188,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         on_mismatch: str = "raise",
         uncertainty: Use = "auto",
     ) -> None:
-        self.hypotheses = hypotheses
-        self.update = update
-        self.order = order
-        self.intercept = intercept
-        self.link = link
-        self.averaged = averaged
-        self.preconditioner = preconditioner
-        self.on_new_class = on_new_class
-        self.preprocessing = preprocessing
-        self.half_life = half_life
-        self.decision = decision
-        self.C = C
-        self.eta = eta
-        self.delta = delta
-        self.r = r
-        self.columns = columns
-        self.on_mismatch = on_mismatch
-        self.uncertainty = uncertainty
+        contract.keep_settings(self, locals())
 
     @between_trials
     def predict_proba(self, X: Any, new: bool = False) -> npt.NDArray[np.float64]:

@@ -15,6 +15,7 @@ from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
+from kesler.online import contract
 from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials
@@ -160,25 +161,7 @@ class OnlineLabelRanker(OnlineLearner):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "raise",
     ) -> None:
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.update = update
-        self.intercept = intercept
-        self.link = link
-        self.averaged = averaged
-        self.kernel = kernel
-        self.sigma = sigma
-        self.budget = budget
-        self.preconditioner = preconditioner
-        self.on_new_class = on_new_class
-        self.preprocessing = preprocessing
-        self.half_life = half_life
-        self.C = C
-        self.eta = eta
-        self.delta = delta
-        self.r = r
-        self.columns = columns
-        self.on_mismatch = on_mismatch
+        contract.keep_settings(self, locals())
 
     @between_trials
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
