@@ -128,6 +128,13 @@ def test_what_is_wrong_is_refused_and_nothing_changes(taught, what, body):
     assert state(taught) == before
 
 
+@pytest.mark.parametrize("levels", [4, 300, 700])
+def test_deep_rows_are_refused(taught, levels):
+    for begin, end in ((b"[", b"]"), (b'{"a":', b"}")):
+        row = b'{"a":' + begin * levels + b"1" + end * levels + b"}"
+        error_of(taught.post("/api/models/mail/predict", content=b'{"row":' + row + b"}"), 422)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"[]", b"{", b'{"row": NaN}', b"\xff\xfe", b'{"row": "\\ud800"}', b"[" * 100_000, b'"x"'],

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
@@ -335,37 +336,42 @@ def _taught_of(body: LearnRequest | Refusal) -> Taught | Refusal:
         return refusal
 
 
-def _changing(kind: type[Body], work: Callable[[Served, Body, str], Any]) -> Handler:
-    """Return the handler of a change whose body is of this type."""
+def _changing(
+    kind: type[Body], prepared: Callable[[Served, Body, str], Callable[[], Any]]
+) -> Handler:
+    """Return the handler of a change whose body is of this type; it is checked before it waits."""
 
     async def handler(call: Call) -> Response:
         body, served, by = await call.body(kind), call.served, call.who.name
-        return Json(await done(served.change(lambda: work(served, body, by))))
+        return Json(await done(served.change(prepared(served, body, by))))
 
     return handler
 
 
-def _label(body: Any, name: str) -> Any:
-    return rows_in.label(getattr(body, name), name)
-
-
 undo = _changing(
     bodies.UndoRequest,
-    lambda served, given, by: served.undo(rows_in.named(given.id, "id"), by),
+    lambda served, given, by: partial(served.undo, rows_in.named(given.id, "id"), by),
 )
 relabel = _changing(
     bodies.RelabelRequest,
-    lambda served, given, by: served.relabel(
-        rows_in.named(given.id, "id"), _label(given, "answer"), by
+    lambda served, given, by: partial(
+        served.relabel, rows_in.named(given.id, "id"), rows_in.label(given.answer), by
     ),
 )
 rename = _changing(
     bodies.RenameRequest,
-    lambda served, given, by: served.rename(_label(given, "old"), _label(given, "new"), by),
+    lambda served, given, by: partial(
+        served.rename, rows_in.label(given.old, "old"), rows_in.label(given.new, "new"), by
+    ),
 )
 merge = _changing(
     bodies.MergeRequest,
-    lambda served, given, by: served.merge(_label(given, "source"), _label(given, "target"), by),
+    lambda served, given, by: partial(
+        served.merge,
+        rows_in.label(given.source, "source"),
+        rows_in.label(given.target, "target"),
+        by,
+    ),
 )
 
 

@@ -123,17 +123,19 @@ def row(value: Any) -> Any:
     Refusal
         With status 422, if a list is empty or a mapping is too deep.
     """
-    if (isinstance(value, list) and not value) or _depth(value) > MOST_DEPTH:
+    if value == [] or not _is_within(value, MOST_DEPTH):
         raise Refusal(
             NOT_VALID, f"a row has 1 value or more, in at most {MOST_DEPTH} levels: {ROW_IN_WORDS}"
         )
     return value
 
 
-def _depth(value: Any) -> int:
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, value.values()), default=0)
-    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+def _is_within(value: Any, levels: int) -> bool:
+    """Return whether objects and lists stand in each other to so many levels at most."""
+    if not isinstance(value, (dict, list)):
+        return True
+    within = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_within(each, levels - 1) for each in within)
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:
