@@ -110,7 +110,7 @@ class GuardedNames(Vocabulary):
 
     def __getattribute__(self, name):
         held = (
-            name not in ("add", "extend", "learnt", "all_learnt", "forget_from", "framed")
+            name not in ("add", "extend", "learnt", "rows_learnt", "forget_from", "framed")
             or self.lock.depth
         )
         assert held, f"{name} of the names is called without the lock"

@@ -218,9 +218,11 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
     entries = [X] if isinstance(X, Mapping) else X
     n_before = len(vocabulary)
     try:
-        numbered = vocabulary.all_learnt(entries) if learn else map(vocabulary.numbered, entries)
-        rows = Rows.from_sparse_rows(numbered, 0)
-        rows = replace(rows, n_features=max(rows.n_features, len(vocabulary)))
+        if learn:
+            rows = vocabulary.rows_learnt(entries)
+        else:
+            n_features = len(vocabulary)
+            rows = Rows.from_sparse_rows(map(vocabulary.numbered, entries), n_features)
         rows.require_finite()
         _require_text(vocabulary.since(n_before))
     except (TypeError, ValueError, AttributeError) as error:

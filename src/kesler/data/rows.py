@@ -115,6 +115,18 @@ class Rows(SparseRows):
             indices.extend(entry)
             values.extend(entry.values())
             lengths.append(len(entry))
+        return Rows.from_lists(lengths, indices, values, n_features, dense=dense)
+
+    @staticmethod
+    def from_lists(
+        lengths: list[int],
+        indices: list[int],
+        values: list[float],
+        n_features: int,
+        *,
+        dense: bool = False,
+    ) -> Rows:
+        """Return rows of these numbers of entries, after a 0, which stand one after another."""
         return Rows(
             np.cumsum(lengths, dtype=np.int64),
             np.array(indices, dtype=np.int32),
@@ -255,17 +267,21 @@ class Vocabulary:
 
     def learnt(self, entry: Mapping[str, float]) -> dict[int, float]:
         """Return the entry by number; new names are added."""
-        return self.all_learnt([entry])[0]
+        indices, found = self.indices, dict[int, float]()
+        for name, value in entry.items():
+            found[indices.setdefault(name, len(indices))] = value
+        return found
 
-    def all_learnt(self, entries: Iterable[Mapping[str, float]]) -> list[dict[int, float]]:
-        """Return entries by number; new names are added."""
-        indices, all_found = self.indices, list[dict[int, float]]()
+    def rows_learnt(self, entries: Iterable[Mapping[str, float]]) -> Rows:
+        """Return entries as rows; new names are added, without a call for each entry."""
+        known, lengths = self.indices, [0]
+        indices, values = list[int](), list[float]()
         for entry in entries:
-            found: dict[int, float] = {}
-            for name, value in entry.items():
-                found[indices.setdefault(name, len(indices))] = value
-            all_found.append(found)
-        return all_found
+            for name in entry.keys():  # of what is no mapping, an AttributeError
+                indices.append(known.setdefault(name, len(known)))
+            values.extend(entry.values())
+            lengths.append(len(entry))
+        return Rows.from_lists(lengths, indices, values, len(known))
 
     def since(self, n_names: int) -> list[str]:
         """Return the names from number `n_names` on, in time proportional to their number."""
