@@ -26,9 +26,9 @@ Row = Annotated[
     str | list[int | float] | dict[str, Any],
     Meta(description="a text, a list of numbers, or an object of names and values"),
 ]
+OneOrMore = str | int | list[str | int]
 Label = Annotated[
-    str | int | list[str | int],
-    Meta(description="a class: a text or an integer, or a list of these for several"),
+    OneOrMore, Meta(description="a class: a text or an integer, or a list of these for several")
 ]
 Id = Annotated[str, Meta(description="the id of a row or event", extra_json_schema=_TEXT)]
 OwnId = Annotated[
@@ -115,29 +115,31 @@ class RelabelRequest(Request):
     """A row that gets another answer."""
 
     id: Id
-    answer: Label
+    answer: Annotated[OneOrMore, Meta(description="the right class")]
 
 
 class RenameRequest(Request):
     """A class that gets a new name."""
 
-    old: Label
-    new: Label
+    old: Annotated[OneOrMore, Meta(description="the class")]
+    new: Annotated[OneOrMore, Meta(description="its new name")]
 
 
 class MergeRequest(Request):
     """A class that ends, and the one that it is merged into."""
 
-    source: Label
-    target: Label
+    source: Annotated[OneOrMore, Meta(description="the class that ends")]
+    target: Annotated[OneOrMore, Meta(description="the class that its rows get")]
 
 
 class ForgetRequest(Request):
     """A row, all rows about somebody or all rows of a class, of which one is named."""
 
-    id: Id | UnsetType = UNSET
-    subject: Annotated[str, Meta(description="whom rows are about")] | UnsetType = UNSET
-    label: Label | UnsetType = field(default=UNSET, name="class")
+    id: Annotated[str, Meta(description="a row")] | UnsetType = UNSET
+    subject: Annotated[str, Meta(description="or all rows about somebody")] | UnsetType = UNSET
+    label: Annotated[OneOrMore, Meta(description="or all rows of a class")] | UnsetType = field(
+        default=UNSET, name="class"
+    )
 
 
 # ---- answers ------------------------------------------------------------------------------------
