@@ -134,6 +134,40 @@ def shipped_to(folder: Path) -> tuple[str, dict[str, str]]:
     return load, there
 
 
+AT_ONCE = """
+import logging, sys
+import numpy as np
+from kesler import OnlineClassifier
+logging.basicConfig(level="INFO", format="%(message)s", stream=sys.stdout)
+model = OnlineClassifier("multi", update="perceptron")
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(4):
+    model.learn_one(np.array([i, 1.0]), i % 2)
+print(model.predict_one(np.array([1.0, 1.0])))
+"""
+
+
+@is_compiled
+def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
+    """One compiles what the other waits for; both say the same."""
+    own = os.environ | {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": str(tmp_path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-W", "error", "-c", AT_ONCE]
+    processes = [subprocess.Popen(command, env=own, **pipes) for _ in range(2)]
+    for each in processes:
+        assert each.stdout.readline() == "ready\n"
+    for each in processes:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    printed_by = [each.communicate()[0].splitlines() for each in processes]
+    assert printed_by[0][-1] == printed_by[1][-1]
+    lines = [line for each in printed_by for line in each]
+    begun = [line for line in lines if line.startswith("compiling")]
+    trials = [each for each in begun if "learn_" in each and each.endswith("machine")]
+    assert len(trials) == 1, trials
+
+
 @is_compiled
 def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
     load, there = shipped_to(tmp_path)

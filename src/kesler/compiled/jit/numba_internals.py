@@ -15,6 +15,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -96,6 +98,7 @@ PRIVATE: dict[str, tuple[str, ...] | str] = {
     "numba.core.caching.CompileResultCacheImpl.reduce": ("self", "cres"),
     "numba.core.caching.CompileResultCacheImpl.rebuild": ("self", "target_context", "payload"),
     "numba.core.caching._CacheLocator.ensure_cache_path": ("self",),
+    "numba.core.caching._CacheLocator.get_cache_path": ("self",),
     "numba.core.caching.NullCache": (),
     "numba.core.ccallback.CFunc": ("pyfunc", "sig", "locals", "options", "pipeline_class"),
     "numba.core.ccallback.CFunc.compile": ("self",),
@@ -305,6 +308,10 @@ class KernelCompiler(Compiler):
         return _in_library(self.state, KernelLibrary, _pruning(super().define_pipelines()))
 
 
+MOST_SECONDS = 120.0
+"""How long a process waits while another compiles the same function; few take a third of it."""
+
+
 class ShippedCache(FunctionCache):
     """Numba's cache, extended by methods that read what a package ships, or write that instead.
 
@@ -312,23 +319,57 @@ class ShippedCache(FunctionCache):
     for all processors of a level.
     """
 
+    _turn: Any = None  # the lock of a function that this process compiles
+
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return a function found in the cache or in the package, None if there is neither.
 
         Numba would first load all that compilation needs, SciPy's linear algebra included, which
         takes twice the time of everything else here. Machine code needs only the runtime.
+
+        Of several processes that need a function at once, one compiles it while the others wait.
         """
         if self.is_shipping():
             return None
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(signature, target_context)
-            return self._of_package(signature, target_context) if found is None else found
+            found = self._found(signature, target_context)
+            if found is None:
+                self._wait_for_turn(signature)
+                found = self._found(signature, target_context)
+                if found is not None:
+                    self.end_turn()
+            return found
+
+    def _found(self, signature: Any, target_context: Any) -> Any:
+        found = self._load_overload(signature, target_context)
+        return self._of_package(signature, target_context) if found is None else found
+
+    def _wait_for_turn(self, signature: Any) -> None:
+        """Hold the lock of a function until `end_turn`, or compile it without one in the end."""
+        from filelock import FileLock, Timeout
+
+        name = f"{self._py_func.__module__}.{self._py_func.__qualname__}{signature}"
+        try:
+            self._impl.locator.ensure_cache_path()
+            folder = Path(self._impl.locator.get_cache_path())
+            lock = FileLock(folder / f"{sha256(name.encode()).hexdigest()[:20]}.lock")
+            lock.acquire(timeout=MOST_SECONDS)
+        except (NotImplementedError, OSError, Timeout):
+            return  # a file system without locks, or a process that does not end
+        self._turn = lock
+
+    def end_turn(self) -> None:
+        """Let other processes load, or compile, the function."""
+        if self._turn is not None:
+            self._turn.release()
+            self._turn = None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Save a function in the cache, or what is shipped of it."""
         if not self.is_shipping():
             super().save_overload(signature, result)
+            self.end_turn()
             return
         library, *rest = self._impl.reduce(result)
         name, bitcode = library[0], result.library.bitcode
@@ -369,6 +410,9 @@ class UnwritableCache(NullCache):
 
     def __init__(self, shipped: Callable[[Any, str], Any]) -> None:
         self._shipped = shipped
+
+    def end_turn(self) -> None:
+        """Do nothing: processes that cannot write a cache do not wait for each other."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function, None if the package does not ship it."""
@@ -453,8 +497,11 @@ def compiled_kernel(function: Function, cache: Any, signatures: list[Any], *, no
     """Return a loop compiled for these signatures only."""
     compiled = njit(nogil=nogil, error_model="numpy", pipeline_class=KernelCompiler)(function)
     compiled._cache = cache
-    for signature in signatures:
-        compiled.compile(signature)
+    try:
+        for signature in signatures:
+            compiled.compile(signature)
+    finally:
+        cache.end_turn()
     compiled.disable_compile()
     return compiled
 
@@ -464,7 +511,10 @@ def compiled_callback(function: Function, signature: Any, cache: Any, *, allocat
     typed, options = normalize_signature(signature), {"error_model": "numpy", "_nrt": allocates}
     compiled: Any = CFunc(function, typed, {}, options, pipeline_class=KernelCompiler)
     compiled._cache = cache
-    compiled.compile()
+    try:
+        compiled.compile()
+    finally:
+        cache.end_turn()
     return compiled
 
 
