@@ -168,6 +168,26 @@ def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     assert len(trials) == 1, trials
 
 
+REFUSED = """
+import errno, fcntl, time
+def refuse(*_):
+    raise OSError(errno.ENOLCK, "No locks available")
+def wait(_):
+    raise AssertionError("waited for a lock that nobody holds")
+fcntl.flock, time.sleep = refuse, wait
+"""
+
+
+@is_compiled
+@pytest.mark.skipif(sys.platform == "win32", reason="fcntl is of Unix")
+def test_nobody_waits_where_a_file_system_refuses_locks(tmp_path):
+    """Some network file systems do; filelock before 3.21 waited for another process then."""
+    code, there = shipped_to(tmp_path)
+    there["NUMBA_CACHE_DIR"] = str(tmp_path / "another")
+    shutil.rmtree(tmp_path / "shipped")
+    assert printed(REFUSED + code, **there).startswith("[0.0, 2.0, 6.0, 12.0]")
+
+
 @is_compiled
 def test_kernels_that_the_package_carries_are_not_compiled_again(tmp_path):
     load, there = shipped_to(tmp_path)
