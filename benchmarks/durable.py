@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from kesler import Ensemble, OnlineClassifier, OnlineMultilabelClassifier
-from kesler.data.inputs import presence
+from kesler.data.texts import presence
 from kesler.datasets import RecordDataset, load
 from kesler.durable import Journal, replica
 

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 from kesler import OnlineClassifier, progressive_validate
-from kesler.data.inputs import tokenize
 from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Schema
 from kesler.data.schema.values import CLIP, Values, date_entry, parse
+from kesler.data.texts import tokenize
 
 RESULTS = Path(__file__).parent / "results" / "mixed_tables"
 FIRST_FIT = 100  # rows before the first fit of a model that is refitted

@@ -29,7 +29,7 @@ from sklearn.metrics import confusion_matrix
 
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.bounds import tree_bound
-from kesler.data.inputs import presence
+from kesler.data.texts import presence
 from kesler.datasets import load, load_letter
 from kesler.evaluation.results import ProgressiveResult
 from kesler.hypotheses import Grouped, PerClass

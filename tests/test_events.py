@@ -24,8 +24,8 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
 )
-from kesler.data.inputs import presence
 from kesler.data.rows import Vocabulary
+from kesler.data.texts import presence
 from kesler.hypotheses import PerClass, Shared
 from kesler.learner.events import Event
 from kesler.maps import Contrast
@@ -351,6 +351,9 @@ def test_names_are_read_as_their_numbers(steps):
 
 LETTERS = "abZ0'_ -.\n\xc4\xdf\u0130\u0131\u6f22\u0660\u00b2\U0001f642\U0001d518"
 """Letters of one to four bytes, among them some of which lower case is longer, and no letters."""
+SCRIPTS = "हि्เสืמ\u064e\u200cצ״한’\u0301\ufe0f\ud800"
+SIGNS = "ab dpoxD3'!?:;=-^()[]{}|/\\*@$<>+#_.,\xdf\xe9"
+"""Letters, and the characters of which signs such as :-( and words such as C++ are made."""
 
 
 @reads_mappings
@@ -360,6 +363,8 @@ LETTERS = "abZ0'_ -.\n\xc4\xdf\u0130\u0131\u6f22\u0660\u00b2\U0001f642\U0001d518
         st.tuples(
             st.one_of(
                 st.text(LETTERS, max_size=60),
+                st.text(LETTERS + SCRIPTS, max_size=30),
+                st.text(SIGNS, max_size=20),
                 st.lists(st.text("ab", min_size=7, max_size=40), max_size=60).map(" ".join),
             ),
             st.booleans(),
@@ -383,9 +388,9 @@ def test_texts_are_read_as_their_words(steps):
 
 
 @reads_mappings
-def test_letters_that_are_rare_or_not_text_are_left_to_python():
+def test_letters_that_are_rare_are_left_to_python():
     event, names = Event(), Vocabulary()
-    for text in ("one \ud800", "one two \U00020000", "one \U0010ffff two"):
+    for text in ("one two \U00020000", "\U00020000 one"):
         assert not event.read_text(text, names, joins=True)
         assert not event._met.any() and not len(names)
     model = OnlineClassifier(update="pa1")

@@ -1,12 +1,10 @@
-"""Validation of the inputs of estimators, and the features of texts."""
+"""Validation of the inputs of estimators."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sized
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,99 +15,6 @@ from kesler.data.ratings import Ratings
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
 from kesler.data.sparse_rows import as_float32, is_sparse
 from kesler.errors import KeslerError
-
-TOKEN = re.compile(r"(?:[^\W_]|')+")
-OF_ASCII = re.compile(
-    r"[a-z0-9']+"
-)  # the same tokens of ASCII in lower case, in a third of the time
-
-
-def tokenize(text: str) -> list[str]:
-    """Split a text into lower-case tokens: runs of letters (any script), digits and apostrophes.
-
-    Examples
-    --------
-    >>> tokenize("Don't panic: 42!")
-    ["don't", 'panic', '42']
-    >>> tokenize("Ärger, Straße_7")
-    ['ärger', 'straße', '7']
-    """
-    return (OF_ASCII if text.isascii() else TOKEN).findall(text.lower())
-
-
-def presence(texts: Iterable[str]) -> dict[str, float]:
-    """Return the binary features of several texts together: the value 1 for each token.
-
-    Examples
-    --------
-    >>> presence(["To be", "or not to be"])
-    {'to': 1.0, 'be': 1.0, 'or': 1.0, 'not': 1.0}
-    """
-    return dict.fromkeys(tokenize(" ".join(texts)), 1.0)
-
-
-SHORT_TEXT = 160
-"""The mean number of characters up to which texts count as short: runs of characters help on
-questions of 40 to 60 characters, and harmed on two sets of texts of 58 and 77 words."""
-
-RUN_LENGTH = 4
-"""The length of the runs of characters."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextLengths:
-    """The number of the texts learnt so far, and their characters.
-
-    Parameters
-    ----------
-    n_texts, n_characters : int
-
-    Examples
-    --------
-    >>> TextLengths().is_short("what is up"), TextLengths(1, 1000).is_short("what is up")
-    (True, False)
-    """
-
-    n_texts: int = 0
-    n_characters: int = 0
-
-    def and_text(self, length: int) -> TextLengths:
-        """Return the lengths with those of one more text of this many characters."""
-        return TextLengths(self.n_texts + 1, self.n_characters + length)
-
-    def is_short(self, text: str) -> bool:
-        """Return whether the texts so far are short, on average, with this one included."""
-        return self.n_characters + len(text) <= SHORT_TEXT * (self.n_texts + 1)
-
-
-def with_runs(text: str) -> dict[str, float]:
-    """Return the words of a text, its pairs of words and its runs of characters, each of value 1.
-
-    Runs are in upper case, so that they are other features than words.
-
-    Examples
-    --------
-    >>> list(with_runs("Top up!"))
-    ['top', 'up', 'top up', ' TOP', 'TOP ', 'OP U', 'P UP', ' UP ']
-    """
-    line, capitals = spaced(text)
-    words = line.split(" ") if line else []
-    names = [*words, *(f"{a} {b}" for a, b in pairwise(words))]
-    names += [capitals[i : i + RUN_LENGTH] for i in range(len(capitals) - RUN_LENGTH + 1)]
-    return dict.fromkeys(names, 1.0)
-
-
-def spaced(text: str) -> tuple[str, str]:
-    """Return the words of a text with a space between them, and in upper case also around them.
-
-    Examples
-    --------
-    >>> spaced("Top up!")
-    ('top up', ' TOP UP ')
-    """
-    line = " ".join(tokenize(text))
-    return line, f" {line.upper()} "
-
 
 MOST_WEIGHT = 1 << 20
 BLOCK_ENTRIES = 1 << 20  # dense rows are converted to entries in blocks of about 8 MB

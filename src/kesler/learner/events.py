@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.inputs import spaced
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
+from kesler.data.texts import plain, spaced, tokenize
 from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
@@ -108,20 +108,32 @@ class Event:
 
         Parameters
         ----------
-        text : split into words as by :func:`kesler.data.inputs.presence`.
+        text : split into words as by :func:`kesler.data.texts.presence`.
         names, joins : as for `read_mapping`.
         """
         if not self._kernels.READS_MAPPINGS:
             return False
-        from kesler.compiled.trial.texts import read_text, word_letters
+        from kesler.compiled.trial.signs import kinds_of_plain, kinds_of_spaced
 
-        lower, numbers = text.lower(), names.indices
-        self._reserve_names(names, len(lower) // 2 + 1)
-        n = read_text(self.address, id(lower), word_letters(), id(numbers), joins)
+        line = plain(text)
+        if line is not None and self._read_words(line, kinds_of_plain(), names, joins=joins):
+            if self.n_entries:
+                return True
+        return self._read_words(" ".join(tokenize(text)), kinds_of_spaced(), names, joins=joins)
+
+    def _read_words(
+        self, line: str, kinds: npt.NDArray[np.uint8], names: Vocabulary, *, joins: bool
+    ) -> bool:
+        """Read the words of a line by the kinds of characters; return whether it could be read."""
+        from kesler.compiled.trial.texts import read_text
+
+        numbers = names.indices
+        self._reserve_names(names, len(line) // 2 + 1)
+        n = read_text(self.address, id(line), kinds, id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False)
 
     def read_short_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
-        """Read a text as :func:`kesler.data.inputs.with_runs`; return whether it could be read.
+        """Read a text as :func:`kesler.data.texts.with_runs`; return whether it could be read.
 
         Parameters
         ----------
@@ -129,12 +141,13 @@ class Event:
         """
         if not self._kernels.READS_MAPPINGS:
             return False
-        from kesler.compiled.trial.texts import read_short_text, word_letters
+        from kesler.compiled.trial.signs import kinds_of_spaced
+        from kesler.compiled.trial.texts import read_short_text
 
-        (words, capitals), numbers = spaced(text), names.indices
-        self._reserve_names(names, len(words) + len(capitals) + 1)
-        addresses = self.address, id(words), id(capitals)
-        n = read_short_text(*addresses, word_letters(), id(numbers), joins)
+        (tokens, words, capitals), numbers = spaced(text), names.indices
+        self._reserve_names(names, len(tokens) + len(capitals) + 1)
+        addresses = self.address, id(tokens), id(words), id(capitals)
+        n = read_short_text(*addresses, kinds_of_spaced(), id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False)
 
     def read_array(self, x: npt.NDArray[Any]) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.inputs import TextLengths, presence, with_runs
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import is_sparse
+from kesler.data.texts import TextLengths, presence, with_runs
 from kesler.errors import KeslerError
 from kesler.learner.events import DICTIONARIES, Event
 

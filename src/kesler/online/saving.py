@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from kesler.data import model_file
-from kesler.data.inputs import TextLengths
 from kesler.data.rows import Vocabulary
+from kesler.data.texts import TextLengths
 from kesler.errors import KeslerError
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner

@@ -2,7 +2,7 @@
 
 from lazy_loader import attach_stub
 
-from kesler.data.inputs import tokenize as tokenize
+from kesler.data.texts import tokenize as tokenize
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 __all__ = sorted([*__all__, "tokenize"])

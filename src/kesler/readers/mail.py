@@ -20,7 +20,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
-from kesler.data.inputs import presence
+from kesler.data.texts import presence
 from kesler.errors import KeslerError
 from kesler.readers.features import Names
 from kesler.readers.reader import BadRow, Example, Reader, readable

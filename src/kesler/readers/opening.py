@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kesler.data.inputs import presence
 from kesler.data.rows import Vocabulary
+from kesler.data.texts import presence
 from kesler.datasets.dataset import Dataset, RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kesler.data.inputs import presence
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
+from kesler.data.texts import presence
 from kesler.errors import KeslerError
 from kesler.readers.features import MOST_UNKNOWN, Names, Renumbering, finite
 from kesler.readers.reader import BadRow, Example

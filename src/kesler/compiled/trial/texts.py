@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
-from kesler.compiled.jit.decorators import BOOLS, INT, inlined, kernel
+from kesler.compiled.jit.decorators import INT, inlined, kernel
 from kesler.compiled.jit.pointers import byte_at, fetch, word_at
+from kesler.compiled.readers.lexing import BYTES
 from kesler.compiled.trial.events import (
     FIRST,
     LENGTH,
@@ -34,44 +32,20 @@ from kesler.compiled.trial.events import (
     start_of,
     write_fields_of,
 )
+from kesler.compiled.trial.signs import (
+    IN_WORD,
+    MOST_CODES,
+    SPACE,
+    code_at,
+    end_of_sign,
+    end_of_word,
+    width_at,
+)
 
-MOST_CODES = 0x20000
-"""Letters from here on, which are rare, are left to Python."""
-
-SPACE = ord(" ")
 LENGTH_OF_RUNS = 4
-"""As in :data:`kesler.data.inputs.RUN_LENGTH`."""
+"""As in :data:`kesler.data.texts.RUN_LENGTH`."""
 
 new_text = types.ExternalFunction("PyUnicode_FromStringAndSize", INT(INT, INT))
-
-
-@cache
-def word_letters() -> npt.NDArray[np.bool_]:
-    """Return whether each character, by its number, belongs to a word.
-
-    These are the characters of :data:`kesler.data.inputs.TOKEN`; asking Python takes 5 ms.
-    """
-    found = np.fromiter(map(str.isalnum, map(chr, range(MOST_CODES))), dtype=np.bool_)
-    found[ord("'")] = True
-    return found
-
-
-@inlined
-def width_at(letters):
-    """Return the number of bytes of the character at an address."""
-    first = byte_at(letters)
-    return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-
-
-@inlined
-def code_at(letters, width):
-    """Return the number of the character of this width at an address, in UTF-8."""
-    if width == 1:
-        return byte_at(letters)
-    code = byte_at(letters) & (0x7F >> width)
-    for i in range(1, width):
-        code = code << 6 | byte_at(letters + i) & 0x3F
-    return code
 
 
 @inlined
@@ -114,23 +88,34 @@ def add_word(read, n, letters, n_bytes):
 
 
 @inlined
-def list_words(read, text, belongs):
-    """List the distinct words of a text in lower case; return their number."""
+def list_words(read, text, kinds):
+    """List the distinct words and signs of a folded text; return their number."""
     place = letters_of(text, read.cursor.ctypes.data)
     if place == 0:
         forget_failure()
         return NOT_READ
-    end, n, start = place + read.cursor[0], 0, place
+    first, end, n, start = place, place + read.cursor[0], 0, place
     while place < end:
         width = width_at(place)
         code = code_at(place, width)
         if code >= MOST_CODES:
             return NOT_READ - n
-        if not belongs[code]:
-            if start < place:
-                n = add_word(read, n, start, place - start)
-            start = place + width
-        place += width
+        kind = kinds[code]
+        if kind & IN_WORD:
+            place += width
+            continue
+        stop = place
+        if start < place:
+            if kind:
+                stop = end_of_word(kinds, place, end)
+            n = add_word(read, n, start, stop - start)
+        if kind and stop == place:
+            before = byte_at(place - 1) if place > first else SPACE
+            after_letter = start < place or (before < 0x80 and kinds[before] & IN_WORD)
+            stop = end_of_sign(kinds, place, end, after_letter)
+            if stop > place:
+                n = add_word(read, n, place, stop - place)
+        start = place = stop if stop > place else place + width
     return add_word(read, n, start, end - start) if start < end else n
 
 
@@ -196,26 +181,26 @@ def numbered(read, n, numbers, joins):
     return n if n >= 0 and find_words(read, n, numbers, joins) else np.int64(NOT_READ)
 
 
-@kernel(INT(INT, INT, BOOLS, INT, INT), nogil=False)
-def read_text(event, text, belongs, numbers, joins):
-    """Read the words of a text in lower case, each of value 1; return their number.
+@kernel(INT(INT, INT, BYTES, INT, INT), nogil=False)
+def read_text(event, text, kinds, numbers, joins):
+    """Read the words of a folded text, each of value 1; return their number.
 
     Text and the dictionary of the numbers of words are given by their addresses; new words are
     added to it if `joins`, otherwise they get the number of the next word.
     """
     read = event_at(event)
-    return numbered(read, list_words(read, text, belongs), numbers, joins)
+    return numbered(read, list_words(read, text, kinds), numbers, joins)
 
 
-@kernel(INT(INT, INT, INT, BOOLS, INT, INT), nogil=False)
-def read_short_text(event, text, capitals, belongs, numbers, joins):
-    """Read the words of a text, its pairs of words and its runs of characters; return their number.
+@kernel(INT(INT, INT, INT, INT, BYTES, INT, INT), nogil=False)
+def read_short_text(event, tokens, words, capitals, kinds, numbers, joins):
+    """Read the tokens, pairs of words and runs of characters of a text; return their number.
 
-    text : words in lower case with a space between them; capitals : the same in upper case, with a
-    space around them as well; the others are as for `read_text`.
+    tokens, words, capitals : as :func:`kesler.data.texts.spaced` returns them; the others are as
+    for `read_text`.
     """
     read = event_at(event)
-    n = list_words(read, text, belongs)
+    n = list_words(read, tokens, kinds)
     if n >= 0:
-        n = list_runs(read, list_pairs(read, n, text), capitals)
+        n = list_runs(read, list_pairs(read, n, words), capitals)
     return numbered(read, n, numbers, joins)

@@ -8,10 +8,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from kesler.data.inputs import RUN_LENGTH, SHORT_TEXT, TOKEN
 from kesler.data.schema.cells import Cell, UnfitError
 from kesler.data.schema.kinds import DATE_FORMATS, number_of, parse_date
 from kesler.data.schema.schema import Column, Schema
+from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, units
 
 N_ROWS = 50
 """The number of rows from which kinds are inferred."""
@@ -134,7 +134,7 @@ def _names_id(name: str) -> bool:
 
 def _of_texts(name: str, texts: list[str]) -> tuple[str, dict[str, Any], str]:
     """Return the kind of a column of texts."""
-    n_words = [len(TOKEN.findall(text)) for text in texts]
+    n_words = [len(units(text)) for text in texts]
     mean, n_different = sum(n_words) / len(texts), len(set(texts))
     share = n_different / len(texts)
     why = f"{n_different} different in {len(texts)}, {mean:.1f} words on average"
@@ -160,7 +160,7 @@ def _options_of(texts: list[str]) -> dict[str, Any]:
     >>> _options_of(["how do I top up"] * 2), _options_of(["Baker Street"] * 2)
     ({'ngrams': 2, 'chars': (4, 4)}, {})
     """
-    n_words, n_characters = sum(len(TOKEN.findall(t)) for t in texts), sum(map(len, texts))
+    n_words, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
     is_short = len(texts) > 1 and n_characters <= SHORT_TEXT * len(texts)
     is_sentence = n_words >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_words
     return {"ngrams": 2, "chars": (RUN_LENGTH, RUN_LENGTH)} if is_short and is_sentence else {}

@@ -12,11 +12,11 @@ from functools import cache, lru_cache, partial
 from itertools import combinations
 from typing import Any
 
-from kesler.data.inputs import tokenize
 from kesler.data.schema.cells import UnfitError, seconds_of
 from kesler.data.schema.inference import column_of
 from kesler.data.schema.records import Table, Unfit
 from kesler.data.schema.schema import Column, Schema
+from kesler.data.texts import tokenize
 from kesler.errors import KeslerError
 
 LENGTHS = {

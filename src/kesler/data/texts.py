@@ -1,0 +1,246 @@
+"""Texts: their words in any script, and the features that are counted from them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+SHORT_TEXT = 160
+"""The mean number of characters up to which texts count as short: runs of characters help on
+questions of 40 to 60 characters, and harmed on two sets of texts of 58 and 77 words."""
+
+RUN_LENGTH = 4
+"""The length of the runs of characters."""
+
+GRAMS = 3
+"""The most characters in a run that stands for words in scripts without spaces."""
+
+FACE = r"[)(\[\]{}|/\\*@$dpox3]"
+SIGN = (
+    r"[!?]{2,}"
+    rf"|[:;=]'?[-^]{FACE}++(?![^\W_])"  # a face with a nose, also after a word
+    rf"|(?<![^\W_])(?<!')[:;=]'?(?:[)(\[\]]+|{FACE}(?!/|[^\W_]))"
+    r"|<3(?![^\W_])|[-^>][_.][-^<](?!-)"
+)
+"""Signs that are features, such as :-( and ???; they are of ASCII, and the compiled reader of
+texts, :mod:`kesler.compiled.trial.signs`, has the same."""
+ENDS = r"(?:(?<=[a-z0-9])(?:\+\+(?![+#])|[+#](?![+#]|[^\W_])))?"
+"""What belongs to a word that ends so, as in C++ and C#."""
+
+WORD = re.compile(r"(?:[^\W_]|')+")
+WORD_OR_SIGN = re.compile(rf"{WORD.pattern}{ENDS}|{SIGN}")
+MAY_BE_SIGN = re.compile(
+    r"[!?:;=<>^+#-](?:(?<=[!?])[!?]|(?<=[:;=])['^-]|(?<![^\W_].)(?<!'.)(?<=[:;=])[)(\[\]{}|/\\*@$dpoxDPOX3]"
+    r"|(?<=<)3|(?<=[>^-])[_.]|(?<=\w[+#])(?![^\W_]))"
+)
+"""Where a sign may be, by two characters and whether a letter is before them: in a tenth of the
+time of the signs themselves."""
+WORDS_OF_ASCII = bytes(
+    code if chr(code) in "'0123456789abcdefghijklmnopqrstuvwxyz" else ord(" ")
+    for code in bytes(range(256)).lower()
+)
+"""The translation of ASCII to words with spaces between."""
+NOT_PLAIN = re.compile(
+    r"[^\x00-\x7f£§°¿¡«»À-ÖØ-öø-ıĴ-ľŁ-ňŊ-ž–—‘’“”„€]"  # German, French, Polish, Turkish are plain
+)
+APOSTROPHE = re.compile(r"[’ʼ](?<=\S.)(?=\w)")
+
+
+FIRST_UNSPACED = "\u0e00"
+"""Scripts without spaces begin here, with Thai."""
+
+
+class Patterns(NamedTuple):
+    """Regular expressions that know the properties of characters."""
+
+    word: Any
+    unspaced: Any
+    invisible: Any
+    cluster: Any
+
+
+@cache
+def patterns() -> Patterns:
+    """Return the regular expressions; importing and compiling them takes 30 ms."""
+    import regex
+
+    # Scripts of Southeast Asia are those whose line breaks need a dictionary (UAX 14).
+    unspaced = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}ー]"
+    mark = r"[\p{M}\u200c\u200d]"
+    run = rf"[['\p{{L}}\p{{N}}]--{unspaced}][['\p{{L}}\p{{N}}]{mark}--{unspaced}]*"
+    # Punctuation between two letters (UAX 29), as in col·lecció and צה״ל.
+    joint = r"[·׳״](?=\p{L})|(?<=[\p{Hebrew}\p{M}])\"(?=\p{Hebrew})"
+    symbol = r"[[\p{So}\p{Extended_Pictographic}]--[\x00-\xff\ufffc\ufffd]]"
+    picture = rf"{symbol}[\p{{M}}\p{{Emoji_Modifier}}]*"
+    flag = r"[\U0001f1e6-\U0001f1ff]{2}"
+    found = (
+        rf"{run}(?:(?:{joint}){run})*{ENDS}|{unspaced}(?:{unspaced}|{mark})*"
+        rf"|(?!\s)(?:{flag}|{picture}(?:\u200d{picture})*|{SIGN})",
+        unspaced,
+        # Soft hyphens, marks of direction, selectors of variants.
+        r"[\xad\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]",
+        r"\X",
+    )
+    return Patterns(*(regex.compile(each, regex.VERSION1) for each in found))
+
+
+def folded(text: str) -> str:
+    """Return a text in the form in which it is read: NFKC, without case, with plain apostrophes.
+
+    Examples
+    --------
+    >>> folded("ＳＴＲＡẞＥ"), folded("Don’t"), folded("İzmir")
+    ('strasse', "don't", 'izmir')
+    """
+    if text.isascii():
+        return text.lower()
+    line = text.casefold().replace("i̇", "i")
+    if NOT_PLAIN.search(line):
+        line = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        line = patterns().invisible.sub("", line.replace("i̇", "i"))
+    return APOSTROPHE.sub("'", line)
+
+
+def plain(text: str) -> str | None:
+    """Return the folded text, None if it has letters beyond Latin ones.
+
+    Unless it has signs, its words are its runs of letters, digits and apostrophes.
+
+    Examples
+    --------
+    >>> plain("Straße 7"), plain("улица")
+    ('strasse 7', None)
+    """
+    line = folded(text)
+    return line if line.isascii() or NOT_PLAIN.search(line) is None else None
+
+
+def units(text: str) -> list[str]:
+    """Return the words and signs of a text; a run of a script without spaces is one of them.
+
+    A text without any has its other signs instead.
+
+    Examples
+    --------
+    >>> units("C++: 我想退款 :-("), units("...")
+    (['c++', '我想退款', ':-('], ['...'])
+    """
+    if text.isascii() and not MAY_BE_SIGN.search(text):
+        return text.encode().translate(WORDS_OF_ASCII).decode().split() or text.split()
+    line = plain(text)
+    if line is None:
+        line, word = folded(text), patterns().word
+    else:
+        word = WORD_OR_SIGN if MAY_BE_SIGN.search(line) else WORD
+    return word.findall(line) or line.split()
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a text into tokens: words of any script without case, emoji and signs.
+
+    Words are runs of letters, marks, digits and apostrophes. Where a script has no spaces between
+    words (Chinese, Japanese, Thai, Khmer, Burmese, Lao), tokens are its characters and the runs of
+    2 and 3 characters. Punctuation marks are no tokens, unless a text has nothing else.
+
+    Examples
+    --------
+    >>> tokenize("Don't panic: 42!")
+    ["don't", 'panic', '42']
+    >>> tokenize("Ärger, C++ 👍🏽 ???")
+    ['ärger', 'c++', '👍🏽', '???']
+    >>> tokenize("退款吗")
+    ['退', '款', '吗', '退款', '款吗', '退款吗']
+    """
+    return _tokens_of(units(text))
+
+
+def _tokens_of(found: list[str]) -> list[str]:
+    """Return the tokens of units: those of scripts without spaces are cut."""
+    if max(found, default="") < FIRST_UNSPACED:
+        return found
+    return [token for unit in found for token in _cut(unit)]
+
+
+def _cut(unit: str) -> Iterable[str]:
+    """Return a word, or the characters of a run of them and the runs of up to `GRAMS`."""
+    if not patterns().unspaced.match(unit):
+        return (unit,)
+    letters = patterns().cluster.findall(unit)
+    return (
+        "".join(letters[i : i + n])
+        for n in range(1, GRAMS + 1)
+        for i in range(len(letters) - n + 1)
+    )
+
+
+def presence(texts: Iterable[str]) -> dict[str, float]:
+    """Return the binary features of several texts together: the value 1 for each token.
+
+    Examples
+    --------
+    >>> presence(["To be", "or not to be"])
+    {'to': 1.0, 'be': 1.0, 'or': 1.0, 'not': 1.0}
+    """
+    return dict.fromkeys(tokenize(" ".join(texts)), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TextLengths:
+    """The number of the texts learnt so far, and their characters.
+
+    Parameters
+    ----------
+    n_texts, n_characters : int
+
+    Examples
+    --------
+    >>> TextLengths().is_short("what is up"), TextLengths(1, 1000).is_short("what is up")
+    (True, False)
+    """
+
+    n_texts: int = 0
+    n_characters: int = 0
+
+    def and_text(self, length: int) -> TextLengths:
+        """Return the lengths with those of one more text of this many characters."""
+        return TextLengths(self.n_texts + 1, self.n_characters + length)
+
+    def is_short(self, text: str) -> bool:
+        """Return whether the texts so far are short, on average, with this one included."""
+        return self.n_characters + len(text) <= SHORT_TEXT * (self.n_texts + 1)
+
+
+def with_runs(text: str) -> dict[str, float]:
+    """Return the tokens of a text, its pairs of words and its runs of characters, each of value 1.
+
+    Runs are in upper case, so that they are other features than words.
+
+    Examples
+    --------
+    >>> list(with_runs("Top up!"))
+    ['top', 'up', 'top up', ' TOP', 'TOP ', 'OP U', 'P UP', ' UP ']
+    """
+    tokens, line, capitals = spaced(text)
+    names = [*tokens.split(), *map(" ".join, pairwise(line.split()))]
+    names += [capitals[i : i + RUN_LENGTH] for i in range(len(capitals) - RUN_LENGTH + 1)]
+    return dict.fromkeys(names, 1.0)
+
+
+def spaced(text: str) -> tuple[str, str, str]:
+    """Return what :func:`with_runs` reads, with spaces between: tokens, words, words in capitals.
+
+    Runs of scripts without spaces are one of the words. There are also spaces around capitals.
+
+    Examples
+    --------
+    >>> spaced("Top up!"), spaced("退款")
+    (('top up', 'top up', ' TOP UP '), ('退 款 退款', '退款', ' 退款 '))
+    """
+    found = units(text)
+    tokens, line = _tokens_of(found), " ".join(found)
+    return line if tokens is found else " ".join(tokens), line, f" {line.upper()} "
