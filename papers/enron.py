@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from scipy import sparse
 
 from kesler.data.rows import Rows, Vocabulary
+from kesler.data.texts import WORD
 from kesler.datasets import load_enron
-from kesler.readers import tokenize
 
 USERS = ("beck-s", "farmer-d", "kaminski-v", "kitchen-l", "lokay-m", "sanders-r", "williams-w3")
 
@@ -58,5 +58,6 @@ def count_words(texts: Iterable[str]) -> sparse.csr_array:
     [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 2.0, 1.0]]
     """
     words = Vocabulary()
-    rows = Rows.from_sparse_rows([words.learnt(Counter(tokenize(text))) for text in texts], 0)
+    counts = (Counter(WORD.findall(text.lower())) for text in texts)
+    rows = Rows.from_sparse_rows(list(map(words.learnt, counts)), 0)
     return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), len(words)))

@@ -509,7 +509,7 @@ def test_letters_beyond_ascii_are_named():
     model = OnlineClassifier()
     for x, y in [("Ärger über Straße", "a"), ("schöner Tag", "b"), ("Ärger", "a")]:
         model.learn_one(x, y)
-    assert {"ärger", "tag", "straße"} <= set(contributed(model, "Ärger Tag Straße", "a", "b"))
+    assert {"ärger", "tag", "strasse"} <= set(contributed(model, "Ärger Tag Straße", "a", "b"))
 
 
 def test_an_ensemble_of_words_names_them():
