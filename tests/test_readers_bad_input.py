@@ -96,7 +96,7 @@ BAD_ROWS = {
             ("1" * 5000, "it is not JSON"),
             ('{"text": "a", "x": 1}', "there is no label field 'label', only 'text', 'x'"),
             ('{"label": null, "text": "a"}', "there is no label"),
-            ('{"label": NaN, "text": "a"}', "the label is nan"),
+            ('{"label": NaN, "text": "a"}', "there is no label"),
             ('{"label": [1], "text": "a"}', "the label is a list"),
             ('{"label": {}, "text": "a"}', "the label {} is costs of classes"),
             ('{"label": 1}', "there is no text field 'text'"),

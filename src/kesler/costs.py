@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.errors import KeslerError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _checked(item: tuple[Any, Any]) -> tuple[tuple[Label, Label], float]:
     pair, cost = item
     if not (isinstance(pair, tuple) and len(pair) == 2):
         raise KeslerError(f"costs: the key {pair!r} must be a pair of labels, (right, wrong)")
-    right, wrong = plain(pair[0]), plain(pair[1])
+    right, wrong = class_of(pair[0]), class_of(pair[1])
     return (right, wrong), _cost((right, wrong), cost)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kesler.data.labels import plain
+from kesler.data.labels import class_of
 from kesler.errors import KeslerError
 from kesler.maps import MAPS
 from kesler.maps.view import SubExperts, View
@@ -189,7 +189,7 @@ class Grouped:
                     raise KeslerError(
                         f"group {group!r} must be a collection of labels, not {labels!r}"
                     )
-                groups[group] = [plain(label) for label in labels]
+                groups[group] = [class_of(label) for label in labels]
                 require_hashable(groups[group], f"the labels of group {group!r}")
                 for label in groups[group]:
                     lookup.setdefault(label, []).append(group)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.labels import classes_of
 from kesler.data.matrices import validate_data, well_formed
 from kesler.data.ratings import Ratings
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
@@ -251,18 +252,51 @@ def count_rows(X: Any) -> int:
 
 
 def label_list(y: Any) -> list[Any]:
-    """Return labels as a list of Python objects; a column is flattened with a warning.
+    """Return labels as a list of the classes that they name; a column is flattened with a warning.
 
-    A list is not converted to an array, which would silently turn numbers among text into text.
+    A list is not converted to an array, which would silently turn numbers among text into text, and
+    columns of pandas, polars and Arrow keep their integers and booleans beside missing values.
+
+    Raises
+    ------
+    KeslerError
+        If there are no labels, or one is missing.
+
+    Examples
+    --------
+    >>> label_list([" spam", np.str_("work")]), label_list(np.array([1, 2]))
+    (['spam', 'work'], [1, 2])
     """
     if y is None:
         raise KeslerError(
             "requires y to be passed, but the target y is None: give one label for each row"
         )
+    labels = classes_of(_as_list(y))
+    try:
+        row = labels.index(None)
+    except ValueError:
+        return labels
+    raise KeslerError(f"row {row} of y: label None is no class: leave out rows without a label")
+
+
+def _as_list(y: Any) -> list[Any]:
+    """Return a column of values as a list of Python objects."""
     if isinstance(y, (list, tuple)):
         return list(y)
+    if _n_axes(y) == 2 and hasattr(y, "columns"):
+        _column(y)  # warns, or raises if there are several columns
+        return _as_list(y[y.columns[0]])
+    own = getattr(y, "to_pylist", None) or getattr(y, "to_list", None) or getattr(y, "tolist", None)
+    if own is not None and not isinstance(getattr(y, "dtype", None), np.dtype) and _n_axes(y) == 1:
+        found: list[Any] = own()
+        return found
     array = y if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c" else _column(y)
     return list(array) if array.dtype.kind in "mM" else array.tolist()
+
+
+def _n_axes(y: Any) -> int:
+    """Return the number of axes of values; arrays of Arrow, which do not say it, have one."""
+    return len(getattr(y, "shape", (0,)))
 
 
 def _column(y: Any) -> npt.NDArray[Any]:

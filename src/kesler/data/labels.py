@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -38,3 +40,47 @@ Examples
 def plain(label: Label) -> Label:
     """Return a NumPy number or text as the Python one that it equals."""
     return label.item() if isinstance(label, (np.number, np.bool_, np.character)) else label
+
+
+def class_of(label: Any) -> Any:
+    r"""Return the class that a label names, as all readers and estimators name it.
+
+    A text has no white space around it and is in Unicode's form NFC, a NumPy value is the Python
+    one, and a missing value is None.
+
+    Examples
+    --------
+    >>> class_of(" spam\n"), class_of("007"), class_of(np.int64(7)), class_of(float("nan"))
+    ('spam', '007', 7, None)
+    """
+    if isinstance(label, str):
+        text = label.strip()
+        return str(text) if text.isascii() else unicodedata.normalize("NFC", text)
+    return None if is_missing(label) else plain(label)
+
+
+def classes_of(labels: list[Any]) -> list[Any]:
+    """Return the class that each label names; all labels as they are if one is not hashable."""
+    try:
+        named = {label: class_of(label) for label in dict.fromkeys(labels)}
+    except TypeError:  # refused by the table of classes, which says which one
+        return labels
+    if all(label is name for label, name in named.items()):
+        return labels
+    return [named[label] for label in labels]
+
+
+def is_missing(label: Any) -> bool:
+    """Return whether a value stands for none: None, NaN, or the NA and NaT of pandas.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("nan"), is_missing(0)
+    (True, True, False, False)
+    """
+    try:
+        return label is None or not bool(label == label)
+    except (TypeError, ArithmeticError):  # as the NA of pandas
+        return True
+    except ValueError:  # as an array
+        return False

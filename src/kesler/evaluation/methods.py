@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.evaluation.tables import Piece
 from kesler.online.blocks import learn_rows
 from kesler.online.classifier import OnlineClassifier
@@ -116,11 +116,11 @@ class LabelMethod(Method):
         """Predict each row of a piece, then learn from it."""
         weights = piece.weights
         labels = [
-            plain(label)
+            class_of(label)
             for i, label in enumerate(piece.labels)
             if weights is None or weights[i] > 0
         ]
-        predicted = [plain(label) for label in self._run(piece, labels)]
+        predicted = [class_of(label) for label in self._run(piece, labels)]
         wrong = np.array([p != y for p, y in zip(predicted, labels, strict=True)], dtype=np.bool_)
         first = [i for i, label in enumerate(labels) if self._is_first(label)]
         wrong[first] = False

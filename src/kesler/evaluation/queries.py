@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
@@ -132,7 +132,7 @@ class QueriedMethod(Method):
 
     def learn(self, piece: Block | Piece) -> Outcome:
         """Predict each row of a piece, and learn from those asked for."""
-        labels = [plain(label) for label in piece.labels]
+        labels = [class_of(label) for label in piece.labels]
         asked, first = self.ask(piece, labels)
         wrong = _wrong(asked.predicted, labels, first)
         return Outcome(wrong, int(first.sum()), lambda: asked.predicted, asked.probabilities)

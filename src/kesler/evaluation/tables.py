@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.inputs import label_list, require_lengths, row_weights
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label
 from kesler.data.ratings import Ratings
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
@@ -44,7 +44,7 @@ class Table:
         [[1, 2]]
         """
         rows = _sliceable(X)
-        labels = [plain(label) for label in label_list(y)]
+        labels = label_list(y)
         n_rows = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
         require_lengths(n_rows, labels)
         weights = row_weights(sample_weight, n_rows)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import NEW, Label, plain
+from kesler.data.labels import NEW, Label, is_missing, plain
 from kesler.errors import KeslerError
 
 OnNewClass = Literal["register", "learn", "inherit", "unseen"]
@@ -21,6 +22,9 @@ inherit : there is an update too, from the weights of a virtual class, which tak
 unseen : for ratings by sub-experts: there is an update too, in which all sub-experts give the class
     the rating of every class that has not been seen (Mesterharm 2001, Section 6.2).
 """
+
+MOST_FRACTIONS = 50
+"""The most classes that are numbers with fractions, such as the grades 1.0, 1.3, 1.7."""
 
 # Types whose values can be ordered: numbers among numbers, text among text.
 SIMPLE = (bool, int, float, str, bytes)
@@ -166,6 +170,7 @@ labels of one type
         if self.declared is not None:
             self._require_declared(new)
             return new
+        self._require_few_fractions(new)
         for label in new:
             _require_class(label)
             _require_order(label, self.labels[0] if self.labels else new[0])
@@ -180,6 +185,16 @@ labels of one type
                     f"label {label!r} is not in the order {self.declared}: pass an order of all "
                     "labels, from the lowest to the highest"
                 )
+
+    def _require_few_fractions(self, new: list[Label]) -> None:
+        """Raise if too many classes are numbers with fractions: measurements, not grades."""
+        fractions = [label for label in new if _is_fraction(label)]
+        if fractions and len(fractions) + sum(map(_is_fraction, self.labels)) > MOST_FRACTIONS:
+            raise KeslerError(
+                f"Unknown label type: label {fractions[-1]!r} is one of more than {MOST_FRACTIONS} "
+                "different numbers with fractions, which are measurements and not classes: round "
+                "or bin them, convert them to text, or use a regressor"
+            )
 
     def _require_sortable(self, new: list[Label]) -> None:
         """Raise unless labels that can be ordered with the first can be sorted."""
@@ -213,18 +228,21 @@ def _is_hashable(label: object) -> bool:
 
 
 def _require_class(label: Any) -> None:
-    if label is None or not _holds(lambda: label == label):  # false for NaN
+    if is_missing(label):
         raise KeslerError(f"label {label!r} is no class: leave out rows without a label")
     if label is NEW:
         raise KeslerError(
             "kesler.NEW stands for a class that has not been seen, and is no class itself: give "
             "the label of the row"
         )
-    if isinstance(label, float) and label % 1 != 0:
+    if isinstance(label, float) and math.isinf(label):
         raise KeslerError(
-            f"Unknown label type: label {label!r} is a continuous number, not a class: round or "
-            "bin such numbers, convert them to text, or use a regressor"
+            f"Unknown label type: label {label!r} is no class: give the row a finite number or text"
         )
+
+
+def _is_fraction(label: Label) -> bool:
+    return isinstance(label, float) and label % 1 != 0
 
 
 def _require_order(label: Any, reference: Any) -> None:

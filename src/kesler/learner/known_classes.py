@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kesler.costs import Costs
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.errors import KeslerError
 from kesler.hypotheses import Grouped, Part, require_hashable, tree_of
 from kesler.learner.classes import ClassTable
@@ -83,7 +83,7 @@ class KnownClasses(Observing):
             raise KeslerError(f"{label!r} has been seen, and its place in the tree stays")
         above = (node for known in self.classes.labels for node in tree.path(known))
         nodes = {*tree.nodes, *above, *(group for groups in self.groups for group in groups)}
-        if under is not None and plain(under) not in nodes:
+        if under is not None and class_of(under) not in nodes:
             raise KeslerError(
                 f"{label!r} cannot hang from {under!r}, which is no node of the tree so far: hang "
                 "that one first, or name another node"

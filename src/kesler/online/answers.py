@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind, Targets
 
@@ -43,7 +43,7 @@ class ClassAnswer:
 
     def encoded_one(self, y: Any, known: ClassTable) -> Encoding:
         """Return the labels of one target, and the function that encodes their codes as answers."""
-        return (y,), Answers.of_classes
+        return (class_of(y),), Answers.of_classes
 
     def decoded(self, known: ClassTable, highest: int, scores: Scores) -> Any:
         """Return a prediction from the code of the best class, or from scores if `by_scores`.
@@ -59,7 +59,7 @@ class ClassAnswer:
 
     def declared(self, classes: Any) -> list[Label]:
         """Return the classes that have columns in predictions before their first rows."""
-        return list(map(plain, [] if classes is None else classes))
+        return list(map(class_of, [] if classes is None else classes))
 
 
 class LabelsAnswer(ClassAnswer):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.inputs import label_list, require_lengths
 from kesler.data.labels import NEW
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
@@ -452,10 +453,11 @@ default "auto"
     # ---- the interface of scikit-learn ------------------------------------------------------
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, as computed by scikit-learn."""
-        from sklearn.base import ClassifierMixin
-
-        return ClassifierMixin.score(self, X, y, sample_weight)
+        """Return the share of rows, by their weights, whose class is predicted right."""
+        labels, predicted = label_list(y), self.predict(X).tolist()
+        require_lengths(len(predicted), labels)
+        right = [each == label for each, label in zip(predicted, labels, strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_classifier(super().__sklearn_tags__())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -90,7 +90,7 @@ def _checked(row: int, costs: Any) -> dict[Label, float]:
         )
     if not costs:
         raise KeslerError(f"row {row} names no class: give the cost of at least one")
-    found = {plain(label): _cost(row, label, cost) for label, cost in costs.items()}
+    found = {class_of(label): _cost(row, label, cost) for label, cost in costs.items()}
     least = min(found.values())
     return dict(sorted(found.items(), key=lambda item: item[1] > least))
 

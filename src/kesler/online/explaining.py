@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kesler.data.labels import plain
+from kesler.data.labels import class_of
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.contributions import best_other, terms_of, winner_and_scores
@@ -76,7 +76,7 @@ def require_count(n: Any) -> int:
 
 def code_of(learner: AnyLearner, name: str, label: Any) -> int:
     """Return the number of a label; raise if no row of it has been learnt."""
-    code = learner.classes.code(plain(label))
+    code = learner.classes.code(class_of(label))
     if code is None:
         known = learner.classes.labels
         some = ", ".join(repr(each) for each in known[:5]) + (", ..." if len(known) > 5 else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label
+from kesler.data.labels import Label, class_of
 from kesler.data.matrices import well_formed
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
@@ -144,11 +144,11 @@ def _labels_of(row: int, labels: Any) -> list[Label]:
         )
     if isinstance(labels, (set, frozenset)):
         try:
-            return sorted(labels)
+            return sorted({class_of(label) for label in labels})
         except TypeError:  # the class table raises the error that names the label
             return list(labels)
     require_no_table_row(row, labels)
-    named = list(labels)
+    named = list(map(class_of, labels))
     require_each_once(row, named)
     return named
 
@@ -242,6 +242,6 @@ def _order_of(row: int, labels: Any) -> list[Label]:
             f"row {row} of y is {labels!r}, which is not a list of labels: give the labels of a "
             "row in order, best first"
         )
-    order = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    order = list(map(class_of, labels))
     require_each_once(row, order)
     return order

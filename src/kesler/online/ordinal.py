@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import NEW, Label, plain
+from kesler.data.labels import NEW, Label, class_of
 from kesler.errors import KeslerError
 from kesler.hypotheses import Ordered, Part
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -238,7 +238,7 @@ def declared_order(order: Any) -> list[Label] | None:
         raise KeslerError(
             f"order={order!r}: give a list of all labels, from the lowest to the highest, or None"
         )
-    labels = [plain(label) for label in order]
+    labels = [class_of(label) for label in order]
     if any(label is NEW for label in labels):
         raise KeslerError(
             f"order={order!r} names kesler.NEW, which stands for a class that has not been seen: "

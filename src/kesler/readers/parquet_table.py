@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.labels import classes_of
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
 from kesler.errors import KeslerError
@@ -63,7 +64,9 @@ class Batch:
         if not (_is_numeric(array) or _is_text(array)):
             self.is_plain[:] = False
             return
-        self.labels[:] = array.to_pylist()
+        self.labels[:] = classes_of(array.to_pylist())
+        if "" in self.labels:
+            self.is_plain[:] &= [label != "" for label in self.labels]
         valid = _valid(array)
         if kind and kind != (TEXT if _is_text(array) else NUMBER):
             self.is_plain[:] = False

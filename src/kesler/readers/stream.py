@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.labels import class_of
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.readers.lines import LASTING
@@ -70,6 +71,9 @@ class Admission:
         """Parse a row; return None if it is bad and skipped."""
         try:
             example = self.reader.parse(raw)
+            label = class_of(example.label)
+            if label is not example.label or label == "":
+                example = example._replace(label=label if label != "" else None)
             require_label(example.label, self.require_labels)
             if self.require_labels:
                 self._require_same_kind(example.label)

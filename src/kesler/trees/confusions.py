@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.errors import KeslerError
 from kesler.trees.tree import Tree
 
@@ -65,7 +65,7 @@ def tree_of_confusions(
     >>> tree.path("E"), tree.path("X")
     (['E', 'E and 1 more', ''], ['X', ''])
     """
-    names = [plain(label) for label in labels]
+    names = [class_of(label) for label in labels]
     table = _checked(np.asarray(confusions, dtype=np.float64), names)
     _require_sizes(sizes, len(names))
     families = _families(table)

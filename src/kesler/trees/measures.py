@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label, plain
+from kesler.data.labels import Label, class_of
 from kesler.errors import KeslerError
 from kesler.trees.tree import Given, Tree
 
@@ -122,4 +122,4 @@ def _at(path: tuple[Any, ...], level: int) -> Any:
 
 
 def _labels(values: Any) -> list[Any]:
-    return [plain(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+    return [class_of(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kesler.data.labels import plain
+from kesler.data.labels import class_of
 from kesler.errors import KeslerError
 
 ROOT = ""
@@ -100,7 +100,7 @@ class Tree:
         elif isinstance(self.given, str):
             found = _before(node, self.given)
         else:
-            found = plain(self.given(node))
+            found = class_of(self.given(node))
         return self.root if found is None else found
 
     def path(self, label: Any) -> list[Any]:
@@ -111,7 +111,7 @@ class Tree:
         KeslerError
             If the name of the class is empty, or the tree has a cycle above it.
         """
-        node = plain(label)
+        node = class_of(label)
         found = {node: None}
         _require_name(node)
         while node != self.root:
@@ -154,7 +154,7 @@ class Tree:
         KeslerError
             If the class has a place already, or its name is empty.
         """
-        label, under = plain(label), self.root if under is None else plain(under)
+        label, under = class_of(label), self.root if under is None else class_of(under)
         _require_node(label, "a class to hang")
         _require_name(label)
         if label in self.nodes:
@@ -204,7 +204,7 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
             f"tree={given!r:.60}: give a mapping {{child: parent}}, the separator of names such as "
             "'.', or a function that returns the parent of a node"
         )
-    return [(plain(child), plain(parent)) for child, parent in pairs]
+    return [(class_of(child), class_of(parent)) for child, parent in pairs]
 
 
 def _root_of(parents: Mapping[Any, Any]) -> Any:

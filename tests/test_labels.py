@@ -1,0 +1,169 @@
+"""Labels: the same classes from every column, container and file that holds them."""
+
+import json
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
+from kesler.learner.classes import MOST_FRACTIONS
+from kesler.readers import open_stream
+
+X = [[0.0], [1.0]] * 5
+COLUMNS = {
+    "list": list,
+    "array of objects": lambda y: np.array(y, dtype=object),
+    "array": np.array,
+    "pandas": pd.Series,
+    "pandas, nullable": lambda y: pd.Series(y).convert_dtypes(),
+    "pandas, of Arrow": lambda y: pd.Series(pa.array(y).to_pandas(types_mapper=pd.ArrowDtype)),
+    "pandas, an extension array": lambda y: pd.Series(y).convert_dtypes().array,
+    "pandas, categories": lambda y: pd.Series(y, dtype="category"),
+    "pandas, an index": pd.Index,
+    "polars": pl.Series,
+    "Arrow": pa.array,
+    "Arrow, chunks": lambda y: pa.chunked_array([y[:3], y[3:]]),
+    "Arrow, a dictionary": lambda y: pa.array(y).dictionary_encode(),
+}
+PAIRS = {"integers": [1, 2], "booleans": [False, True], "text": ["007", "7"], "grades": [1.3, 1.7]}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_labels_keep_their_type_in_every_column(column, pair):
+    y = column(pair * 5)
+    model = OnlineClassifier().fit(X, y)
+    assert model.classes_.tolist() == pair and model.predict([[1.0]]).tolist() == pair[1:]
+    assert {type(label) for label in model.classes_.tolist()} == {type(pair[0])}
+    assert type(model.predict_one([1.0])) is type(pair[0])
+    assert model.score(X, y) == 1.0
+
+
+def test_a_frame_of_one_column_is_a_column():
+    for frame in (pd.DataFrame, pl.DataFrame):
+        y = frame(
+            {"y": pd.array([1, 2] * 5, dtype="Int64") if frame is pd.DataFrame else [1, 2] * 5}
+        )
+        with pytest.warns(Warning, match="column-vector"):
+            model = OnlineClassifier().fit(X, y)
+        assert model.classes_.dtype.kind == "i"
+
+
+MISSING = {
+    "None": [1, None],
+    "NaN": [1.0, float("nan")],
+    "NA of integers": pd.array([1, None], dtype="Int64"),
+    "NA of texts": pd.Series(["a", pd.NA], dtype="string"),
+    "NaT": [1, pd.NaT],
+    "polars": pl.Series([1, None]),
+    "Arrow": pa.array(["a", None]),
+}
+
+
+@pytest.mark.parametrize("y", MISSING.values(), ids=MISSING)
+def test_a_missing_label_is_refused_with_its_row(y):
+    with pytest.raises(KeslerError, match="row 1 of y: label None is no class: leave out rows"):
+        OnlineClassifier().fit([[0.0], [1.0]], y)
+
+
+SPACED = ["spam", " spam", "spam\t", "caf\u00e9", unicodedata.normalize("NFD", " caf\u00e9")]
+TRIMMED = ["caf\u00e9", "spam"]
+
+
+def test_white_space_and_the_form_of_letters_make_no_class(tmp_path):
+    rows = [[float(i)] for i in range(5)]
+    for y in (SPACED, np.array(SPACED), pl.Series(SPACED)):
+        assert OnlineClassifier().fit(rows, y).classes_.tolist() == TRIMMED
+    one = OnlineClassifier()
+    for row, label in zip(rows, SPACED, strict=True):
+        one.learn_one(row, label)
+    assert one.classes_.tolist() == TRIMMED and one.score(rows[:3], SPACED[:3]) > 0
+    sets = OnlineMultilabelClassifier().learn_one("a", {" x", "x "}).learn_one("b", ["x", " y"])
+    assert sets.classes_.tolist() == ["x", "y"]
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def write_csv(path, labels):
+    pd.DataFrame({"x": range(len(labels)), "label": labels}).to_csv(path, index=False)
+
+
+def write_jsonl(path, labels):
+    lines = [json.dumps({"x": x, "label": label}) for x, label in enumerate(labels)]
+    path.write_text("\n".join(lines))
+
+
+def write_parquet(path, labels):
+    parquet.write_table(pa.table({"x": range(len(labels)), "label": labels}), path)
+
+
+WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
+
+
+def labels_in(path, **options):
+    return [
+        label for block in open_stream(path, label="label", **options) for label in block.labels
+    ]
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_files_strip_labels_and_keep_leading_zeros(tmp_path, suffix):
+    path = tmp_path / f"rows.{suffix}"
+    WRITERS[suffix](path, ["007", " 007", "7 ", *SPACED])
+    found = labels_in(path)
+    assert found[:3] == ["007", "007", "7"] and sorted(set(found[3:])) == TRIMMED
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_grades_in_files_are_classes(tmp_path, suffix):
+    path = tmp_path / f"rows.{suffix}"
+    WRITERS[suffix](path, [1.3, 1.7] * 10)
+    model = OnlineClassifier()
+    for block in open_stream(path, label="label"):
+        model.partial_fit(block.rows, block.labels)
+    assert [float(label) for label in model.classes_] == [1.3, 1.7]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_types_of_labels_in_files(tmp_path, suffix):
+    path = tmp_path / f"rows.{suffix}"
+    for labels in ([1, 2, 3], [True, False, True]):
+        WRITERS[suffix](path, labels)
+        found = labels_in(path)
+        assert found == labels and {*map(type, found)} == {type(labels[0])}
+
+
+NONE_GIVEN = {"csv": ["a", None, "  "], "jsonl": ["a", None, ""], "parquet": ["a", None, " "]}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_empty_labels_in_files_are_rows_without_a_label(tmp_path, suffix):
+    path = tmp_path / f"rows.{suffix}"
+    WRITERS[suffix](path, NONE_GIVEN[suffix])
+    with pytest.raises(KeslerError, match=r"(line|row) [23]: there is no label"):
+        labels_in(path)
+    assert labels_in(path, require_labels=False) == ["a", None, None]
+
+
+def test_nan_in_a_parquet_file_is_no_label(tmp_path):
+    write_parquet(tmp_path / "rows.parquet", [1.0, float("nan")])
+    assert labels_in(tmp_path / "rows.parquet", require_labels=False) == [1.0, None]
+
+
+def test_measurements_are_no_classes():
+    n = MOST_FRACTIONS + 1
+    with pytest.raises(KeslerError, match=r"Unknown label type: label .* measurements"):
+        OnlineClassifier().fit(np.ones((n, 1)), np.arange(n) + 0.5)
+    model = OnlineClassifier()
+    for grade in np.arange(n - 1) + 0.5:
+        model.learn_one([1.0], grade)
+    with pytest.raises(KeslerError, match="Unknown label type"):
+        model.learn_one([1.0], 0.25)
+    with pytest.raises(KeslerError, match="Unknown label type: label inf"):
+        model.learn_one([1.0], float("inf"))
