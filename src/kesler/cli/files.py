@@ -16,13 +16,14 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.records import table_of
-from kesler.data.schema.schema import Schema
+from kesler.data.schema.schema import Column, Schema
 from kesler.datasets.dataset import RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
 from kesler.readers.lines import Lines
 from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream
+from kesler.readers.reader import parse_number
 from kesler.readers.stream import Block, Stream
 
 if TYPE_CHECKING:
@@ -53,18 +54,29 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     """Return the reading options for a new model: those given, and whether INPUT is a table.
 
     Without options of columns, a file is a table if one of its first rows holds a text of several
-    words, a date, a list or an identifier: as a category, each of these would be new in most rows.
+    words, a date, a list, an identifier or a number in another notation than 1234.5: as a category,
+    each of these would be new in most rows.
     """
     found = reading(options)
     if "text" in found or "as_table" in found:
         return found
     if options.input.startswith(PREFIX):
         return {**found, "as_table": True} if _is_of_short_texts(options.input) else found
-    schema = _first_rows(options, found) if os.path.isfile(options.input) else None
-    if schema is None or (_is_json(options) and _is_of_words_alone(schema)):
+    rows = _first_rows(options, found) if os.path.isfile(options.input) else None
+    if rows is None:
+        return found
+    schema = infer(rows.columns, {})
+    if _is_json(options) and _is_of_words_alone(schema):
         return found  # words alone are read without a schema, in much less time
-    kinds = {column.kind for column in schema}
-    return {**found, "as_table": True} if kinds & NOT_ONE_HOT else found
+    needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
+    return {**found, "as_table": True} if needs_kinds else found
+
+
+def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:
+    """Return whether the cells of a column as categories would be new in most rows."""
+    if column.kind != "number":
+        return column.kind in NOT_ONE_HOT
+    return any(isinstance(cell, str) and parse_number(cell) is None for cell in cells)
 
 
 def _is_of_words_alone(schema: Schema) -> bool:
@@ -86,8 +98,8 @@ def _is_json(options: Namespace) -> bool:
     return (options.format or format_of(options.input, Lines(options.input))) == "jsonl"
 
 
-def _first_rows(options: Namespace, how: dict[str, Any]) -> Schema | None:
-    """Return the columns of the first rows of a file; None if its format has no columns."""
+def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
+    """Return the first rows of a file as a table; None if its format has no columns."""
     if not has_columns(options.input, options.format):
         return None
     given = {**how, "as_table": True, "block_rows": N_ROWS, "require_labels": False}
@@ -95,8 +107,7 @@ def _first_rows(options: Namespace, how: dict[str, Any]) -> Schema | None:
         first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
     except KeslerError:  # raised again when the rows are learnt, with their numbers
         return None
-    records: Any = None if first is None else first.rows
-    return None if records is None else infer(records.columns, {})
+    return None if first is None else first.rows
 
 
 NOT_ONE_HOT = {"text", "date", "tags", "vector", "identifier"}

@@ -12,6 +12,9 @@ import numpy as np
 MISSING_WORDS = frozenset(("", "NA", "NULL", "null", "N/A"))
 """Texts that stand for a missing cell, without the spaces around them."""
 
+GAPS = frozenset("- -- ? . na n/a #n/a #na nan <na> null none nil missing".split()) | {""}
+"""What stands for a missing number or date besides, in lower case; elsewhere these are words."""
+
 Cell = None | bool | int | float | str | datetime | list[Any]
 """A plain cell; None is missing, and lists hold texts, numbers and truth values only."""
 
@@ -46,6 +49,17 @@ def plain(cell: Any) -> Cell:
     if kind is int or kind is float:
         return _number(cell)
     return _converted(cell)
+
+
+def is_gap(cell: Cell) -> bool:
+    """Return whether a text stands for a missing cell where numbers or dates are expected.
+
+    Examples
+    --------
+    >>> is_gap(" n/a"), is_gap("?"), is_gap("no"), is_gap(0)
+    (True, True, False, False)
+    """
+    return isinstance(cell, str) and cell.strip().lower() in GAPS
 
 
 def plain_column(cells: list[Any]) -> list[Any] | None:

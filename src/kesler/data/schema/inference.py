@@ -8,8 +8,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from kesler.data.schema.cells import Cell, UnfitError
+from kesler.data.schema.cells import Cell, UnfitError, is_gap
 from kesler.data.schema.kinds import DATE_FORMATS, number_of, parse_date
+from kesler.data.schema.numerals import closest_notation, notation
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, units
 
@@ -54,14 +55,19 @@ def column_of(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> 
     if name in given:
         return _completed(given[name], known)
     kind, options, why = _inferred(name, known)
-    n_missing = len(cells) - len(known)
+    n_missing = len(cells) - len(_stated(known) if kind in ("number", "date") else known)
     missing = f"{n_missing} of {len(cells)} cells missing; " if n_missing else ""
     return Column(name, kind, options, f"{missing}{why}")
 
 
 def _is_open(column: Column) -> bool:
     """Return whether an option must be inferred from cells."""
-    needed = {"date": ("format",), "vector": ("length",), "text": ("ngrams", "chars")}
+    needed = {
+        "number": ("decimal", "unit"),
+        "date": ("format",),
+        "vector": ("length",),
+        "text": ("ngrams", "chars"),
+    }
     return column.kind in needed and not any(each in column.options for each in needed[column.kind])
 
 
@@ -70,6 +76,9 @@ def _completed(column: Column, known: list[Any]) -> Column:
     if column.kind == "text":
         texts = [cell for cell in known if isinstance(cell, str)]
         return Column(column.name, "text", _options_of(texts), column.reason)
+    if column.kind == "number":
+        texts = [cell for cell in _stated(known) if isinstance(cell, str)]
+        return Column(column.name, "number", closest_notation(texts), column.reason)
     if column.kind == "date":
         texts = [cell.strip() for cell in known if isinstance(cell, str)]
         fits = [form for n in range(len(texts)) if (form := date_format(texts[: n + 1]))]
@@ -85,15 +94,22 @@ def _inferred(name: str, known: list[Any]) -> tuple[str, dict[str, Any], str]:
         return _of_lists(known)
     if all(isinstance(cell, bool) for cell in known):
         return "category", {}, "truth values"
-    if all(isinstance(cell, datetime) for cell in known):
+    stated = _stated(known)
+    if stated and all(isinstance(cell, datetime) for cell in stated):
         return "date", {}, "dates"
-    if all(map(_is_number, known)):
-        return _of_numbers(name, known)
-    texts = [str(cell).strip() for cell in known]
-    form = date_format(texts) if all(isinstance(cell, str) for cell in known) else None
-    if form is not None:
+    found = _notation_of(stated)
+    if found is not None:
+        return _of_numbers(name, stated, *found)
+    texts = [str(cell).strip() for cell in stated]
+    form = date_format(texts) if all(isinstance(cell, str) for cell in stated) else None
+    if texts and form is not None:
         return "date", {"format": form}, "texts that are dates"
-    return _of_texts(name, texts)
+    return _of_texts(name, [str(cell).strip() for cell in known])
+
+
+def _stated(known: Sequence[Any]) -> list[Any]:
+    """Return the cells that are no words for missing numbers and dates."""
+    return [cell for cell in known if not is_gap(cell)]
 
 
 def _of_lists(known: list[Any]) -> tuple[str, dict[str, Any], str]:
@@ -109,23 +125,30 @@ def _of_lists(known: list[Any]) -> tuple[str, dict[str, Any], str]:
     return "tags", {}, "lists"
 
 
-def _is_number(cell: Cell) -> bool:
+def _notation_of(cells: list[Any]) -> tuple[dict[str, Any], str] | None:
+    """Return the options under which all cells are numbers, and a doubt; None if some are not."""
+    found = notation([cell for cell in cells if isinstance(cell, str)])
+    if not cells or found is None:
+        return None
     try:
-        number_of(cell, {})
+        for cell in cells:
+            number_of(cell, found[0])
     except UnfitError:
-        return False
-    return True
+        return None
+    return found
 
 
-def _of_numbers(name: str, known: list[Any]) -> tuple[str, dict[str, Any], str]:
+def _of_numbers(
+    name: str, known: list[Any], options: dict[str, Any], doubt: str
+) -> tuple[str, dict[str, Any], str]:
     """Return the kind of a column of numbers: an identifier if it counts or is named as one."""
-    numbers = [number_of(cell, {}) for cell in known]
+    numbers = [found for cell in known if (found := number_of(cell, options)) is not None]
     distinct = len(set(numbers)) == len(numbers) >= MANY
     whole = all(number == int(number) for number in numbers)
     steps = {b - a for a, b in pairwise(numbers)}
     if distinct and whole and (steps in ({1.0}, {-1.0}) or _names_id(name)):
         return "identifier", {}, "whole numbers, all different; ignored"
-    return "number", {}, "numbers"
+    return "number", options, f"numbers; {doubt}" if doubt else "numbers"
 
 
 def _names_id(name: str) -> bool:

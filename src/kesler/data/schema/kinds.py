@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from kesler.data.schema.cells import EPOCH, LARGEST, Cell, UnfitError, short
+from kesler.data.schema.cells import EPOCH, LARGEST, Cell, UnfitError, is_gap, short
+from kesler.data.schema.numerals import amount
 
-AMOUNT = re.compile(
-    r"([-+]?)\s*[$€£]?\s*([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*([%KMB]?)"
-)
-UNITS = {"": 1.0, "%": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}
 SEPARATORS = re.compile(r"[,;|]")
 
 ISO = "iso"
@@ -59,16 +56,20 @@ class Kind:
         return parse and [cell if cell is None else parse(cell) for cell in cells]
 
 
-def number_of(cell: Cell, options: Options) -> float:
-    """Return the number in a cell: 7.85M is 7850000, 1,000 and $1000 are 1000.
+def number_of(cell: Cell, options: Options) -> float | None:
+    """Return the number in a cell, in the notation of the options; None for words for missing.
 
     Examples
     --------
-    >>> [number_of(cell, {}) for cell in (True, "7.5K", "-1,234.5", "$3", "12 %", "1e3")]
-    [1.0, 7500.0, -1234.5, 3.0, 12.0, 1000.0]
+    >>> [number_of(cell, {}) for cell in (True, "7.5K", "-1,234.5", "$3", "12 %", "1e3", "n/a")]
+    [1.0, 7500.0, -1234.5, 3.0, 12.0, 1000.0, None]
+    >>> number_of("1.234,5 kg", {"decimal": ",", "unit": "kg"})
+    1234.5
     """
     if isinstance(cell, str):
-        value = _amount(cell)
+        if is_gap(cell):
+            return None
+        value = _stated(cell, options)
     elif isinstance(cell, (bool, int, float)):
         value = float(cell)
     else:
@@ -78,13 +79,11 @@ def number_of(cell: Cell, options: Options) -> float:
     return value
 
 
-def _amount(text: str) -> float:
-    match = AMOUNT.fullmatch(text.strip())
-    try:
-        sign, digits, unit = match.groups() if match else ("", "", "")
-        return float(sign + digits.replace(",", "")) * UNITS[unit]
-    except ValueError:
-        raise UnfitError(short(text)) from None
+def _stated(text: str, options: Options) -> float:
+    value = amount(text, options.get("decimal", "."), options.get("unit", ""))
+    if value is None:
+        raise UnfitError(short(text))
+    return value
 
 
 def category_of(cell: Cell, options: Options) -> str:
@@ -137,14 +136,16 @@ def vector_of(cell: Cell, options: Options) -> list[float]:
     """Return the numbers in a list, of the length in the options."""
     if not isinstance(cell, list):
         raise UnfitError(short(cell))
-    vector = [number_of(item, options) for item in cell]
+    vector = [found for item in cell if (found := number_of(item, options)) is not None]
     if len(vector) != options.get("length", len(vector)):
         raise UnfitError(f"a list of {len(vector)} numbers")
     return vector
 
 
-def date_of(cell: Cell, options: Options) -> datetime:
+def date_of(cell: Cell, options: Options) -> datetime | None:
     """Return the date in a cell: a date, a text in the format of the options, or seconds from 1970.
+
+    It is None for words for missing.
 
     Examples
     --------
@@ -156,9 +157,9 @@ def date_of(cell: Cell, options: Options) -> datetime:
     if isinstance(cell, datetime):
         return cell
     if isinstance(cell, str):
-        return parse_date(cell.strip(), options.get("format", ISO))
+        return None if is_gap(cell) else parse_date(cell.strip(), options.get("format", ISO))
     try:
-        return EPOCH + timedelta(seconds=number_of(cell, options))
+        return EPOCH + timedelta(seconds=number_of(cell, options) or 0.0)
     except OverflowError:
         raise UnfitError(short(cell)) from None
 
@@ -183,7 +184,13 @@ KINDS = {
     for kind in (
         Kind("text", "a text", text_of, ("ngrams", "chars"), {str: str}),
         Kind("category", "a category", category_of, (), {str: str.strip}),
-        Kind("number", "a number", number_of, (), {int: float, float: float, bool: float}),
+        Kind(
+            "number",
+            "a number",
+            number_of,
+            ("decimal", "unit"),
+            {int: float, float: float, bool: float},
+        ),
         Kind("date", "a date", date_of, ("format",)),
         Kind("vector", "a list of numbers", vector_of, ("length",)),
         Kind("tags", "a list of tags", tags_of),

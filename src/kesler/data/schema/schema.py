@@ -9,6 +9,7 @@ from typing import Any
 
 from kesler.data.schema.cells import short
 from kesler.data.schema.kinds import DATE_FORMATS, KINDS, Kind, Options
+from kesler.data.schema.numerals import DECIMALS, LONGEST_UNIT
 from kesler.errors import KeslerError
 
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
@@ -26,8 +27,8 @@ class Column:
     kind : str
         One of the kinds in :data:`kesler.data.schema.kinds.KINDS`.
     options : mapping
-        What else is known of it: "ngrams" and "chars" of a text, "format" of a date, "length" of a
-        vector.
+        What else is known of it: "ngrams" and "chars" of a text, "decimal" and "unit" of a number,
+        "format" of a date, "length" of a vector.
     reason : str
         Why it is of this kind.
 
@@ -76,7 +77,8 @@ class Column:
 
 _EXPLAINED = (
     'a text takes "ngrams" (1 to 3: the longest run of words) and "chars" (from, to: the lengths '
-    'of runs of characters, 1 to 8), a date "format" (as in strptime), a vector "length"'
+    'of runs of characters, 1 to 8), a number "decimal" ("." or ",") and "unit" (what follows it), '
+    'a date "format" (as in strptime), a vector "length"'
 )
 
 
@@ -84,6 +86,10 @@ def _holds(option: str, value: Any) -> bool:
     """Return whether the value of an option is valid."""
     if option == "format":
         return isinstance(value, str) and (value in DATE_FORMATS or "%" in value)
+    if option == "decimal":
+        return isinstance(value, str) and value in DECIMALS
+    if option == "unit":
+        return isinstance(value, str) and 0 < len(value) <= LONGEST_UNIT
     if option == "chars":
         pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_whole, value))
         return pair and 1 <= value[0] <= value[1] <= 8

@@ -1,0 +1,156 @@
+"""Numbers as people write them: the notation of a column, and the number that a text states."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+MULTIPLIERS = {"K": 1e3, "M": 1e6, "B": 1e9}
+DECIMALS = (".", ",")
+"""The decimal signs; the other of the two separates thousands, as do spaces and apostrophes."""
+
+CURRENCIES = frozenset(
+    "AED ARS AUD BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KES KRW MAD "
+    "MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RUB SAR SEK SGD THB TRY TWD UAH USD VND ZAR "
+    "kr Kr Rs Rs. Rp Fr. Ft Kč zł lei RM R".split()
+)
+LONGEST_UNIT = 8  # characters
+SMALLEST_GROUPED = 1000
+
+_MINUS, _SPACES = "\u2212\u2012\u2013\ufe63", "\u2009\u202f\u00a0\t"
+_APOSTROPHES = "\u2019\u02bc\u00b4`"
+_SIGNS = str.maketrans(f"{_MINUS}{_SPACES}{_APOSTROPHES}\u066a", "-" * 4 + " " * 4 + "'" * 4 + "%")
+_UNSEEN = {ord(sign): None for sign in "\u200e\u200f\u061c\u2066\u2067\u2068\u2069"}
+_OF_ARABIC = {
+    ".": str.maketrans("\u066b\u066c", ".,"),
+    ",": str.maketrans("\u066b\u066c", ",."),
+}
+
+
+@lru_cache(maxsize=4)
+def _form(decimal: str) -> re.Pattern[str]:
+    other = DECIMALS[decimal == "."]
+    grouped = rf"[1-9]\d{{0,2}}(?P<group>[{other}' ])(?:\d{{2,3}}(?P=group))*\d{{3}}"
+    fraction = rf"[{decimal}](?:--?|\d*)"  # 3.- is a price without cents
+    number = rf"(?:{grouped}|\d+)?(?:{fraction})?(?:[eE][-+]?\d+)?"
+    return re.compile(
+        r"(?P<open>\()?\s*(?P<first>[-+]?)\s*(?P<before>[^\d\s(),.'+-]+\.?)?\s*(?P<second>[-+]?)\s*"
+        rf"(?P<number>{number})(?P<last>-?)\s*(?P<behind>[^\d\s(),'+-][^\s()]*)?\s*(?P<close>\))?"
+    )
+
+
+def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
+    """Return the number that a text states, None if it states none.
+
+    Parameters
+    ----------
+    text : the text.
+    decimal : the decimal sign, "." or ",".
+    unit : a unit that may follow the number; currencies, percent signs, K, M and B always may.
+
+    Examples
+    --------
+    >>> [amount(text) for text in ("1,234.5", "$3", "12 %", "(1'000)", "5-", "7.85M", "١٢")]
+    [1234.5, 3.0, 12.0, -1000.0, -5.0, 7850000.0, 12.0]
+    >>> amount("-1.234,5 kg", ",", "kg"), amount("1 234,50 €", ","), amount("12 kg")
+    (-1234.5, 1234.5, None)
+    """
+    found = _form(decimal).fullmatch(_ascii(text, decimal))
+    if found is None or (found["open"] is None) != (found["close"] is None):
+        return None
+    before, behind = found["before"] or "", found["behind"] or ""
+    signs = found["first"] + found["second"] + found["last"] + ("-" if found["open"] else "")
+    if len(signs) > 1 or not (before in ("", "%") or _is_currency(before)):
+        return None
+    if not (behind in ("", "%", unit) or behind in MULTIPLIERS or _is_currency(behind)):
+        return None
+    size = _size(found["number"], decimal)
+    if size is None:
+        return None
+    scaled = size * (1.0 if behind == unit else MULTIPLIERS.get(behind, 1.0))
+    return -scaled if "-" in signs else scaled
+
+
+def _size(digits: str, decimal: str) -> float | None:
+    whole = re.sub(rf"[{DECIMALS[decimal == '.']}' ]", "", digits).replace(",", ".")
+    try:
+        return float(whole.rstrip("-"))
+    except ValueError:  # no digit
+        return None
+
+
+def _ascii(text: str, decimal: str) -> str:
+    """Return a text with the digits, signs and spaces of ASCII."""
+    text = text.strip()
+    if not text.isascii():
+        text = "".join(chr(ord(c) - 0xFEE0) if "\uff01" <= c <= "\uff5e" else c for c in text)
+        text = text.translate(_UNSEEN).translate(_OF_ARABIC[decimal])
+        text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+    return text.translate(_SIGNS).strip()
+
+
+@lru_cache(maxsize=1024)
+def _is_currency(sign: str) -> bool:
+    return sign in CURRENCIES or any(unicodedata.category(c) == "Sc" for c in sign)
+
+
+def notation(texts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
+    """Return the options under which all texts are numbers, and a doubt about them; else None.
+
+    Where the thousands of one notation could be the fractions of the other, as in "1.234", the
+    column decides: fractions of always three digits have whole numbers below 1000 beside them in
+    a column of thousands alone.
+
+    Examples
+    --------
+    >>> notation(["1.234,5", "7"]), notation(["3 kg", "4.5 kg"]), notation(["1.234", "99"])
+    (({'decimal': ','}, ''), ({'unit': 'kg'}, ''), ({'decimal': ','}, ''))
+    >>> notation(["1.234", "2.345"])
+    ({}, "'1.234' could be 1234")
+    """
+    unit = _common_unit(texts)
+    numbers = {sign: [amount(text, sign, unit) for text in texts] for sign in DECIMALS}
+    fit = [sign for sign in DECIMALS if None not in numbers[sign]]
+    if not fit:
+        return None
+    with_unit = {"unit": unit} if unit else {}
+    pairs = list(zip(texts, numbers["."], numbers[","], strict=True))
+    doubtful = [text for text, one, other in pairs if one != other] if len(fit) == 2 else []
+    alike = [one for _, one, other in pairs if one == other and one is not None]
+    points = doubtful and not any("," in text for text in doubtful)
+    if fit == [","] or (points and alike and max(map(abs, alike)) < SMALLEST_GROUPED):
+        return {"decimal": ",", **with_unit}, ""
+    if not doubtful:
+        return with_unit, ""
+    return with_unit, f"{doubtful[0].strip()!r} could be {amount(doubtful[0], ',', unit):g}"
+
+
+def closest_notation(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the options under which most of the texts are numbers.
+
+    Examples
+    --------
+    >>> closest_notation(["1,5", "pending", "2,25"])
+    {'decimal': ','}
+    """
+    counted = [text for text in texts if notation([text]) is not None]
+    unit = _common_unit(counted)
+    fits = [[text for text in counted if amount(text, d, unit) is not None] for d in DECIMALS]
+    found = notation(max(fits, key=len))
+    return found[0] if found else {}
+
+
+def _common_unit(texts: Sequence[str]) -> str:
+    """Return what is behind all of the numbers, "" if it differs or is no unit of its own."""
+    units = {_behind(text) for text in texts} - {"", "%"}
+    unit = units.pop() if len(units) == 1 else ""
+    is_word = 0 < len(unit) <= LONGEST_UNIT and (unit[0].isalpha() or unit[0] in "°‰/")
+    return "" if not is_word or unit in MULTIPLIERS or _is_currency(unit) else unit
+
+
+def _behind(text: str) -> str:
+    match = re.search(r"[\d.,]-?\s*([^\d\s.,'+()-][^\s()]*)\)?$", _ascii(text, "."))
+    return match[1] if match else ""

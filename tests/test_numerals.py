@@ -1,0 +1,135 @@
+"""Notations of numbers: columns that babel writes in many locales, and those of accountants."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from babel.numbers import format_currency, format_decimal, format_percent
+
+from kesler import OnlineClassifier, load
+from kesler.cli import main
+from kesler.data.schema.inference import infer
+from kesler.data.schema.numerals import amount
+from kesler.data.schema.records import table_of
+
+LOCALES = (
+    "de en_US fr de_CH it_CH es pt_BR sv_SE nb_NO pl_PL cs_CZ hi_IN ar_EG fa_IR da_DK ru_RU id_ID "
+    "tr_TR ja_JP hu_HU en_IN fi_FI nl_NL mr_IN"
+).split()
+NATIVE: dict[str, Any] = {"numbering_system": "default"}
+WRITERS: dict[str, Callable[[float, str], str]] = {
+    "decimal": lambda x, locale: format_decimal(x, locale=locale, **NATIVE),
+    "euros": lambda x, locale: format_currency(x, "EUR", locale=locale, **NATIVE),
+    "accounts": lambda x, locale: format_currency(
+        x, "USD", locale=locale, format_type="accounting"
+    ),
+    "francs": lambda x, locale: format_currency(x, "CHF", locale=locale),
+    "percent": lambda x, locale: format_percent(
+        x / 100, "#,##0.00%" if locale == "de" else None, locale=locale, decimal_quantization=False
+    ),
+    "unit": lambda x, locale: format_decimal(x, locale=locale) + " km/h",
+}
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_babel_writes_is_read(writer: str, locale: str) -> None:
+    rng = random.Random(f"{writer} in {locale}")
+    numbers = [round(rng.choice([-1, 1]) * 10 ** rng.uniform(0, 6), 2) for _ in range(50)]
+    texts = [WRITERS[writer](number, locale) for number in numbers]
+    (column,) = infer(table_of([{"x": text} for text in texts]).columns, {})
+    assert column.kind == "number", texts[:5]
+    found = [column.parser.parse(text, column.options) for text in texts]
+    assert found == pytest.approx(numbers, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [
+        ("(1,234)", ".", -1234.0),
+        ("1.234,50-", ",", -1234.5),
+        ("\u22125,5", ",", -5.5),
+        ("1\u2019234.5", ".", 1234.5),
+        ("1\u202f234,5\u00a0€", ",", 1234.5),
+        ("１２．５", ".", 12.5),
+        ("١٬٢٣٤٫٥", ",", 1234.5),
+        ("12,34,567.5", ".", 1234567.5),
+        ("CHF 3.-", ".", 3.0),
+        ("1.5e-3", ".", 0.0015),
+        ("1,23,4", ".", None),
+        ("(5", ".", None),
+        ("--5", ".", None),
+        ("0,123", ".", None),
+        ("1,234.567,8", ".", None),
+        ("kg", ".", None),
+        ("", ".", None),
+    ],
+)
+def test_what_a_text_states(text: str, decimal: str, number: float | None) -> None:
+    assert amount(text, decimal) == number
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "reason"),
+    [
+        (["1.234", "99", "2.500"], {"decimal": ","}, "numbers"),
+        (["1.234", "2.500"], {}, "numbers; '1.234' could be 1234"),
+        (["1,234", "2,500"], {}, "numbers; '1,234' could be 1.234"),
+        (["1.234", "0.500"], {}, "numbers"),
+        (["1.234", "1.5"], {}, "numbers"),
+        (["3 kg", "?", "4 kg"], {"unit": "kg"}, "1 of 3 cells missing; numbers"),
+    ],
+)
+def test_the_column_decides_what_is_ambiguous(
+    texts: list[str], options: dict[str, Any], reason: str
+) -> None:
+    (column,) = infer({"x": texts}, {})
+    assert (column.kind, dict(column.options), column.reason) == ("number", options, reason)
+
+
+def test_different_units_are_no_numbers() -> None:
+    (column,) = infer({"x": ["3 kg", "300 g", "2 kg"]}, {})
+    assert column.kind != "number"
+
+
+def test_the_notation_can_be_named() -> None:
+    rows, y = [{"x": f"{i}.000"} for i in range(1, 60)], ["a", "b"] * 29 + ["a"]
+    named = OnlineClassifier(columns={"x": {"kind": "number", "decimal": ","}}).fit(rows, y)
+    same = OnlineClassifier(columns={"x": "number"}).fit([{"x": 1e3 * i} for i in range(1, 60)], y)
+    assert (
+        named.predict(rows).tolist()
+        == same.predict([{"x": 1e3 * i} for i in range(1, 60)]).tolist()
+    )
+    assert named._input.columns.known.moments == same._input.columns.known.moments
+
+
+@pytest.mark.parametrize("word", "NA n/a #N/A NaN nan NULL None - ? . --".split())
+@pytest.mark.parametrize("named", [True, False])
+def test_words_for_missing_are_missing_numbers(word: str, named: bool) -> None:
+    texts = [word if i % 7 == 3 else f"{i}.5" for i in range(50)]
+    columns: Any = {"x": "number"} if named else {}
+    y = ["a", "b"] * 25
+    marked = OnlineClassifier(columns=columns).fit([{"x": text} for text in texts], y)
+    none = [{"x": None if text == word else text} for text in texts]
+    assert marked._input.columns.known.moments == (
+        OnlineClassifier(columns=columns).fit(none, y)._input.columns.known.moments
+    )
+    assert marked.schema_["x"].kind == "number"
+
+
+def test_a_file_of_amounts_alone_is_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{1500 + 37 * i % 9000:,}.00;{'ab'[i % 2]}" for i in range(80)]
+    (tmp_path / "amounts.csv").write_text("\n".join(["sum;kind", *rows]))
+    learn = ["learn", str(tmp_path / "amounts.csv"), "--label", "kind", "--model"]
+    found = []
+    for model, more in (("a", []), ("b", ["--table"])):
+        assert main([*learn, str(tmp_path / model), *more]) == 0
+        assert "sum     number  numbers" in capsys.readouterr().out
+        found.append(load(tmp_path / model))
+    assert found[0].n_mistakes_ == found[1].n_mistakes_
