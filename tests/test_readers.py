@@ -278,7 +278,7 @@ def test_what_does_not_fit_the_format_is_a_sentence(tmp_path, name, options, sen
         open_stream(write(tmp_path, name, "1 0:1\n"), **options)
 
 
-@pytest.mark.parametrize("format", ["parquet", "npz", "mail"])
+@pytest.mark.parametrize("format", ["parquet", "npz"])
 def test_what_needs_a_file_is_not_read_from_standard_input(format):
     with pytest.raises(KeslerError, match=f"{format} can't be read from standard input"):
         open_stream("-", format=format)

@@ -24,7 +24,7 @@ from kesler.readers.lines import (
     Lines,
     source_name,
 )
-from kesler.readers.mail import begins_mbox, mail_reader
+from kesler.readers.mail import begins_mail, mail_reader
 from kesler.readers.parquet_table import parquet_reader
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import Fields, Records, Words
@@ -43,7 +43,7 @@ class Format:
         The first line of its docstring is used in lists of formats. The names of its parameters
         determine its arguments, and thereby the options of the format:
 
-        - ``lines``, the `Lines` of a file or of standard input, or else ``path``, of a file;
+        - ``lines``, the `Lines` of a file or of standard input, and ``path``, of a file;
         - ``names``, which number its features; without it features are positions;
         - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
         - ``require_labels``, whether rows must have a label.
@@ -89,7 +89,7 @@ class Format:
 
 READERS: dict[str, Format] = {
     "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
-    "mail": Format(mail_reader, (".mbox", ".mbx"), begins_mbox, directories=True),
+    "mail": Format(mail_reader, (".mbox", ".mbx", ".eml", ".emlx"), begins_mail, directories=True),
     "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
     "vw": Format(vw_reader, (".vw",), begins_vw),
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),

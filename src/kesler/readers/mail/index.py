@@ -1,0 +1,115 @@
+"""The index of mail: where each message is, in the order of the dates."""
+
+from __future__ import annotations
+
+import calendar
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from email.utils import parsedate_tz
+from itertools import pairwise
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from kesler.readers.mail.folders import Mailbox, mailboxes
+from kesler.readers.mail.mbox import END_OF_HEADERS, starts
+from kesler.readers.reader import BadRow, readable
+
+SMALL = 1 << 16  # bytes; larger files are mapped to memory, which takes longer than reading these
+DATE = re.compile(rb"^date:(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
+LENGTH = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n")
+"""The first line of a message of Apple Mail (.emlx): its length, as properties follow it."""
+
+
+class Place(NamedTuple):
+    """The location of a message; places sort by date, then by path and offset.
+
+    Parameters
+    ----------
+    timestamp : int
+        When the message was sent, in seconds since 1970 (UTC).
+    path : str
+        The file that contains it.
+    offset, length : int
+        Its position and length in the file, in bytes.
+    folder : str or None
+        The folder of the message, if it is known.
+    """
+
+    timestamp: int
+    path: str
+    offset: int
+    length: int
+    folder: str | None
+
+    def __str__(self) -> str:
+        return f"{self.path} at byte {self.offset}" if self.offset else self.path
+
+    def message(self) -> bytes:
+        """Return the bytes of the message; raise BadRow if its file cannot be read."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.offset)
+                return file.read(self.length)
+        except OSError as error:
+            raise BadRow(f"it can't be opened ({error.strerror})") from None
+
+
+def index(root: str) -> list[Place]:
+    """Find the messages under a path, in the order of their dates.
+
+    Parameters
+    ----------
+    root : str
+        A directory, an mbox file, or a file that is one message.
+
+    Raises
+    ------
+    KeslerError
+        If a directory or a file cannot be read.
+    """
+    with readable(root, "mail", OSError):
+        places = (place for mailbox in mailboxes(Path(root)) for place in _places(mailbox))
+        return sorted(places, key=lambda place: place[:4])
+
+
+def _places(mailbox: Mailbox) -> Iterator[Place]:
+    path, folder, _ = mailbox
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        timestamp, name = int(status.st_mtime), str(path)
+        with _content(file, status.st_size) as content:
+            for start, end in _spans(mailbox, content):
+                headers = END_OF_HEADERS.search(content, start, end)
+                header = content[start : headers.end() if headers else end]
+                timestamp = _timestamp(header, undated=timestamp)
+                yield Place(timestamp, name, start, end - start, folder)
+
+
+def _content(file: BinaryIO, n_bytes: int) -> AbstractContextManager[bytes | mmap]:
+    if n_bytes <= SMALL:
+        return nullcontext(file.read())
+    return closing(mmap(file.fileno(), 0, access=ACCESS_READ))
+
+
+def _spans(mailbox: Mailbox, content: bytes | mmap) -> Iterable[tuple[int, int]]:
+    """Return where each message begins and ends."""
+    if mailbox.is_mbox:
+        return pairwise([*starts(content), len(content)]) if len(content) else ()
+    counted = LENGTH.match(content) if mailbox.path.name.endswith(".emlx") else None
+    start = counted.end() if counted else 0
+    end = start + int(counted[1]) if counted else len(content)
+    return [(start, min(end, len(content)))]
+
+
+def _timestamp(header: bytes, *, undated: int) -> int:
+    date = DATE.search(header)
+    parsed = parsedate_tz(date[1].decode("latin-1")) if date else None
+    if parsed is None:
+        return undated
+    try:
+        return calendar.timegm(parsed[:6]) - (parsed[9] or 0)
+    except (ValueError, OverflowError):
+        return undated

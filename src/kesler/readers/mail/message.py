@@ -1,0 +1,153 @@
+"""A message as features: the words of its headers and of its text."""
+
+from __future__ import annotations
+
+import email
+import re
+from binascii import a2b_base64
+from collections.abc import Callable, Iterator
+from email.errors import HeaderParseError, InvalidBase64LengthDefect
+from email.header import decode_header
+from email.message import Message
+from email.policy import Compat32
+
+from kesler.data.texts import presence
+from kesler.readers.mail.charsets import text_of
+from kesler.readers.mail.html import without_tags
+from kesler.readers.reader import BadRow
+
+# Headers that mail programs write when they file a message, which reveal its folder. (The folder
+# of a news article is its group.)
+FILING_HEADERS = re.compile(
+    r"x-folder|folder|x-original-folder|x-gmail-labels|x-gm-labels|x-labels?|x-keywords|keywords"
+    r"|x-mozilla-.*|x-imap.*|x-uid|x-status|status|x-evolution.*|newsgroups|xref",
+    re.IGNORECASE,
+)
+BEFORE_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r]*\n)*(?:>*From [^\n]*\n)*")
+"""What programs write before the headers: a byte order mark, empty lines, From lines."""
+CHARSET = re.compile(rb"charset[ \t]*=[ \t]*[\"']?([\w.:-]+)", re.IGNORECASE)
+NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
+ENCODED_WORD = r"=\?[^?]*\?[bqBQ]\?.*?\?="
+ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s*{ENCODED_WORD})*")
+
+
+class _Headers(Compat32):
+    """Decodes headers with bytes beyond ASCII; `charset` is that of the text of the message."""
+
+    charset: str | None = None
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        return _raw_text(value, self.charset)
+
+
+ASCII_HEADERS = _Headers()
+
+
+def message_tokens(message: bytes) -> dict[str, float]:
+    r"""Return the binary features of a message: the tokens of its headers and its text.
+
+    The text is that of the parts text/plain and text/html, without HTML tags; only the names of
+    attachments are used. FILING_HEADERS are omitted.
+
+    Parameters
+    ----------
+    message : bytes
+        The bytes in the file; broken headers and unknown charsets are read as far as possible.
+
+    Raises
+    ------
+    BadRow
+        If there is no header, or parts are nested too deeply.
+
+    Examples
+    --------
+    >>> list(message_tokens(b"Subject: Lunch?\nX-Folder: Friends\n\nAt *one*"))
+    ['lunch', 'at', 'one']
+    """
+    try:
+        parsed = _parsed(message)
+        texts = [*_header_texts(parsed), *_body_texts(parsed)]
+    except RecursionError:
+        raise BadRow("its parts are nested too deeply") from None
+    if not parsed.keys():
+        raise BadRow("it begins with no header, so it is no message")
+    return presence(texts)
+
+
+def _parsed(message: bytes) -> Message:
+    before = BEFORE_HEADERS.match(message)
+    assert before is not None
+    policy = ASCII_HEADERS
+    if not message.isascii() and (found := CHARSET.search(message)):
+        policy = ASCII_HEADERS.clone(charset=found[1].decode())  # type: ignore[call-arg]
+    return email.message_from_bytes(message[before.end() :], policy=policy)
+
+
+def _header_texts(message: Message) -> Iterator[str]:
+    for name, value in message.items():
+        if not FILING_HEADERS.fullmatch(name):
+            yield decoded_words(value)
+
+
+def _body_texts(message: Message) -> Iterator[str]:
+    for part in message.walk():
+        yield decoded_words(_parameter(part.get_filename) or "")
+        read = TEXT_PARTS.get(part.get_content_type())
+        if read and not part.is_multipart() and part.get_content_disposition() != "attachment":
+            yield read(_payload(part), _parameter(part.get_content_charset))
+
+
+def _payload(part: Message) -> bytes:
+    payload = part.get_payload(decode=True)
+    assert isinstance(payload, bytes)
+    if any(isinstance(defect, InvalidBase64LengthDefect) for defect in part.defects):
+        # Python leaves text encoded whose last group of letters is cut to one letter.
+        letters = NOT_BASE64.sub(b"", payload)
+        return a2b_base64(letters[: len(letters) // 4 * 4])
+    return payload
+
+
+def _parameter(read: Callable[[], str | None]) -> str | None:
+    try:
+        return read()
+    except Exception:
+        # For broken parameters, the email package raises undocumented errors.
+        return None
+
+
+def decoded_words(value: str) -> str:
+    """Return a header with its encoded words (RFC 2047) decoded.
+
+    Examples
+    --------
+    >>> decoded_words("=?utf-8?q?Gr=C3=BC=C3=9Fe?= aus =?iso-8859-1?q?K=F6ln?=")
+    'Grüße aus Köln'
+    """
+    return ENCODED_WORDS.sub(_words, value) if "=?" in value else value
+
+
+def _words(found: re.Match[str]) -> str:
+    try:
+        pieces = decode_header(found[0])
+    except (ValueError, HeaderParseError):
+        return found[0]
+    return "".join(
+        piece if isinstance(piece, str) else text_of(piece, charset) for piece, charset in pieces
+    )
+
+
+def _raw_text(value: str, charset: str | None) -> str:
+    """Return the text of a header, in which the email package holds bytes as lone surrogates."""
+    return value if value.isascii() else text_of(value.encode("ascii", "surrogateescape"), charset)
+
+
+def _html(content: bytes, charset: str | None) -> str:
+    """Return the text of HTML, which may declare its charset itself."""
+    own = CHARSET.search(content, 0, 2048) if charset is None else None
+    return without_tags(text_of(content, own[1].decode() if own else charset))
+
+
+TEXT_PARTS: dict[str, Callable[[bytes, str | None], str]] = {
+    "text/plain": text_of,
+    "text/html": _html,
+}
