@@ -12,8 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kesler.readers.features import Names
-from kesler.readers.lines import COMPRESSED, Lines
+from kesler.readers.lines import COMPRESSED, Lines, source_name
 from kesler.readers.mail.index import Place, index
+from kesler.readers.mail.labels import report
 from kesler.readers.mail.message import message_tokens
 from kesler.readers.reader import Example, Reader
 
@@ -26,14 +27,15 @@ FIRST_LINE = re.compile(
 )
 
 
-def mail_reader(path: str, lines: Lines, names: Names) -> Reader:
+def mail_reader(path: str, lines: Lines, names: Names, require_labels: bool) -> Reader:
     """Read mail (Maildir, tree, mbox, message) in the order of its dates; the class is the folder.
 
     The folder of a Maildir's own messages is ``INBOX``, that of messages in ``.Work.Old`` is
     ``Work/Old``. Elsewhere a file is one message, whose folder is its directory (``INBOX`` at the
     root). But a file that begins with ``From`` and a space is an mbox, whose folder is its path
     without ``.mbox`` or ``.mbx``. So are the folders of Thunderbird and Apple Mail. Hidden files
-    and directories, and the indexes of these programs, are ignored.
+    and directories, and the indexes of these programs, are ignored. The class of a message with
+    labels of Gmail is the first that is not the system's.
 
     Dates are converted to UTC. Messages of the same second are ordered by path, then by position in
     the file. A message without a readable date has the date of the preceding message in its mbox;
@@ -41,22 +43,39 @@ def mail_reader(path: str, lines: Lines, names: Names) -> Reader:
     """
 
     def parse(place: Place) -> Example:
-        return Example(place.folder, message_tokens(place.message()))
+        return Example(place.label, message_tokens(place.message()))
 
     is_copied = lines.is_piped or Path(path).suffix.lower() in COMPRESSED
-    rows = _copied(path, lines) if is_copied else ((str(each), each) for each in index(path))
-    return Reader("message", rows, parse, names.gather, names.vocabulary)
+    found = (
+        _copied(path, lines, require_labels)
+        if is_copied
+        else [(str(each), each) for each in _labelled(index(path), path, require_labels)]
+    )
+    return Reader("message", found, parse, names.gather, names.vocabulary)
 
 
-def _copied(path: str, lines: Lines) -> Iterator[tuple[str, Place]]:
+def _copied(path: str, lines: Lines, require_labels: bool) -> Iterator[tuple[str, Place]]:
     """Copy what can be read only once to a file, as mail is read twice, and yield its messages."""
     with TemporaryDirectory() as directory:
         copy = Path(directory, Path(path).stem)
         with copy.open("wb") as file:
             file.writelines(line for _, line in lines)
-        for place in index(str(copy)):
+        for place in _labelled(index(str(copy)), source_name(path), require_labels):
             named = place._replace(folder=None) if lines.is_piped else place
             yield f"at byte {place.offset}", named
+
+
+def _labelled(places: list[Place], source: str, require_labels: bool) -> list[Place]:
+    """Return the messages without those that have labels of Gmail but none for their class."""
+    found = [place.labels for place in places if place.labels is not None]
+    if not found:
+        return places
+    report(source, found, require_labels)
+    return [
+        place
+        for place in places
+        if not require_labels or place.labels is None or place.label is not None
+    ]
 
 
 def begins_mail(line: str) -> bool:

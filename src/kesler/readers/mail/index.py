@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kesler.readers.mail.folders import Mailbox, mailboxes
+from kesler.readers.mail.labels import labels_of, of_user
 from kesler.readers.mail.mbox import END_OF_HEADERS, starts
 from kesler.readers.reader import BadRow, readable
 
@@ -36,6 +37,8 @@ class Place(NamedTuple):
         Its position and length in the file, in bytes.
     folder : str or None
         The folder of the message, if it is known.
+    labels : tuple of str or None
+        Its labels in Gmail, None if it has none of them.
     """
 
     timestamp: int
@@ -43,6 +46,12 @@ class Place(NamedTuple):
     offset: int
     length: int
     folder: str | None
+    labels: tuple[str, ...] | None
+
+    @property
+    def label(self) -> str | None:
+        """The class of the message: the first of the user's labels in Gmail, or its folder."""
+        return self.folder if self.labels is None else next(iter(of_user(self.labels)), None)
 
     def __str__(self) -> str:
         return f"{self.path} at byte {self.offset}" if self.offset else self.path
@@ -85,7 +94,7 @@ def _places(mailbox: Mailbox) -> Iterator[Place]:
                 headers = END_OF_HEADERS.search(content, start, end)
                 header = content[start : headers.end() if headers else end]
                 timestamp = _timestamp(header, undated=timestamp)
-                yield Place(timestamp, name, start, end - start, folder)
+                yield Place(timestamp, name, start, end - start, folder, labels_of(header))
 
 
 def _content(file: BinaryIO, n_bytes: int) -> AbstractContextManager[bytes | mmap]:
