@@ -2,9 +2,13 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from commands import (
     as_entries,
@@ -139,7 +143,132 @@ def test_bad_rows_are_named_or_skipped(capsys, model, tmp_path):
     rows.write_text(rows.read_text() + '{"text": 7}\n')
     refused(kesler(capsys, "predict", rows, "--model", model), "line 6", "--skip-bad")
     done = kesler(capsys, "predict", rows, "--model", model, "--skip-bad")
-    assert done.code == 0 and len(done.lines) == 5
+    assert done.code == 0 and len(done.lines) == 6 and done.lines[5] == ""
+
+
+def test_a_skipped_row_has_an_empty_line_and_a_row_without_a_class(capsys, model, tmp_path):
+    rows = write_jsonl(tmp_path / "rows.jsonl", NEW[:4])
+    lines = rows.read_text().splitlines()
+    rows.write_text("\n".join(["{", lines[0], "[]", "7", *lines[1:], '{"text": 7}']))
+    command = "predict", rows, "--model", model, "--skip-bad"
+    expected = load(model).predict(as_entries(NEW[:4])[0]).tolist()
+    answers = ["", expected[0], "", "", *expected[1:], ""]
+    assert kesler(capsys, *command).lines == answers
+    found = [json.loads(line) for line in kesler(capsys, *command, "--json-lines").lines]
+    assert [each["row"] for each in found] == [*range(1, 9)]
+    assert [each["label"] for each in found] == [label or None for label in answers]
+
+
+NAMES = [
+    "line one\nline two",
+    "tab\there",
+    "back\\slash\\n",
+    "a\u2028 \x85 \r\n b",
+    "c\x0b\x0c\x1cd",
+]
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A model whose classes have odd names, and rows of which each is of one."""
+    path, rows = tmp_path / "odd.kesler", tmp_path / "odd.csv"
+    pairs = [(name, f"word{i}") for i, name in enumerate(NAMES)]
+    learner = OnlineClassifier()
+    for name, word in pairs * 8:
+        learner.learn_one(word, name)
+    learner.save(path)
+    rows.write_text("id,text\n" + "".join(f"=cmd{word},{word}\n" for _, word in pairs))
+    return path, rows
+
+
+def test_a_name_of_several_lines_is_one_line(capsys, named):
+    model, rows = named
+    done = kesler(capsys, "predict", rows, "--model", model)
+    assert done.out.count("\n") == len(done.out.splitlines()) == len(NAMES)
+    assert [line.encode().decode("unicode_escape") for line in done.lines] == NAMES
+    assert done.lines[2] == "back\\\\slash\\\\n"
+    ranked = kesler(capsys, "predict", rows, "--model", model, "-n", "3").lines
+    assert {line.count("\t") for line in ranked} == {2}
+    as_json = kesler(capsys, "predict", rows, "--model", model, "--json-lines").out.split("\n")[:-1]
+    assert [json.loads(line)["label"] for line in as_json] == NAMES
+
+
+READERS = {
+    "csv": lambda path: pd.read_csv(path).to_dict("records"),
+    "parquet": lambda path: parquet.read_table(path).to_pylist(),
+    "jsonl": lambda path: [json.loads(line) for line in path.read_text().split("\n")[:-1]],
+}
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_answers_as_a_table(capsys, named, tmp_path, suffix):
+    (model, rows), table = named, tmp_path / f"answers.{suffix}"
+    command = "predict", rows, "--model", model, "--id", "id", "--output", table
+    done = kesler(capsys, *command, "--coverage", "0.9")
+    assert done.code == 0 and done.out == ""
+    found = READERS[suffix](table)
+    assert [each["label"] for each in found] == NAMES
+    assert [each["row"] for each in found] == [1, 2, 3, 4, 5]
+    guard = "'" if suffix == "csv" else ""  # against formulas of spreadsheets
+    assert [each["id"] for each in found] == [f"{guard}=cmdword{i}" for i in range(5)]
+    loaded = load(model)
+    texts = [f"word{i}" for i in range(5)]
+    confidence = loaded.confidence(texts)
+    assert [each["confidence"] for each in found] == pytest.approx(confidence.tolist(), abs=1e-6)
+    sets = [json.loads(each["set"]) if suffix == "csv" else each["set"] for each in found]
+    assert [*map(set, sets)] == [
+        {label for label in members if label is not NEW_CLASS}
+        for members in loaded.predict_set(texts, 0.9)
+    ]
+
+
+@pytest.mark.parametrize("suffix", READERS)
+@pytest.mark.parametrize("option, column", [("--scores", "scores"), ("-n=2", "top")])
+def test_tables_with_more_than_the_best_class(capsys, named, tmp_path, suffix, option, column):
+    (model, rows), table = named, tmp_path / f"answers.{suffix}"
+    assert kesler(capsys, "predict", rows, "--model", model, option, "--output", table).code == 0
+    given = [each[column] for each in READERS[suffix](table)]
+    found = [json.loads(each) if suffix == "csv" else each for each in given]
+    assert {len(each) for each in found} == {5 if column == "scores" else 2}
+
+
+def test_types_of_labels_and_ids_in_parquet(capsys, tmp_path):
+    OnlineClassifier().fit([{"a": 1.0}, {"b": 1.0}] * 5, [10, 20] * 5).save(tmp_path / "m.kesler")
+    rows = pa.table({"a": [1.0, 0.0], "b": [0.0, 1.0], "ticket": [7, 8]})
+    parquet.write_table(rows, tmp_path / "rows.parquet")
+    command = "predict", tmp_path / "rows.parquet", "--model", tmp_path / "m.kesler"
+    kesler(capsys, *command, "--id", "ticket", "--output", tmp_path / "out.parquet")
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert (found["id"].to_pylist(), found["label"].to_pylist()) == ([7, 8], [10, 20])
+    assert found.schema.field("label").type == found.schema.field("id").type == pa.int64()
+
+
+def test_paths_of_messages_are_in_the_table(capsys, tmp_path):
+    for folder, words in (("bills", "pay invoice"), ("team", "lunch today")):
+        (tmp_path / "mail" / folder).mkdir(parents=True)
+        for i in range(4):
+            text = f"Subject: {words}\nDate: Mon, 5 Jan 2026 0{i}:00:00 +0000\n\n{words}\n"
+            (tmp_path / "mail" / folder / f"{i}.eml").write_text(text)
+    model = tmp_path / "mail.kesler"
+    assert kesler(capsys, "learn", tmp_path / "mail", "--model", model).code == 0
+    table = tmp_path / "answers.csv"
+    assert (
+        kesler(capsys, "predict", tmp_path / "mail", "--model", model, "--output", table).code == 0
+    )
+    found = pd.read_csv(table)
+    assert {Path(path).parent.name for path in found["path"]} == {"bills", "team"}
+    assert all(
+        Path(p).parent.name == label for p, label in zip(found["path"], found["label"], strict=True)
+    )
+
+
+def test_a_table_is_written_whole_or_not_at_all(capsys, model, tmp_path):
+    rows, table = write_jsonl(tmp_path / "rows.jsonl", NEW[:5]), tmp_path / "answers.csv"
+    rows.write_text(rows.read_text() + "no json\n")
+    refused(kesler(capsys, "predict", rows, "--model", model, "--output", table), "line 6")
+    assert not table.exists() and not [*tmp_path.glob("*.part")]
+    refused(kesler(capsys, "predict", rows, "--model", model, "--output", "x.txt"), ".parquet")
+    refused(kesler(capsys, "predict", rows, "--model", model, "--output", rows), "same file")
 
 
 def test_whoever_reads_may_go(model, tmp_path):

@@ -266,8 +266,8 @@ def test_an_unknown_format_name_is_a_sentence(tmp_path, format):
 @pytest.mark.parametrize(
     "name, options, sentence",
     [
-        ("rows.svm", {"label": "y"}, "no fields for label=... and text=..."),
-        ("rows.vw", {"text": "body"}, "no fields for label=... and text=..."),
+        ("rows.svm", {"label": "y"}, "no fields for label=..., text=... and id=..."),
+        ("rows.vw", {"text": "body"}, "no fields for label=..., text=... and id=..."),
         ("rows.svm", {"vocabulary": Vocabulary.of("ab")}, "positions, but the vocabulary"),
         ("rows.svm", {"block_rows": 0}, "block_rows should be at least 1"),
         ("rows.svm", {"skip_rows": -1}, "skip_rows at least 0"),

@@ -19,6 +19,7 @@ OPTIONS = {
     "format=...": "--format",
     "label=...": "--label",
     "text=...": "--text",
+    "id=...": "--id",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
 }

@@ -253,6 +253,17 @@ def _predict(command: Command) -> None:
         help='print one JSON object for each row: {"label": ...} with "scores", "top" or "set" and '
         '"may_be_new"; "label" is null below --min-confidence, which adds "confidence"',
     )
+    command.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write a table in place of lines: row number, path of a message, class and confidence "
+        "of each row, with what --id, --coverage, --scores or -n add (.csv, .parquet or .jsonl)",
+    )
+    command.add_argument(
+        "--id",
+        metavar="COLUMN",
+        help="column that identifies the rows, for --output and --json-lines",
+    )
     _reading(command)
 
 

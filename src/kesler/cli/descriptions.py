@@ -62,6 +62,9 @@ examples:
 PREDICT = f"""\
 Print the predicted class of each row, one line for each row. Rows need no
 labels. --format, --label and --text default to those used to learn the model.
+Line ends, tabs and backslashes in names of classes are printed as \\n, \\t and
+\\\\; --json-lines and --output give the names themselves. A row that --skip-bad
+skips has an empty line, or a row without a class.
 
 {INPUT}"""
 
@@ -71,6 +74,7 @@ examples:
   kesler predict new.jsonl --model mail.kesler -n 3
   kesler predict new.jsonl --model mail.kesler --min-confidence 0.8
   kesler predict new.jsonl --model mail.kesler --coverage 0.9
+  kesler predict new.csv --model desk.kesler --id ticket --output teams.csv
   cat new.jsonl | kesler predict - --model mail.kesler --scores --json-lines
 
 {EXIT}"""

@@ -131,15 +131,18 @@ def progress_of(model: OnlineClassifier) -> Progress:
     return Progress(**{name: value for name, value in stored.items() if name != "method"})
 
 
-def opened_for(model: OnlineClassifier, options: Namespace, *, require_labels: bool) -> Stream:
+def opened_for(
+    model: OnlineClassifier, options: Namespace, *, require_labels: bool, **given: Any
+) -> Stream:
     """Open INPUT as the model's own input was read.
 
-    Rows from a pipe are read one by one if they need no labels, since each has an answer.
+    Rows from a pipe are read one by one if they need no labels, since each has an answer. Further
+    arguments are those of `open_stream`.
     """
     of_tables = {"as_table": True} if model.schema_ is not None else {}
     how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
     how |= of_tables
-    more: dict[str, Any] = {"vocabulary": model.vocabulary_, "grow": False}
+    more: dict[str, Any] = {"vocabulary": model.vocabulary_, "grow": False, **given}
     if not require_labels and options.input == "-":
         more["block_rows"] = 1
     stream = open_input(options, how, require_labels=require_labels, **more)

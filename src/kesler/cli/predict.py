@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kesler.cli.answers import Answer, Ranking, aligned, require_format, skipped, writing
+from kesler.cli.files import require_distinct, require_writable
 from kesler.cli.methods import loaded, opened_for, warn_of_unknown
-from kesler.data.labels import NEW
 from kesler.data.rows import Rows
-from kesler.online.blocks import assess_rows, score_rows, sets_of
+from kesler.online.blocks import assess_rows, estimates, score_rows, sets_of
 from kesler.online.classifier import OnlineClassifier
-
-Ranking = list[tuple[Any, float]]
-"""Classes of one row with their scores, best first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is printed of one row.
-
-    Parameters
-    ----------
-    label : the predicted class, None if the confidence is too low.
-    ranking : the best classes with their scores.
-    confidence : the probability that the prediction is right, None if it is not asked for.
-    members : the prediction set, None if it is not asked for.
-    """
-
-    label: Any
-    ranking: Ranking
-    confidence: float | None = None
-    members: list[Any] | None = None
+from kesler.readers.stream import Block
 
 
 def run(options: Namespace) -> None:
-    """Print a line for each row."""
+    """Write an answer for each row."""
+    require_format(options.output)
+    require_distinct(options, "model", "output")
+    require_writable(options.output)
     model = loaded(options.model)
-    stream = opened_for(model, options, require_labels=False)
-    write = _json_line if options.json_lines else _line
-    for block in warn_of_unknown(model, stream):
-        answers = _answers(model, block.rows, options)
-        sys.stdout.writelines(write(each, options) + "\n" for each in answers)
-        sys.stdout.flush()
+    has_origins = options.skip_bad or options.id is not None or options.output is not None
+    stream = opened_for(model, options, require_labels=False, id=options.id, origins=has_origins)
+    n_before = 0  # the number of the last row that was written
+    with writing(options, model.classes_by_code_) as write:
+        for block in warn_of_unknown(model, stream):
+            answers = _answers(model, block, options)
+            write([*(aligned(answers, n_before) if has_origins else answers)])
+            n_before = block.origins[-1].number if block.origins else n_before
+        if options.skip_bad:
+            write([*skipped(n_before, stream.n_rows + stream.n_bad + 1)])
     if stream.n_bad:
         print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
 
 
-def _answers(model: OnlineClassifier, rows: Rows, options: Namespace) -> Iterator[Answer]:
-    rankings = _rankings(model, rows, options)
-    if options.min_confidence is None and options.coverage is None:
-        yield from map(Answer, _labels(model, rows, rankings), rankings)
+def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Iterator[Answer]:
+    rankings = _rankings(model, block.rows, options)
+    origins: Sequence[Any] = [None] * len(block) if block.origins is None else block.origins
+    is_sure = options.min_confidence is not None or options.coverage is not None
+    if not is_sure and (options.output is None or not estimates(model)):
+        labels = _labels(model, block.rows, rankings)
+        for label, ranking, origin in zip(labels, rankings, origins, strict=True):
+            yield Answer(label, ranking, origin=origin)
         return
-    said, least = assess_rows(model, rows), options.min_confidence or 0.0
-    sets: list[Any] = [None] * len(rows)
+    said, least = assess_rows(model, block.rows), options.min_confidence or 0.0
+    sets: list[Any] = [None] * len(block)
     if options.coverage is not None:
         sets = sets_of(model, said, options.coverage)
     labels, confidence = model.classes_by_code_[said.predictions].tolist(), said.confidence.tolist()
-    for label, ranking, p, members in zip(labels, rankings, confidence, sets, strict=True):
-        yield Answer(label if p >= least else None, ranking, p, members)
+    for label, ranking, p, members, origin in zip(
+        labels, rankings, confidence, sets, origins, strict=True
+    ):
+        yield Answer(label if p >= least else None, ranking, p, members, origin)
 
 
 def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> list[Any]:
@@ -98,27 +90,3 @@ def _best(scores: npt.NDArray[np.float32], n_best: int) -> npt.NDArray[np.int64]
         scores.argmax(axis=1)[:, None] if n_best == 1 else np.argsort(-scores, kind="stable")
     )
     return order[:, :n_best]
-
-
-def _line(answer: Answer, options: Namespace) -> str:
-    """Return the line of a row; the label is an empty field if it is None."""
-    label = "" if answer.label is None else str(answer.label)
-    if answer.members is not None:
-        return "\t".join(map(str, answer.members))
-    if options.scores:
-        return "\t".join([label, *(f"{r}:{score:.7g}" for r, score in answer.ranking)])
-    return "\t".join([label, *(str(r) for r, _ in answer.ranking[1:])])
-
-
-def _json_line(answer: Answer, options: Namespace) -> str:
-    line: dict[str, Any] = {"label": answer.label}
-    if answer.confidence is not None:
-        line["confidence"] = round(answer.confidence, 6)
-    if answer.members is not None:
-        line["set"] = [label for label in answer.members if label is not NEW]
-        line["may_be_new"] = NEW in answer.members
-    if options.scores:
-        line["scores"] = {str(label): score for label, score in answer.ranking}
-    if options.n is not None:
-        line["top"] = [label for label, _ in answer.ranking]
-    return json.dumps(line, ensure_ascii=False)

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from kesler.errors import KeslerError
 
@@ -46,12 +47,33 @@ def write_whole(path: str | os.PathLike[str], contents: bytes) -> None:
     >>> path.read_bytes(), [each.name for each in path.parent.iterdir()]
     (b'whole', ['new'])
     """
+    with whole_file(path) as file:
+        file.write(contents)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that is written whole, as by :func:`write_whole`; nothing remains of errors.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "new"
+    >>> with whole_file(path) as file:
+    ...     _ = file.write(b"whole")
+    ...     path.exists()
+    False
+    >>> path.read_bytes()
+    b'whole'
+    """
     try:
         place = Path(os.path.realpath(path))
         _remove_left(place)
         with _temporary(place) as (descriptor, name):
             _copy_permissions(place, descriptor)
-            _write_all(descriptor, contents)
+            with open(descriptor, "wb", closefd=False) as file:
+                yield file
+            os.fsync(descriptor)
             os.replace(name, place)
         _synchronise(place.parent)
     except OSError as error:
@@ -111,13 +133,6 @@ def _copy_permissions(place: Path, descriptor: int) -> None:
     with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-
-
-def _write_all(descriptor: int, contents: bytes) -> None:
-    rest = memoryview(contents)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-    os.fsync(descriptor)
 
 
 def _synchronise(folder: Path) -> None:

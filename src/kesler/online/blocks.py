@@ -61,6 +61,11 @@ def score_rows(model: Model, rows: Any) -> npt.NDArray[np.float32]:
     return model._fitted().scores(model._input.readable(model, rows))
 
 
+def estimates(model: Model) -> bool:
+    """Return whether a model estimates its uncertainty."""
+    return model._fitted().uncertainty is not None
+
+
 def assess_rows(model: Model, rows: Any) -> Assessment:
     """Return what is said of the uncertainty of rows."""
     return estimating(model).assess(model._input.readable(model, rows))

@@ -189,6 +189,8 @@ def open_stream(
     format: str | None = None,
     label: str | None = None,
     text: str | Sequence[str] | None = None,
+    id: str | None = None,
+    origins: bool = False,
     as_table: bool = False,
     words: Words = presence,
     vocabulary: Vocabulary | None = None,
@@ -214,6 +216,11 @@ def open_stream(
     text : str or sequence of str, optional
         The columns or fields whose tokens are the features, separated by commas in a string. By
         default this is the field ``text`` of JSON lines if there is one; other sources are tables.
+    id : str, optional
+        The column or field that identifies each row in its origin. It remains a column.
+    origins : bool, default False
+        If True, blocks say where their rows come from (`Block.origins`), for which rows of numbers
+        are read one by one.
     as_table : bool, default False
         If True, the rows of a block are a table of raw cells, for learners of tables (parameter
         `columns`), which may be of CSV, JSON lines, Parquet and data sets of texts; `text` is then
@@ -267,7 +274,7 @@ def open_stream(
         raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
     path = os.fsdecode(source)
     texts = () if as_table else _split(text)
-    fields = Fields(source_name(path), label, texts, require_labels, as_table, words)
+    fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
     lines = Lines(path, max_line)
     return Stream(
@@ -276,6 +283,7 @@ def open_stream(
         require_labels=require_labels,
         skip_bad=skip_bad,
         skip_rows=skip_rows,
+        origins=origins,
         block_rows=block_rows,
         share=lambda: lines.share,
     )
@@ -289,8 +297,8 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
 
 def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
     if path.startswith(PREFIX):
-        if format or fields.label is not None or fields.text:
-            raise KeslerError(f"{path} needs no format, label or text: leave them out")
+        if format or fields.label is not None or fields.text or fields.id is not None:
+            raise KeslerError(f"{path} needs no format, label, text or id: leave them out")
         return dataset_reader(path, names, fields)
     if path != STANDARD_INPUT and not os.path.exists(path):
         raise KeslerError(f"{path} does not exist: check the path")
@@ -330,10 +338,10 @@ def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
         raise KeslerError(
             f"{source} is a directory, which only {of_directories} can be: give a {name} file"
         )
-    has_options = fields.label is not None or fields.text or fields.as_table
+    has_options = (fields.label, fields.id) != (None, None) or fields.text or fields.as_table
     if has_options and not format.has_fields:
         raise KeslerError(
-            f"{source} is read as {name}, which has no fields for label=... and text=...: "
+            f"{source} is read as {name}, which has no fields for label=..., text=... and id=...: "
             f"leave them out (they are for {_listed(lambda each: each.has_fields)})"
         )
     if len(names.vocabulary) and not format.has_names:

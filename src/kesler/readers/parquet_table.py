@@ -200,7 +200,7 @@ class BatchScanner:
 
     def extend(self, examples: Sequence[Example]) -> None:
         """Append rows that were read in Python."""
-        for label, entry, _ in examples:
+        for label, entry, *_ in examples:
             numbers = np.array(self._columns.numbers(entry), dtype=np.int32)
             values = as_float32(np.array(list(entry.values()), dtype=np.float64))
             self._entries.append(SparseRows(np.array([0, len(entry)]), numbers, values))

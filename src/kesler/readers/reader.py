@@ -103,6 +103,24 @@ def require_label(label: Any, required: bool) -> None:
         raise BadRow(f"the label is {label}, which names no class")
 
 
+class Origin(NamedTuple):
+    """Where a row comes from.
+
+    Parameters
+    ----------
+    number : int
+        Its number among the rows of its source, from 1, bad ones included.
+    place : int or str
+        Its line, row or path in the source, as in messages.
+    id : Any
+        What identifies it for its owner, such as the cell of a column; None if nothing does.
+    """
+
+    number: int
+    place: int | str
+    id: Any = None
+
+
 class Example(NamedTuple):
     """One row as parsed, before its features are numbered.
 
@@ -115,11 +133,14 @@ class Example(NamedTuple):
         {index: value}, or the row's number in an array.
     weight : float
         Its importance.
+    id : Any
+        What identifies it for its owner, if the source says so.
     """
 
     label: Any
     entry: Any
     weight: float = 1.0
+    id: Any = None
 
 
 @dataclass(frozen=True, slots=True)

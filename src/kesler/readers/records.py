@@ -42,6 +42,8 @@ class Fields:
         given their kinds by the learner.
     words : function
         The features of the texts of a row.
+    id : str or None
+        The field that identifies a row.
     """
 
     source: str
@@ -50,6 +52,7 @@ class Fields:
     require_labels: bool
     as_table: bool = False
     words: Words = presence
+    id: str | None = None
 
     def require_columns(self, columns: Sequence[str]) -> None:
         """Raise KeslerError if columns are not distinct, or a required one is missing."""
@@ -64,6 +67,8 @@ class Fields:
                 f"it has {listed(columns)}"
             )
         wanted = [self.label] if self.require_labels else []
+        if self.id is not None:
+            wanted.append(self.id)
         missing = [name for name in [*wanted, *self.text] if name not in columns]
         if missing:
             hint = "; name that of the texts (text=... or --text)" * (missing[0] in self.text)
@@ -127,11 +132,12 @@ class Records:
     def example(self, record: dict[str, Any]) -> Example:
         """Remove the label from a record and convert the rest; the first record determines how."""
         label = record.pop(self._fields.label, None) if self._fields.label is not None else None
+        id = None if self._fields.id is None else record.get(self._fields.id)
         if self._fields.as_table:
-            return Example(label, record)
+            return Example(label, record, id=id)
         if self._entry is None:
             self._entry = self._settled(record)
-        return Example(label, finite(self._entry(record)))
+        return Example(label, finite(self._entry(record)), id=id)
 
     def gather(self, entries: Sequence[Mapping[str, Any]]) -> Any:
         """Return the rows of consecutive entries, or the table of consecutive records."""

@@ -21,6 +21,7 @@ from kesler.readers.lines import LASTING
 from kesler.readers.reader import (
     BadRow,
     Example,
+    Origin,
     Pieces,
     Reader,
     Scanner,
@@ -52,6 +53,8 @@ class Admission:
         If True, a row without a label is a bad row.
     skip_bad : bool
         If True, bad rows are counted; if False, the first one raises an error.
+    origins : bool
+        Whether it is kept where rows come from, for which they are parsed one by one.
     kind : str
         The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if
         labels are not required.
@@ -63,6 +66,7 @@ class Admission:
     source: str
     require_labels: bool
     skip_bad: bool
+    origins: bool = False
     kind: str = ""
     n_good: int = 0
     n_bad: int = 0
@@ -177,12 +181,15 @@ class Run:
         Numbers the features and returns the rows; must be called in the order of the runs.
     n_bad : int
         Number of bad rows of the source up to the end of the run.
+    origins : list of Origin or None
+        Where each row comes from, if it is kept.
     """
 
     labels: list[Any]
     weights: npt.NDArray[np.float64] | None
     gather: Callable[[], Rows]
     n_bad: int
+    origins: list[Origin] | None = None
 
 
 def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]:
@@ -195,14 +202,15 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
     """
     lengths = _lengths(block_rows, skip_rows)
     wanted = next(lengths)
-    scanning = admission.reader.scanning
-    examples = list[Example]()
-    for place, raw in admission.reader.rows:
+    scanning = None if admission.origins else admission.reader.scanning
+    examples, origins = list[Example](), list[Origin]()
+    for number, (place, raw) in enumerate(admission.reader.rows, 1):
         if example := admission.example(place, raw):
             examples.append(example)
+            origins.append(Origin(number, place, example.id))
         if len(examples) == wanted:
-            yield _run(examples, admission)
-            examples, wanted = [], next(lengths)
+            yield _run(examples, origins, admission)
+            examples, origins, wanted = [], [], next(lengths)
         # The first good row determines how rows are read and the kind of labels.
         is_known = bool(examples) or admission.n_good > 0
         if scanning is not None and scanning.pieces.is_long and is_known:
@@ -210,7 +218,7 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
             yield from rest if scanning.pieces.is_piped else read_ahead(rest, AHEAD)
             break
     else:
-        yield _run(examples, admission)
+        yield _run(examples, origins, admission)
     admission.require_rows(skip_rows)
 
 
@@ -222,7 +230,7 @@ def _lengths(block_rows: int, skip_rows: int) -> Iterator[int]:
     yield from repeat(block_rows)
 
 
-def _run(examples: Sequence[Example], admission: Admission) -> Run:
+def _run(examples: Sequence[Example], origins: list[Origin], admission: Admission) -> Run:
     admission.n_good += len(examples)
     weights = np.array([example.weight for example in examples])
     entries = [example.entry for example in examples]
@@ -231,6 +239,7 @@ def _run(examples: Sequence[Example], admission: Admission) -> Run:
         None if (weights == 1).all() else weights,
         partial(admission.reader.gather, entries),
         admission.n_bad,
+        origins if admission.origins else None,
     )
 
 
@@ -282,11 +291,14 @@ class Block:
         The label of each row; None where it has none.
     weights : float64 array of shape (n_rows,) or None
         The importance of each row; None if all are 1.
+    origins : list of Origin or None
+        Where each row comes from, if the stream was opened with ``origins=True``.
     """
 
     rows: Rows
     labels: list[Any]
     weights: npt.NDArray[np.float64] | None = None
+    origins: list[Origin] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -294,7 +306,8 @@ class Block:
     def __getitem__(self, part: slice) -> Block:
         """Return a slice of the block, as views."""
         weights = None if self.weights is None else self.weights[part]
-        return Block(self.rows[part], self.labels[part], weights)
+        origins = None if self.origins is None else self.origins[part]
+        return Block(self.rows[part], self.labels[part], weights, origins)
 
 
 class Stream(Iterator[Block]):
@@ -312,6 +325,8 @@ class Stream(Iterator[Block]):
         If True, bad rows are skipped and counted; if False, the first one raises an error.
     skip_rows : int
         How many good rows are read and discarded first.
+    origins : bool
+        Whether the blocks say where their rows come from.
     block_rows : int
         Maximum number of rows in a block.
     share : callable () -> float
@@ -342,6 +357,7 @@ class Stream(Iterator[Block]):
         require_labels: bool,
         skip_bad: bool,
         skip_rows: int,
+        origins: bool,
         block_rows: int,
         share: Callable[[], float],
     ) -> None:
@@ -351,7 +367,7 @@ class Stream(Iterator[Block]):
         self.n_rows = 0
         self.n_bad = 0
         self._to_skip = skip_rows
-        admission = Admission(reader, source, require_labels, skip_bad)
+        admission = Admission(reader, source, require_labels, skip_bad, origins)
         self._runs = runs(admission, block_rows, skip_rows)
 
     def __next__(self) -> Block:
@@ -365,5 +381,5 @@ class Stream(Iterator[Block]):
                 self._to_skip -= len(rows)
                 continue
             self.n_rows += len(rows)
-            return Block(rows, run.labels, run.weights)
+            return Block(rows, run.labels, run.weights, run.origins)
         raise StopIteration
