@@ -8,8 +8,12 @@ import sys
 from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kesler.errors import KeslerError
 from kesler.readers import open_stream
+from kesler.readers.mail.mbox import starts
 from test_readers import read, write
 from test_readers_mail import JANUARY, message
 
@@ -22,6 +26,16 @@ def mbox(*subjects, headers=b""):
     )
 
 
+PIECES = [
+    FROM_LINE,
+    b"\n",
+    b"\r\n",
+    b"To: me\n",
+    b"From me\n",
+    b"Content-Length: 9\n",
+    b">",
+    b"\xef",
+]
 STORES = {
     "Maildir with cur alone": {
         ".Team/cur/1.host:2,S": bytes(message("a")),
@@ -67,14 +81,29 @@ def test_folders_of_programs_are_classes(tmp_path, store):
     assert not any("plist" in tokens for _, tokens in rows)
 
 
-@pytest.mark.parametrize("settings", [{"format": "mail"}, {}])
+@pytest.mark.parametrize("options", [{"format": "mail"}, {}])
 @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", FROM_LINE])
-def test_one_message_comes_from_standard_input_or_a_file(tmp_path, monkeypatch, before, settings):
+def test_one_message_comes_from_standard_input_or_a_file(tmp_path, monkeypatch, before, options):
     content = before + bytes(message("lunch"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    rows = read("-", require_labels=False, **settings)
+    rows = read("-", require_labels=False, **options)
     assert [label for label, _ in rows] == [None] and "lunch" in rows[0][1]
     assert read(write(tmp_path, "one.eml", content), require_labels=False) == rows
+
+
+@pytest.mark.parametrize("begins", [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"!BDN"])
+def test_a_file_of_outlook_is_refused_with_what_to_do(tmp_path, begins):
+    path = write(tmp_path, "plan.msg", begins + bytes(2000))
+    with pytest.raises(KeslerError, match=r"plan\.msg: it is in Outlook's own format: save it as"):
+        read(path, require_labels=False)
+
+
+@settings(max_examples=200, deadline=None)
+@given(content=st.binary() | st.lists(st.sampled_from(PIECES)).map(b"".join))
+def test_any_bytes_are_messages_without_loss(content):
+    found = [*starts(content)]
+    before = content[: found[0]].removeprefix(b"\xef\xbb\xbf")
+    assert not before.strip() and found == sorted(set(found)) and found[-1] <= len(content)
 
 
 def test_a_compressed_mbox_is_read(tmp_path):
@@ -138,10 +167,10 @@ def test_procmail_delivers_to_an_mbox_or_a_maildir(tmp_path, target):
 @pytest.mark.parametrize("kind", ["mbox", "Maildir"])
 def test_mutt_keeps_copies_in_an_mbox_or_a_maildir(tmp_path, kind):
     (tmp_path / "out").mkdir()
-    settings = f"set copy=yes record={tmp_path}/out/Sent mbox_type={kind} sendmail=/bin/true"
+    copies = f"set copy=yes record={tmp_path}/out/Sent mbox_type={kind} sendmail=/bin/true"
     for each in ("one", "Größe"):
         subprocess.run(
-            ["mutt", "-n", "-F", "/dev/null", "-e", settings, "-s", each, "ann@example.org"],
+            ["mutt", "-n", "-F", "/dev/null", "-e", copies, "-s", each, "ann@example.org"],
             input=b"From here on\n\nFrom ann Mon Jan  1 10:00:00 2024\nTo: me\n",
             env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
             timeout=20,

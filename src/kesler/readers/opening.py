@@ -89,7 +89,9 @@ class Format:
 
 READERS: dict[str, Format] = {
     "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
-    "mail": Format(mail_reader, (".mbox", ".mbx", ".eml", ".emlx"), begins_mail, directories=True),
+    "mail": Format(
+        mail_reader, (".mbox", ".mbx", ".eml", ".emlx", ".msg"), begins_mail, directories=True
+    ),
     "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
     "vw": Format(vw_reader, (".vw",), begins_vw),
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),

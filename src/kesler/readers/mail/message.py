@@ -26,6 +26,8 @@ FILING_HEADERS = re.compile(
 BEFORE_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r]*\n)*(?:>*From [^\n]*\n)*")
 """What programs write before the headers: a byte order mark, empty lines, From lines."""
 CHARSET = re.compile(rb"charset[ \t]*=[ \t]*[\"']?([\w.:-]+)", re.IGNORECASE)
+OUTLOOK = (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"!BDN")
+"""How files of Outlook begin: a message (.msg) and an archive (.pst)."""
 NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 ENCODED_WORD = r"=\?[^?]*\?[bqBQ]\?.*?\?="
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s*{ENCODED_WORD})*")
@@ -69,6 +71,8 @@ def message_tokens(message: bytes) -> dict[str, float]:
         texts = [*_header_texts(parsed), *_body_texts(parsed)]
     except RecursionError:
         raise BadRow("its parts are nested too deeply") from None
+    if message.startswith(OUTLOOK):
+        raise BadRow("it is in Outlook's own format: save it as .eml, or its folder as mbox")
     if not parsed.keys():
         raise BadRow("it begins with no header, so it is no message")
     return presence(texts)
