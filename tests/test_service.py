@@ -18,6 +18,7 @@ from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Client, Settings, Tokens
 from kesler.service.api import ENDPOINTS
+from kesler.service.rows_in import rows_of_file
 from serving import HOST, Server
 
 # ---- predictions --------------------------------------------------------------------------------
@@ -185,6 +186,32 @@ def test_an_import_is_filed_and_may_be_repeated(desk):
     assert [each["row"] for each in items] == ["two\nlines; here", "team", "team"]
     post(desk, "learn", row="two\nlines; here", answer="work", id="b")
     assert desk.post("/api/models/mail/import", content=content.encode()).json()["added"] == 0
+
+
+FILES = {
+    "tabs": (b"Text\tLABEL\nhello there\tgreetings\n", {}),
+    "a byte order mark": (b"\xef\xbb\xbftext,label\nhello there,greetings\n", {}),
+    "other names": (b"team,message\ngreetings,hello there\n", {"label": "team", "text": "message"}),
+    "JSON lines": (b'\xef\xbb\xbf{"Text": "hello there", "Label": "greetings"}\n', {}),
+}
+
+
+@pytest.mark.parametrize("content, columns", FILES.values(), ids=FILES)
+def test_columns_of_files_have_other_names(content, columns):
+    (found,) = rows_of_file(content, 9, columns)
+    assert (found.row, found.answer) == ("hello there", "greetings")
+
+
+def test_columns_are_named_in_the_query(desk):
+    path, content = "/api/models/mail/import", b"team,message\ngreetings,hello there\n"
+    refused_file = desk.post(f"{path}?label=group&text=message", content=content)
+    assert refused_file.status_code == 422 and "'group'" in refused_file.json()["error"]
+    assert desk.post(f"{path}?label=team&text=message", content=content).json()["learnt"] == 1
+
+
+def test_a_body_may_begin_with_a_byte_order_mark(desk):
+    body = b'\xef\xbb\xbf{"row": "hello there"}'
+    assert desk.post("/api/models/mail/predict", content=body).status_code == 200
 
 
 def test_what_is_exported_can_be_imported(taught):

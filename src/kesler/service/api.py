@@ -461,10 +461,11 @@ def _exported_csv(served: Served) -> Iterator[str]:
 
 async def import_file(call: Call) -> Response:
     """File the rows of a CSV or JSON lines file."""
-    limits = call.settings
+    limits, query = call.settings, call.query(text="", label="", id="", subject="")
     data = await body_of(call.request, limits.max_import, limits.patience)
     served, by = call.served, call.who.name
-    rows = await call.thread(rows_in.rows_of_file, data, limits.max_rows)
+    columns = {name: column for name, column in query.items() if column}
+    rows = await call.thread(rows_in.rows_of_file, data, limits.max_rows, columns)
     return Json(import_report(await filed(served, rows, by, call.thread)))
 
 
@@ -512,7 +513,9 @@ ENDPOINTS = (
                  "q": (str, "a text that they contain")}),
     Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV or JSON lines: "
              "those with a label are learnt, the others wait for an answer.", import_file,
-             (bodies.ImportReport,)),
+             (bodies.ImportReport,), query={
+                 name: (str, f"the column of the {name}, if it has another name")
+                 for name in ("text", "label", "id", "subject")}),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
              "lines.", export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Annotated, Any, TypeVar, cast
 
@@ -304,6 +305,7 @@ def decoded(data: bytes, kind: type[Body], what: str = "the body") -> Body:
     """
     try:
         try:
+            data = data.removeprefix(codecs.BOM_UTF8)
             return cast(Body, _decoder(kind).decode(data))
         except msgspec.ValidationError as error:
             _decoder(Any).decode(data)  # raises unless what follows is JSON as well

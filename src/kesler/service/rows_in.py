@@ -174,7 +174,7 @@ def taught(body: LearnRequest | TaughtRow) -> Taught:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def rows_of_file(data: bytes, most: int) -> list[Taught]:
+def rows_of_file(data: bytes, most: int, columns: Mapping[str, str] | None = None) -> list[Taught]:
     r"""Return the rows of a CSV table or of JSON lines.
 
     The columns ``text``, ``label``, ``id`` and ``subject`` are the text, its answer if it has one,
@@ -187,6 +187,9 @@ def rows_of_file(data: bytes, most: int) -> list[Taught]:
         The file, in UTF-8. It is JSON lines if it begins with ``{``, otherwise CSV with a header.
     most : int
         The most rows.
+    columns : mapping or None, default None
+        The column that is the text, the label, the id or the subject, by these words, where it has
+        another name. "Text", "LABEL" and "Id" are such names as well.
 
     Raises
     ------
@@ -203,14 +206,17 @@ def rows_of_file(data: bytes, most: int) -> list[Taught]:
     except UnicodeDecodeError as error:
         raise Refusal(BAD_REQUEST, f"the file is not in UTF-8 ({error.reason})") from None
     records = _json_lines(text) if text.lstrip().startswith("{") else _csv_rows(text)
-    found, seen = list[Taught](), Counter[str]()
+    found, seen, absent = list[Taught](), Counter[str](), {*(columns or {}).values()}
     for number, record in enumerate(records, 1):
         if number > most:
             raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
+        absent -= record.keys()
         try:
-            found.append(_filed(record, seen))
+            found.append(_filed(_renamed(record, columns or {}), seen))
         except Refusal as refusal:
             raise Refusal(refusal.status, f"row {number} of the file: {refusal}") from None
+    if absent:
+        raise Refusal(NOT_VALID, f"no row of the file has a column {min(absent)[:40]!r}")
     if not found:
         raise Refusal(BAD_REQUEST, "the file has no rows: send CSV with a header, or JSON lines")
     return found
@@ -224,10 +230,8 @@ def _json_lines(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
-    dialect = (
-        ";" if text.partition("\n")[0].count(";") > text.partition("\n")[0].count(",") else ","
-    )
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect, strict=True)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         if len(set(header)) < len(header) or not all(header):
@@ -246,6 +250,17 @@ def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
         raise Refusal(
             BAD_REQUEST, f"line {reader.line_num} of the file is no CSV ({error})"
         ) from None
+
+
+def _renamed(record: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """Return a record with the names of the columns that have a meaning; others are as given."""
+    meaning = {column: name for name, column in columns.items()}
+    taken = {*meaning.values()}
+    for name in record:
+        folded = name.strip().casefold()
+        if name not in meaning and folded in (TEXT, LABEL, ID) and folded not in taken:
+            meaning[name] = folded
+    return {meaning.get(name, name): value for name, value in record.items()}
 
 
 def _filed(record: dict[str, Any], seen: Counter[str]) -> Taught:
