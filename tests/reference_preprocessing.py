@@ -54,17 +54,28 @@ def counts(x: Array, running: Array, w: Array, part: Any, labels: Any = None) ->
 
 
 def z_scores(x: Array, running: Array, w: Array, part: Any) -> Array:
-    """(x - mean) / deviation within the clip, x among the rows as one; 0 where all are equal."""
+    """(x - mean) / deviation within the clip, x among the rows as one; 0 where all are equal.
+
+    What is missing gives 0 as well.
+    """
     mean, deviation = moments(np.vstack([running, taken_in(x, running, w)]), np.append(w, 1.0))
     z = np.divide(x - mean, deviation, out=0 * x, where=deviation > 0)
-    return np.clip(z, -part.clip, part.clip)
+    return np.where(np.isnan(x), 0.0, np.clip(z, -part.clip, part.clip))
 
 
 def moments(running: Array, w: Array) -> tuple[Array, Array]:
-    """Return mean and deviation of each column, 0 for one of equal values."""
-    mean = np.average(running, axis=0, weights=w)
-    deviation = np.sqrt(np.average((running - mean) ** 2, axis=0, weights=w))
-    return mean, np.where(np.ptp(running, axis=0) == 0, 0.0, deviation)
+    """Return mean and deviation of what is known of each column, 0 for one of equal values."""
+    found = [moments_of(column[~np.isnan(column)], w[~np.isnan(column)]) for column in running.T]
+    return np.array([mean for mean, _ in found]), np.array([deviation for _, deviation in found])
+
+
+def moments_of(column: Array, w: Array) -> tuple[float, float]:
+    """Return mean and deviation of values; 0 for those of none, or of equal ones."""
+    if not len(column):
+        return 0.0, 0.0
+    mean = np.average(column, weights=w)
+    deviation = np.sqrt(np.average((column - mean) ** 2, weights=w))
+    return float(mean), 0.0 if np.ptp(column) == 0 else float(deviation)
 
 
 def taken_in(x: Array, running: Array, w: Array) -> Array:
@@ -110,6 +121,7 @@ def times(n_rows: int) -> list[int]:
 
 def edges(values: Array, n_bins: int) -> Array:
     """Return the middles between the values where a bin ends; between all, if they are so few."""
+    values = values[~np.isnan(values)]
     distinct = np.unique(values)
     if len(distinct) <= n_bins:
         return np.asarray((distinct[1:] + distinct[:-1]) / 2)
@@ -119,19 +131,19 @@ def edges(values: Array, n_bins: int) -> Array:
 
 
 def in_bins(X: Array, n_bins: int) -> NDArray[np.int64]:
-    """Return the number of the bin of each value, by the quantiles of earlier rows."""
+    """Return the number of the bin of each value, -1 of none, by the quantiles of earlier rows."""
     numbers, known = np.zeros(X.shape, dtype=np.int64), 0
     for t, x in enumerate(X):
         known = max([n for n in times(len(X)) if n <= t], default=0)
         for j, value in enumerate(x):
             if known:
                 numbers[t, j] = (edges(X[:known, j], n_bins) < value).sum()
-    return numbers
+    return np.where(np.isnan(X), -1, numbers)
 
 
 def one_hot(numbers: NDArray[np.int64], width: int) -> Array:
-    """Return a 1 for each number, in blocks of a width."""
-    return np.eye(width)[numbers].reshape(len(numbers), -1)
+    """Return a 1 for each number, in blocks of a width; -1 has none."""
+    return np.vstack([np.eye(width), np.zeros(width)])[numbers].reshape(len(numbers), -1)
 
 
 def block(part: Any, X: Array, Z: Array, w: Array) -> Array:
@@ -144,7 +156,9 @@ def block(part: Any, X: Array, Z: Array, w: Array) -> Array:
     if isinstance(part, Pairs):
         B = part.n_bins
         numbers, pairs = in_bins(X, B), part.pairs_of(X.shape[1])
-        return one_hot(B * numbers[:, pairs[:, 0]] + numbers[:, pairs[:, 1]], B * B)
+        one, other = numbers[:, pairs[:, 0]], numbers[:, pairs[:, 1]]
+        cells = np.where((one < 0) | (other < 0), -1, B * one + other)
+        return one_hot(cells, B * B)
     lengths = (Z**2).sum(axis=1)
     before = np.concatenate([[0], np.cumsum(w * lengths)[:-1]])
     mean = (before + lengths) / (np.concatenate([[0], np.cumsum(w)[:-1]]) + 1)

@@ -384,7 +384,7 @@ FEW = (X_WINE[:4], Y_WINE[:4])
         ([FEW, (sparse.csr_array(X_WINE[:4]), Y_WINE[:4])], "partition 1 has sparse rows, but"),
         ([FEW, (X_WINE[:4], Y_WINE[:3])], "partition 1 has 4 rows and 3 labels"),
         ([FEW, (X_WINE[:2], [1, None])], "label None is no class"),
-        ([FEW, (X_WINE[:2] * np.nan, Y_WINE[:2])], "NaN"),
+        ([FEW, (X_WINE[:2] * np.inf, Y_WINE[:2])], "infinity"),
         ([FEW, (X_WINE[:2], ["a", "b"])], "cannot be ordered"),
         ([(X_WINE[:0], Y_WINE[:0])], "no partition has a row"),
     ],

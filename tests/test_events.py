@@ -250,8 +250,8 @@ def array_of(*numbers: Any) -> Any:
     ("x", "why"),
     [
         (array_of(1.0, 2.0), "expects 3 features"),
-        (array_of(1.0, np.nan, 2.0), "NaN, infinity or too large"),
-        (array_of(1.0, 1e39, 2.0), "NaN, infinity or too large"),
+        (array_of(1.0, np.nan, 2.0), "feature 1 is NaN, and this learner takes no missing"),
+        (array_of(1.0, 1e39, 2.0), "feature 1 is infinity or too large"),
         ((array_of(0, 3), array_of(1.0, 1.0)), "lists feature 3, but this model expects 3"),
         ((array_of(-1, 2), array_of(1.0, 1.0)), "lists feature -1"),
         ((array_of(1, 1), array_of(1.0, 1.0)), "lists feature 1 twice"),

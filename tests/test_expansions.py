@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,9 +63,44 @@ def made(name: str) -> OnlineClassifier:
 
 @every_learner
 @settings(max_examples=5)
-@given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=4))
-def test_any_split_into_batches_is_the_same(name, stream, cuts):
+@given(
+    stream=streams(),
+    cuts=st.lists(st.integers(0, 40), max_size=4),
+    missing=st.sampled_from([0.0, 0.3]),
+)
+def test_any_split_into_batches_is_the_same(name, stream, cuts, missing):
+    gaps = np.random.default_rng(len(stream)).random(stream.X.shape) < missing
+    stream = replace(stream, X=np.where(gaps, np.nan, stream.X))
     assert_same_in_any_split(lambda: made(name), stream, cuts)
+
+
+def test_gaps_are_learnt_where_they_say_the_class():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 3))
+    X[:, 1] = np.where(y == 1, np.nan, X[:, 1])
+    assert progressive_validate(OnlineClassifier(), X, y).error < 0.1
+    assert progressive_validate(OnlineClassifier(), np.where(np.isnan(X), 0.0, X), y).error > 0.1
+
+
+@pytest.mark.parametrize("where", ["first row", "later batch", "only predicted", "whole column"])
+def test_values_may_be_missing_anywhere(where):
+    stream = make_stream(9, n_rows=60)
+    X, row = stream.X.copy(), {"first row": 0, "later batch": 45, "only predicted": 59}.get(where)
+    X[slice(None) if row is None else row, 2] = np.nan
+    model = OnlineClassifier().partial_fit(X[:30], stream.y[:30])
+    model.partial_fit(X[30:-1], stream.y[30:-1])
+    assert model.predict(X[-1:])[0] == model.predict_one(X[-1])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_learners_that_take_no_missing_values_say_so():
+    X = np.array([[1.0, np.nan], [2.0, 1.0]])
+    model = OnlineClassifier("multi", update="pa1", preprocessing="ranges", kernel="rbf")
+    with pytest.raises(KeslerError, match="row 0, feature 1 is NaN, and this learner takes no"):
+        model.fit(X, [0, 1])
+    with pytest.raises(KeslerError, match=r"NaN.*z-scores"):
+        OnlineClassifier("multi", update="pa1", preprocessing=None).learn_one(X[0], 0)
 
 
 @every_learner
@@ -212,7 +248,7 @@ def test_what_is_refused_leaves_the_statistics_of_inputs_as_they_were(name):
     with pytest.raises(KeslerError, match="cannot be ordered"):
         model.learn_one(stream.X[0], "a")
     with pytest.raises((KeslerError, ValueError)):
-        model.partial_fit(np.full_like(stream.X[:2], np.nan), stream.y[:2])
+        model.partial_fit(np.full_like(stream.X[:2], np.inf), stream.y[:2])
     with pytest.raises((KeslerError, ValueError)):
         model.learn_one(stream.X[0][:-1], 0)
     assert held(model) == before

@@ -75,10 +75,13 @@ def seen(part: Any, X: Any, weights: Any = None, **more: Any) -> Any:
     seed=st.integers(0, 999),
     scale=st.sampled_from([1e-30, 0.01, 1.0, 50.0]),
     weighted=st.booleans(),
+    missing=st.sampled_from([0.0, 0.2, 0.8]),
 )
-def test_rows_are_seen_as_the_reference_sees_them(part, seed, scale, weighted):
+def test_rows_are_seen_as_the_reference_sees_them(part, seed, scale, weighted, missing):
     stream = make_stream(seed, n_rows=25)
     X = (scale * stream.X).astype(np.float32)
+    if part.takes_missing:
+        X[np.random.default_rng(seed).random(X.shape) < missing] = np.nan
     weights = stream.weights if weighted else None
     rtol = 1e-5 if getattr(part, "information", False) else 1e-6  # counts of classes are float32
     near = 2e-5 if part in EXPANSIONS else 1e-7  # cosines of sums in float32

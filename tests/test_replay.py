@@ -359,7 +359,7 @@ def test_sparse_rows_and_other_widths_are_refused_and_nothing_is_learnt(name):
         made(name).learn_one({"a": 1.0}, 0)
     model = made(name).fit(stream.X, stream.y)
     before = held(model)
-    for rows in (sparse.csr_array(stream.X), stream.X[:, :-1], np.full_like(stream.X, np.nan)):
+    for rows in (sparse.csr_array(stream.X), stream.X[:, :-1], np.full_like(stream.X, np.inf)):
         with pytest.raises((KeslerError, ValueError)):
             model.partial_fit(rows, stream.y)
     with pytest.raises(KeslerError, match="cannot be ordered"):
@@ -413,7 +413,7 @@ def test_damaged_files_are_refused(tmp_path):
             load(path)
     for name, value in (
         ("replay.codes", arrays["replay.codes"] + 100),
-        ("replay.rows", arrays["replay.rows"] * np.nan),
+        ("replay.rows", arrays["replay.rows"] + np.inf),
         ("replay.weights", -arrays["replay.weights"]),
         ("replay.offered", arrays["replay.offered"] - 1000),
     ):

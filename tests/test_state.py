@@ -204,12 +204,15 @@ def test_room_that_is_made_changes_nothing_that_is_stored(
 
 def damages(name: str, array: Any) -> dict[str, Any]:
     """Return what may have become of an array."""
-    found: dict[str, Any] = {"missing": None, "flat": np.append(array.ravel(), array.ravel()[:1])}
+    found: dict[str, Any] = {"flat": np.append(array.ravel(), array.ravel()[:1])}
+    field = field_named(name)
+    if field is None or not field.new:  # files of earlier versions lack new arrays
+        found["missing"] = None
     found["longer"] = np.concatenate([array, array[-1:]]) if len(array) else np.ones(1)
     found["other type"] = array.astype(np.bool_ if array.dtype != np.bool_ else np.int64)
     if array.dtype.kind == "f" and array.size:
         odd = array.copy()
-        odd.flat[0] = np.nan
+        odd.flat[0] = np.inf if field is not None and field.allows_nan else np.nan
         found["not finite"] = odd
     if array.dtype.kind == "i" and array.size:
         beyond = 2 ** (8 * array.itemsize - 2) + 1
@@ -220,13 +223,18 @@ def damages(name: str, array: Any) -> dict[str, Any]:
     return found
 
 
+def field_named(key: str) -> Any:
+    """Return the field of an array of a file, None if it is of no table."""
+    fields = {**fields_of(LearnerRecord), **fields_of(SupportVectors), **fields_of(EnsembleRecord)}
+    return fields.get(re.sub(r"^(\d+\.)?(supports\.|ensemble\.)?", "", key))
+
+
 def has_maximum(key: str) -> bool:
     """Return whether the table bounds the numbers of an array of a file."""
-    fields = {**fields_of(LearnerRecord), **fields_of(SupportVectors), **fields_of(EnsembleRecord)}
-    name = re.sub(r"^(\d+\.)?(supports\.|ensemble\.)?", "", key)
-    if name == "owners":  # compared with the hypotheses of each part
+    field = field_named(key)
+    if key.endswith("owners"):  # compared with the hypotheses of each part
         return True
-    return name not in fields or bool(fields[name].at_most or fields[name].index_into)
+    return field is None or bool(field.at_most or field.index_into)
 
 
 @every_learner

@@ -15,7 +15,7 @@ from kesler.errors import KeslerError
 from kesler.learner.weights import WEIGHTS, is_sparse
 from kesler.online.saving import read
 from kesler.settings.codec import UNREADABLE, expression
-from kesler.state.fields import damaged, fields_of, require_valid
+from kesler.state.fields import damaged, fields_of, valid_array
 from kesler.state.records import LearnerRecord
 
 INDENT = 20  # column of the values
@@ -88,8 +88,8 @@ def _combined(
 
 def _counts(name: str, arrays: model_file.Arrays) -> dict[str, int]:
     """Return the numbers of trials and mistakes."""
-    require_valid(name, arrays, fields_of(LearnerRecord)["counts"], (), {})
-    n_trials, n_mistakes = arrays[name][:2].tolist()
+    counts = valid_array(name, arrays, fields_of(LearnerRecord)["counts"], (), {})
+    n_trials, n_mistakes = counts[:2].tolist()
     return {"trials": n_trials, "mistakes": n_mistakes}
 
 

@@ -30,20 +30,22 @@ def holds_names(X: Any) -> bool:
     )
 
 
-def array_rows(estimator: Any, X: Any, *, reset: bool) -> Rows | npt.NDArray[np.float32]:
+def array_rows(
+    estimator: Any, X: Any, *, reset: bool, takes_missing: bool
+) -> Rows | npt.NDArray[np.float32]:
     """Validate an array, sparse matrix or data frame; return rows if sparse, else float32."""
     checked = _validated(X, estimator, reset=reset)
     if is_sparse(checked):
         rows = Rows.from_sparse(checked)
         rows.require_finite()
         return rows
-    return finite_array(checked)
+    return measured(checked, takes_missing=takes_missing)
 
 
-def finite_array(X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Return an array as float32; raise if it holds NaN or infinity."""
+def measured(X: Any, *, takes_missing: bool) -> npt.NDArray[np.float32]:
+    """Return an array as float32; raise if it holds infinity, or NaN unless `takes_missing`."""
     array = as_float32(X)
-    _require_finite(array)
+    require_values(array, takes_missing=takes_missing)
     return array
 
 
@@ -141,10 +143,14 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
     return rows
 
 
-def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
-    """Return rows of mappings whose names are the columns of the data frame of the training."""
+def framed_rows(X: Any, vocabulary: Vocabulary, *, takes_missing: bool) -> Rows:
+    """Return rows of mappings whose names are the columns of the data frame of the training.
+
+    Columns that are not named are missing, 0 unless the learner takes missing values.
+    """
     entries = [X] if isinstance(X, Mapping) else X
-    array = np.zeros((len(entries), len(vocabulary)), dtype=np.float32)
+    absent = np.nan if takes_missing else 0.0
+    array = np.full((len(entries), len(vocabulary)), absent, dtype=np.float32)
     for row, entry in enumerate(entries):
         unknown = next((name for name in entry if name not in vocabulary.indices), None)
         if unknown is not None:
@@ -154,7 +160,7 @@ def framed_rows(X: Any, vocabulary: Vocabulary) -> Rows:
             )
         named = Rows.from_sparse_rows([vocabulary.known(entry)], len(vocabulary))
         array[row, named.indices] = named.values
-    _require_finite(array)
+    require_values(array, takes_missing=takes_missing)
     return Rows.from_dense(array)
 
 
@@ -164,7 +170,7 @@ def _require_text(names: list[Any]) -> None:
         raise KeslerError(f"the feature name {odd!r} is not text")
 
 
-def positional_row(x: Any, width: int | None) -> Rows:
+def positional_row(x: Any, width: int | None, *, takes_missing: bool) -> Rows:
     """Return one row from an array of shape (n_features,); a width of None is unknown."""
     try:
         array = np.asarray(x)
@@ -182,7 +188,7 @@ def positional_row(x: Any, width: int | None) -> Rows:
         raise KeslerError(
             f"the row has {len(array)} features, but this model expects {width} features as input"
         )
-    _require_finite(array[None])
+    require_values(array[None], takes_missing=takes_missing)
     return Rows.from_dense(array[None])
 
 
@@ -364,12 +370,20 @@ def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
     return weights
 
 
-def _require_finite(array: npt.NDArray[np.float32]) -> None:
-    finite = np.isfinite(array)
-    if finite.all():
+def require_values(
+    array: npt.NDArray[np.float32], *, takes_missing: bool, first_row: int = 0
+) -> None:
+    """Raise if an array of rows holds infinity, or NaN unless `takes_missing`."""
+    refused = np.isinf(array) if takes_missing else ~np.isfinite(array)
+    if not refused.any():
         return
-    row, column = np.argwhere(~finite)[0]
+    row, column = np.argwhere(refused)[0]
+    if np.isnan(array[row, column]):
+        raise KeslerError(
+            f"row {first_row + row}, feature {column} is NaN, and this learner takes no missing "
+            'values: fill or drop them, or choose preprocessing="z-scores" or the default learner'
+        )
     raise KeslerError(
-        f"row {row}, feature {column} is NaN, infinity or too large for float32: fill, drop or "
-        "rescale such values before learning"
+        f"row {first_row + row}, feature {column} is infinity or too large for float32: drop or "
+        "rescale such values"
     )

@@ -43,6 +43,7 @@ SCALES, RATES = "preconditioner.scales", "preconditioner.rates"
 SUMS, TOTALS, POOLED = "statistics.sums", "statistics.totals", "statistics.pooled"
 MOMENTS, AMOUNTS, TOTAL = "statistics.moments", "statistics.amounts", "statistics.total"
 DIVISORS, PAST, N_ROWS = "statistics.divisors", "preprocessing.statistics", "preprocessing.seen"
+MISSING = "preprocessing.missing"
 
 # Names of converted arrays, and how they are mixed where that is not by sums.
 FIRSTS, ORIGINS, EXTREMES = "firsts", "origins", "extremes"
@@ -321,7 +322,7 @@ class Mixture:
     def _condition(self, found: Arrays) -> None:
         """Convert the statistics of preprocessing to sums or largest values."""
         if isinstance(self.blank.preprocessing, ZScores):
-            self._add_up(found, "running", found[N_ROWS][0], *found.pop(PAST).T)
+            self._add_up(found, "running", _n_known(found), *found.pop(PAST).T)
         elif isinstance(self.blank.preprocessing, Ranges):
             origin, lowest, highest = found.pop(PAST).T
             found[ORIGINS], found[EXTREMES] = origin, np.stack([-lowest, highest])
@@ -397,7 +398,7 @@ class Mixture:
         if DIVISORS in found:
             found[DIVISORS][:] = 0  # recomputed
         if "sums.running" in found:
-            found[PAST] = self._apart(found, "running", found[N_ROWS][0]).T
+            found[PAST] = self._apart(found, "running", _n_known(found)).T
         if EXTREMES in found:
             lowest, highest = found.pop(EXTREMES)
             found[PAST] = np.stack([found.pop(ORIGINS), -lowest, highest], axis=1)
@@ -407,6 +408,11 @@ class Mixture:
         off = found.pop(f"sums.{name}") / np.where(n > 0, n, 1.0)
         squares = found.pop(f"squares.{name}") - n * off * off
         return np.stack([self._centres[name] + off, np.maximum(squares, 0.0)])
+
+
+def _n_known(found: Arrays) -> Array:
+    """Return the number of rows in which each feature was not missing."""
+    return np.asarray(found[N_ROWS][0] - found[MISSING])
 
 
 def field_of(name: str) -> tuple[Field, int]:

@@ -125,6 +125,11 @@ class EnsembleLearner(Observing):
         """Whether a member reads ratings by sub-experts."""
         return any(member.takes_ratings for member in self.members)
 
+    @cached_property
+    def takes_missing(self) -> bool:
+        """Whether values of rows that list every feature may be missing (NaN)."""
+        return all(member.takes_missing for member in self.members)
+
     @property
     def n_named_features(self) -> int:
         """Number of features seen, without constant ones."""

@@ -150,13 +150,17 @@ class Event:
         n = read_short_text(*addresses, kinds_of_spaced(), id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False)
 
-    def read_array(self, x: npt.NDArray[Any]) -> bool:
-        """Read an array of all features; return whether it is contiguous, of finite floats."""
+    def read_array(self, x: npt.NDArray[Any], *, takes_missing: bool = False) -> bool:
+        """Read an array of all features; return whether it is contiguous, of finite floats.
+
+        If `takes_missing`, NaN is read as well.
+        """
         if x.dtype not in _FLOATS or x.ndim != 1 or not x.flags.carray:
             return False
         if len(x) > self._capacity:
             self._reserve(len(x))
-        return self._has_read(self._kernels.read_array(self.address, x), len(x), dense=True)
+        n_entries = self._kernels.read_array(self.address, x, takes_missing)
+        return self._has_read(n_entries, len(x), dense=True)
 
     def read_pair(
         self, indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int | None

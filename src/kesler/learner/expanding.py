@@ -41,6 +41,16 @@ class ExpandingRows:
         return self.preprocessing if isinstance(self.preprocessing, Expansion) else None
 
     @property
+    def takes_missing(self) -> bool:
+        """Whether values of rows that list every feature may be missing (NaN)."""
+        return self.preprocessing is not None and self.preprocessing.takes_missing
+
+    @property
+    def has_z_scores(self) -> bool:
+        """Whether features are replaced by their z-scores, without an expansion."""
+        return isinstance(self.preprocessing, ZScores)
+
+    @property
     def has_sample(self) -> bool:
         """Whether quantiles of the inputs are computed from a sample of rows."""
         return self._block(Bins) is not None or self._block(Pairs) is not None
@@ -164,7 +174,8 @@ class ExpandingRows:
 
     def _kept_statistics(self) -> Arrays:
         """Return copies of the statistics of inputs."""
-        names = ("moments", "sample", "edges", "n_edges", "pair_edges", "n_pair_edges", "seen")
+        edges = ("edges", "n_edges", "pair_edges", "n_pair_edges")
+        names = ("moments", "missing", "sample", *edges, "seen")
         return {name: self.stored[PREFIX + name].copy() for name in names}
 
     def _put_statistics(self, kept: Arrays) -> None:

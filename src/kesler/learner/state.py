@@ -50,8 +50,8 @@ from kesler.state.fields import (
     damaged,
     fields_of,
     put,
-    require_valid,
     size_of,
+    valid_array,
 )
 from kesler.state.records import LearnerRecord
 from kesler.updates.rule import UpdateRule
@@ -577,8 +577,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         field = self._fields[name]
         if name not in arrays or not field.exists(self):
             return False
-        require_valid(name, arrays, field, (), {})
-        self._put({name: arrays[name]})
+        self._put({name: valid_array(name, arrays, field, (), {})})
         return True
 
     def _checked(self, arrays: Arrays) -> Arrays:
@@ -587,8 +586,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             raise damaged(f"counts name {self.n_known} classes, of {len(self.classes)} labels")
         found, in_use = {}, self._in_use
         for name, view in self._views(whole=False).items():
-            require_valid(name, arrays, self._field_of(name), view.shape, in_use)
-            found[name] = np.ascontiguousarray(arrays[name])
+            array = valid_array(name, arrays, self._field_of(name), view.shape, in_use)
+            found[name] = np.ascontiguousarray(array)
         if self.is_normalised:
             n_seen = found["link.is_seen"].sum(axis=0)
             if (n_seen != found["link.n_features"]).any():

@@ -38,6 +38,7 @@ from kesler.parts.constraints import VS_REST
 from kesler.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.preprocessing import resolve_preprocessing
 from kesler.preprocessing.expansion import Expansion
+from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.replay import resolve_replay
 from kesler.settings.table import AUTO, SETTINGS, given_of
 from kesler.updates.rule import UpdateRule
@@ -76,15 +77,12 @@ class Maker:
         chosen = self.chosen(given, dense=dense)
         kernel, parts = self.kernel(given), self.parts(given, dense=dense)
         budget = limit_of(given.get("budget"))
-        by_distance = goes_by_distance(kernel, parts, budget)
         made_of: dict[str, Any] = {
             "parts": parts,
             "classes": self.classes(given),
             "constant": intercept_value(chosen.get("intercept", 0.0)),
             "answer": self.answer.kind,
-            "preprocessing": resolve_preprocessing(
-                chosen["preprocessing"], dense=dense, by_distance=by_distance
-            ),
+            "preprocessing": self.preprocessing(given, dense=dense),
             "half_life": require_half_life(chosen.get("half_life")),
             "replay": resolve_replay(chosen.get("replay")),
             **self.moves(given, chosen),
@@ -114,6 +112,15 @@ class Maker:
         return Uncertainty(kind, learner.n_scored, remembers=remembers)
 
     # ---- what is chosen ---------------------------------------------------------------------
+
+    def preprocessing(self, given: Settings, *, dense: bool) -> Preprocessing | None:
+        """Return the preprocessing of rows."""
+        kernel, parts = self.kernel(given), self.parts(given, dense=dense)
+        return resolve_preprocessing(
+            self.chosen(given, dense=dense)["preprocessing"],
+            dense=dense,
+            by_distance=goes_by_distance(kernel, parts, limit_of(given.get("budget"))),
+        )
 
     def names_no_rule(self, given: Settings) -> bool:
         """Return whether no update rule is named."""
@@ -248,6 +255,18 @@ class Maker:
             return takes_ratings(self.parts(given, dense=False))
         return any(each._maker.takes_ratings(each.get_params(deep=False)) for each in members)
 
+    def takes_missing(self, given: Settings) -> bool:
+        """Return whether values of rows that list every feature may be missing (NaN)."""
+        try:
+            members = self.members(given, dense=True)
+            if members is not None:
+                makers = [(each._maker, each.get_params(deep=False)) for each in members]
+                return all(maker.takes_missing(own) for maker, own in makers)
+            preprocessing = self.preprocessing(given, dense=True)
+        except KeslerError:  # raised when learning, not when reading the tags
+            return False
+        return preprocessing is not None and preprocessing.takes_missing
+
     def takes_sparse_rows(self, given: Settings) -> bool:
         """Return whether rows may list only non-zeros."""
         try:
@@ -256,8 +275,7 @@ class Maker:
                 makers = [(each._maker, each.get_params(deep=False)) for each in members]
                 return all(maker.takes_sparse_rows(own) for maker, own in makers)
             parts, kernel = self.parts(given, dense=False), self.kernel(given)
-            chosen = self.chosen(given, dense=False)["preprocessing"]
-            preprocessing = resolve_preprocessing(chosen, dense=False)
+            preprocessing = self.preprocessing(given, dense=False)
         except KeslerError:  # raised when learning, not when reading the tags
             return True
         if kernel is not None and kernel.of == "vectors":

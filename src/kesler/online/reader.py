@@ -100,8 +100,8 @@ class Reader:
         first, has_no_names = learn and self.width is None, self.column_names is None
         if inputs.is_plain(X) and has_no_names and (first or X.shape[1] == self.width):
             self.width = X.shape[1]
-            return inputs.finite_array(X)
-        data = inputs.array_rows(model, X, reset=first)
+            return inputs.measured(X, takes_missing=self.takes_missing(model))
+        data = inputs.array_rows(model, X, reset=first, takes_missing=self.takes_missing(model))
         if first and self.column_names is not None:
             self.names = Vocabulary.of(self.column_names)
         return data
@@ -110,8 +110,14 @@ class Reader:
         """Return the rows of mappings, with their features by number."""
         vocabulary = self._vocabulary(model)
         if self.width is not None:
-            return inputs.framed_rows(X, vocabulary)
+            return inputs.framed_rows(X, vocabulary, takes_missing=self.takes_missing(model))
         return inputs.named_rows(X, vocabulary, learn=learn)
+
+    def takes_missing(self, model: Model) -> bool:
+        """Return whether values of rows that list every feature may be missing (NaN)."""
+        if model._learner is not None:
+            return model._learner.takes_missing
+        return bool(model._maker.takes_missing(model.get_params(deep=False)))
 
     def _vocabulary(self, model: Model) -> Vocabulary:
         """Return the names of the features; raise if they are identified by position."""
@@ -252,7 +258,7 @@ class Reader:
         listed = inputs.listed_features(x)
         if listed is not None:
             return inputs.listed_row(*listed, self.width)
-        return inputs.positional_row(x, self.width)
+        return inputs.positional_row(x, self.width, takes_missing=self.takes_missing(model))
 
     def read(self, x: Any, learner: AnyLearner, *, learn: bool) -> bool:
         """Read one row into the learner's event buffer; return whether it could be read this way.
@@ -272,7 +278,8 @@ class Reader:
                 return read(x, names, joins=learn)
             return event.read_mapping(x, names, joins=learn)
         if kind is np.ndarray:
-            return x.shape == (self.width,) and event.read_array(x)
+            takes_missing = learner.takes_missing
+            return x.shape == (self.width,) and event.read_array(x, takes_missing=takes_missing)
         listed = None if self.names is not None else inputs.listed_features(x)
         return listed is not None and event.read_pair(*listed, self.width)
 

@@ -22,13 +22,15 @@ from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
 from kesler.online.metadata import require_members, validated
 from kesler.settings.codec import estimator_of, settings_of
-from kesler.state.fields import Arrays, damaged
-from kesler.state.records import MOST_ROWS
+from kesler.state.fields import Arrays, damaged, fields_of, is_finite
+from kesler.state.records import MOST_ROWS, LearnerRecord
 
 # What inconsistent contents of a file, each of its kind, may raise in the parts made of them.
 _INCONSISTENT = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
 )
+# The ends of the names of arrays in which values may be missing (NaN).
+_WITH_MISSING = tuple(n for n, field in fields_of(LearnerRecord).items() if field.allows_nan)
 
 
 # ---- saving ---------------------------------------------------------------------------------
@@ -118,7 +120,8 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
 def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
     """Raise an error if a file of these arrays could not be loaded."""
     for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        may_lack = name.endswith(_WITH_MISSING)
+        if array.dtype.kind == "f" and not is_finite(array, or_missing=may_lack):
             raise KeslerError(
                 f"{path}: not written, since {name} holds numbers that are not finite: values of "
                 "the rows were too large to add; rescale the features and learn again"

@@ -19,10 +19,12 @@ class Expansion(Preprocessing):
 
     Every expansion keeps the mean and the deviation of each input, over the rows so far and the row
     itself. A learner expands rows before it adds the feature of the intercept. For dense rows only.
+    An input that is missing (NaN) has the z-score 0 and is in no bin.
     """
 
     method = Method.NONE
     zero_at_zero = False
+    takes_missing = True
     parameters = ()
     n_statistics = 0
 

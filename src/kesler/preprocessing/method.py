@@ -17,10 +17,12 @@ class Preprocessing:
     method : the number of the method in compiled code.
     zero_at_zero : whether a feature with value 0 remains 0, so that zeros of sparse rows may be
         omitted.
+    takes_missing : whether features may be missing (NaN).
     """
 
     method: ClassVar[int]
     zero_at_zero: ClassVar[bool]
+    takes_missing: ClassVar[bool] = False
 
     @property
     def statistics_of_classes(self) -> frozenset[str]:

@@ -21,7 +21,8 @@ class ZScores(Preprocessing):
 
     The last of the t rows is the row itself, counted as one row; after the learner has learnt from
     it, a row of weight w counts as w rows. A feature that has been constant gives 0, and so does
-    every feature of the first row. The feature of the intercept is unchanged.
+    every feature of the first row. One that is missing (NaN) gives 0, and changes neither mean nor
+    deviation. The feature of the intercept is unchanged.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class ZScores(Preprocessing):
     For dense rows only, since zeros change too. Mean and deviation are updated in float64
     (Welford), so that a large mean loses no precision. For these, values further than 30 deviations
     from the mean are clipped, so that one erroneous value does not hide all later ones. Costs a
-    root and two divisions per row and feature. Memory: 16 bytes per feature.
+    root and two divisions per row and feature. Memory: 24 bytes per feature.
 
     References
     ----------
@@ -57,6 +58,7 @@ class ZScores(Preprocessing):
 
     method = Method.Z_SCORES
     zero_at_zero = False
+    takes_missing = True
     n_statistics = 2  # the mean, and the sum of squared deviations from it
 
     def __post_init__(self) -> None:

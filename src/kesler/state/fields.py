@@ -51,6 +51,8 @@ class Field:
         shares, their "sum", since all began alike, or the "largest" values.
     aligned : whether the rows, of float32, begin on cache lines.
     fill : the method of the owner that writes initial values other than 0, "" if there is none.
+    allows_nan : whether NaN is a valid value, one that is missing.
+    new : whether files of earlier versions lack the array, which is then 0.
     """
 
     dtype: Any
@@ -64,6 +66,8 @@ class Field:
     mixed: Literal["mean", "sum", "largest"] = "sum"
     aligned: bool = False
     fill: str = ""
+    allows_nan: bool = False
+    new: bool = False
 
     def exists(self, owner: Any) -> bool:
         """Return whether the owner has the array."""
@@ -242,20 +246,20 @@ def checked(
     KeslerError
         If an array is missing or does not fit its field.
     """
-    for name, field in fields.items():
-        shape = shape_of(field, owner, lengths)
-        require_valid(prefix + name, arrays, field, shape, lengths)
-    return {name: arrays[prefix + name] for name in fields}
+    return {
+        name: valid_array(prefix + name, arrays, field, shape_of(field, owner, lengths), lengths)
+        for name, field in fields.items()
+    }
 
 
-def require_valid(
+def valid_array(
     name: str,
     arrays: Mapping[str, npt.NDArray[Any]],
     field: Field,
     shape: tuple[int, ...],
     lengths: Mapping[str, int],
-) -> None:
-    """Raise unless an array of a model file fits its field.
+) -> npt.NDArray[Any]:
+    """Return the array of a model file that belongs to a field, after validation.
 
     Raises
     ------
@@ -263,6 +267,8 @@ def require_valid(
         If it is missing, its dtype or shape differs from the expected one, or a value is not
         finite, below the minimum of the field or above its maximum.
     """
+    if field.new and name not in arrays:
+        return field.zeros(shape)
     if name not in arrays:
         raise damaged(f"{name} is missing")
     array, kind = arrays[name], number_type(field)
@@ -273,14 +279,26 @@ def require_valid(
             f"{wanted}, which its classes and features require"
         )
     if not array.size:
-        return
+        return array
     least, most = field.limits(lengths)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and not is_finite(array, or_missing=field.allows_nan):
         raise damaged(f"{name} holds numbers that are not finite")
     if least is not None and array.min() < least:
         raise damaged(f"{name} holds {array.min()}, and the minimum is {least:g}")
     if most is not None and array.max() > most:
         raise damaged(f"{name} holds {array.max()}, and the maximum is {most}")
+    return array
+
+
+def is_finite(values: npt.NDArray[Any], *, or_missing: bool = False) -> bool:
+    """Return whether all values are finite, or NaN if that is allowed.
+
+    Examples
+    --------
+    >>> is_finite(np.array([1.0, np.nan])), is_finite(np.array([1.0, np.nan]), or_missing=True)
+    (False, True)
+    """
+    return not np.isinf(values).any() if or_missing else bool(np.isfinite(values).all())
 
 
 def require_lists(

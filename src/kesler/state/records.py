@@ -464,13 +464,14 @@ class Preprocessing(NamedTuple):
 
     method : number of the method, 0 for none; n_constant : number of leading features that are not
     preprocessed; statistics : running statistics of each feature, with columns that depend on the
-    method.
+    method; missing : the sum of the weights of the rows in which a feature was missing.
     """
 
     method: int
     n_constant: int
     parameters: Annotated[Any, Given(f8)]
     statistics: Annotated[Any, Field(f8, ("feature", "number"), when="preprocessing")]
+    missing: Annotated[Any, Field(f8, ("feature",), when="has_z_scores", at_least=0.0, new=True)]
     seen: Annotated[Any, Field(SEEN, when="preprocessing", at_least=0.0)]
 
 
@@ -480,7 +481,8 @@ class Expansion(NamedTuple):
     scores, bins, fourier, pairs : the first feature of each block, -1 if there is none; constant :
     the value of the feature of the intercept, 0 for none; clip : of z-scores; bandwidth : of random
     features; decay : the factor of the weights of rows at each row, 1 without a half-life; moments
-    : mean and sum of squared deviations of each input; sample : rows that quantiles are computed
+    : mean and sum of squared deviations of each input; missing : the sum of the weights of the rows
+    in which an input was missing; sample : rows that quantiles are computed
     from;
     edges, n_edges : upper edges of the bins of each input but the last, and their number;
     pair_edges,
@@ -497,7 +499,8 @@ class Expansion(NamedTuple):
     bandwidth: float
     decay: float
     moments: Annotated[Any, Field(f8, ("input", 2), when="expansion")]
-    sample: Annotated[Any, Field(f4, (MOST_SAMPLED, "input"), when="has_sample")]
+    missing: Annotated[Any, Field(f8, ("input",), when="expansion", at_least=0.0, new=True)]
+    sample: Annotated[Any, Field(f4, (MOST_SAMPLED, "input"), when="has_sample", allows_nan=True)]
     edges: Annotated[Any, Field(f4, ("input", "edge"), when="has_sample")]
     n_edges: Annotated[Any, Field(i8, ("input",), when="has_sample", at_least=0, at_most="edge")]
     pair_edges: Annotated[Any, Field(f4, ("input", "pair_edge"), when="has_sample")]
@@ -522,7 +525,7 @@ class Replay(NamedTuple):
     the number of rows so far, which determines the random numbers.
     """
 
-    rows: Annotated[Any, Field(f4, ("slot", "input"), when="replay")]
+    rows: Annotated[Any, Field(f4, ("slot", "input"), when="replay", allows_nan=True)]
     codes: Annotated[Any, Field(i4, ("slot",), when="replay", index_into="class")]
     weights: Annotated[Any, Field(f8, ("slot",), when="replay", at_least=0.0)]
     offered: Annotated[Any, Field(OFFERED, when="replay", at_least=0, at_most=MOST_ROWS)]

@@ -31,6 +31,7 @@ from kesler.compiled.jit.decorators import (
     kernel,
 )
 from kesler.compiled.jit.pointers import byte_at, fetch, fetch_at, pointer_reader, put, word_at
+from kesler.compiled.trial.preprocessing import is_missing
 from kesler.compiled.trial.tasks import task_at
 from kesler.python_internals import TYPE, has_gil
 from kesler.state.capacity import aligned_zeros
@@ -297,13 +298,13 @@ def read_mapping(event, entry, numbers, joins):
     return NOT_READ
 
 
-@kernel([INT(INT, DOUBLES), INT(INT, FLOATS)])
-def read_array(event, x):
-    """Read a row that lists every feature; return their number."""
+@kernel([INT(INT, DOUBLES, types.boolean), INT(INT, FLOATS, types.boolean)])
+def read_array(event, x, takes_missing):
+    """Read a row that lists every feature, missing ones if `takes_missing`; return their number."""
     read = event_at(event)
     for i in range(x.shape[0]):
         short = np.float32(x[i])
-        if not np.isfinite(short):
+        if not (np.isfinite(short) or (takes_missing and is_missing(short))):
             return NOT_READ
         read.indices[i] = i
         read.values[i] = short

@@ -21,7 +21,7 @@ from kesler.compiled.jit.decorators import (
     kernel,
 )
 from kesler.compiled.jit.record_types import tuple_type
-from kesler.compiled.trial.preprocessing import MEAN, SQUARES, score_with, with_value
+from kesler.compiled.trial.preprocessing import MEAN, SQUARES, is_missing, score_with, with_value
 from kesler.state.records import MOST_SAMPLED, Expansion
 
 EXPANSION = tuple_type(Expansion)
@@ -30,6 +30,7 @@ GROWTH = 1.5
 ROOT_OF_TWO = np.float32(math.sqrt(2))
 FULL_TURN = np.float32(1 / (2 * math.pi))
 HALF = np.float32(0.5)
+NO_BIN = -1  # of an input that is missing
 # The random numbers of the sample (Steele, Lea and Flood 2014, SplitMix64).
 GOLDEN, FIRST_FACTOR, SECOND_FACTOR = (
     np.uint64(0x9E3779B97F4A7C15),
@@ -56,8 +57,10 @@ def score_inputs(expansion, row, z):
     """Write the z-scores of the inputs; return the mean squared length with this row included."""
     amount, clip, length = expansion.seen.amount, expansion.clip, 0.0
     for j in range(row.shape[0]):
-        value = np.float64(row[j])
-        score = score_with(expansion.moments, j, value, amount, 1.0)
+        score = 0.0
+        if not is_missing(row[j]):
+            n_known = amount - expansion.missing[j]
+            score = score_with(expansion.moments, j, np.float64(row[j]), n_known, 1.0)
         z[j] = np.float32(min(clip, max(-clip, score)))
         length += np.float64(z[j]) * np.float64(z[j])
     return (expansion.seen.squared_length + length) / (amount + 1)
@@ -122,7 +125,9 @@ def cosine(angle):
 
 @always_inlined
 def bin_of(edges, n_edges, value):
-    """Return the number of the edges below a value."""
+    """Return the number of the edges below a value, NO_BIN if it is missing."""
+    if is_missing(value):
+        return NO_BIN
     low, high = 0, n_edges
     while low < high:
         middle = (low + high) // 2
@@ -150,8 +155,8 @@ def write_pairs(expansion, row, lists_zeros, index, value, n):
     edges, n_edges = expansion.pair_edges, expansion.n_pair_edges
     for i in range(members.shape[0]):
         a, b = members[i, 0], members[i, 1]
-        cell = bin_of(edges[a], n_edges[a], row[a]) * width
-        cell += bin_of(edges[b], n_edges[b], row[b])
+        one, other = bin_of(edges[a], n_edges[a], row[a]), bin_of(edges[b], n_edges[b], row[b])
+        cell = NO_BIN if one == NO_BIN or other == NO_BIN else one * width + other
         first = expansion.pairs + i * width * width
         n = write_one_of(first, cell, width * width, lists_zeros, index, value, n)
     return n
@@ -159,9 +164,12 @@ def write_pairs(expansion, row, lists_zeros, index, value, n):
 
 @always_inlined
 def write_one_of(first, chosen, width, lists_zeros, index, value, n):
-    """Write a feature of value 1, with the zeros of the others if `lists_zeros`."""
+    """Write a feature of value 1, with the zeros of the others if `lists_zeros`.
+
+    If it is NO_BIN, all are 0.
+    """
     if not lists_zeros:
-        index[n], value[n] = first + chosen, np.float32(1)
+        index[n], value[n] = first + max(chosen, 0), np.float32(chosen != NO_BIN)
         return n + 1
     for b in range(width):
         index[n + b], value[n + b] = first + b, np.float32(1 if b == chosen else 0)
@@ -179,7 +187,11 @@ def remember_inputs(expansion, row, z, weight):
         fade_inputs(expansion)
     for j in range(row.shape[0]):
         length += np.float64(z[j]) * np.float64(z[j])
-        moments = with_value(expansion.moments, j, np.float64(row[j]), seen.amount, weight)
+        if is_missing(row[j]):
+            expansion.missing[j] += weight
+            continue
+        n_known = seen.amount - expansion.missing[j]
+        moments = with_value(expansion.moments, j, np.float64(row[j]), n_known, weight)
         expansion.moments[j, MEAN], expansion.moments[j, SQUARES] = moments
     seen.amount += weight
     seen.squared_length += weight * length
@@ -198,6 +210,7 @@ def fade_inputs(expansion):
     expansion.seen.squared_length *= expansion.decay
     for j in range(expansion.moments.shape[0]):
         expansion.moments[j, SQUARES] *= expansion.decay
+        expansion.missing[j] *= expansion.decay
 
 
 @inlined
@@ -241,17 +254,20 @@ def random_share(number, seed):
 
 @allocating
 def find_edges(expansion):
-    """Recompute the edges of all bins from the sample."""
+    """Recompute the edges of all bins from what is known of the sample."""
     n = np.int64(min(expansion.seen.n_sampled, float(MOST_SAMPLED)))
-    if n == 0:
-        return
-    values = np.empty(n, np.float32)
+    sampled = np.empty(n, np.float32)
     for j in range(expansion.sample.shape[1]):
+        n_known = 0
         for i in range(n):
-            values[i] = expansion.sample[i, j]
-        values.sort()
-        expansion.n_edges[j] = edges_between(values, expansion.edges[j])
-        expansion.n_pair_edges[j] = edges_between(values, expansion.pair_edges[j])
+            if not is_missing(expansion.sample[i, j]):
+                sampled[n_known] = expansion.sample[i, j]
+                n_known += 1
+        values = sampled[:n_known]
+        if n_known:
+            values.sort()
+            expansion.n_edges[j] = edges_between(values, expansion.edges[j])
+            expansion.n_pair_edges[j] = edges_between(values, expansion.pair_edges[j])
 
 
 @inlined

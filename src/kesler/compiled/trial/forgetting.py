@@ -116,6 +116,8 @@ def shrink_running(learner):
     for i in range(learner.preprocessing.statistics.shape[0]):
         for c in range(first, learner.preprocessing.statistics.shape[1]):
             learner.preprocessing.statistics[i, c] /= MOST
+    for i in range(learner.preprocessing.missing.shape[0]):
+        learner.preprocessing.missing[i] /= MOST
     learner.preprocessing.seen.n_rows /= MOST
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import inlined
 from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, total_of
+from kesler.compiled.trial.preprocessing import is_missing
 
 NOBODY = -1  # the number of no class
 FURTHEST_RATIO = 6.0
@@ -26,10 +27,13 @@ DRIFT = 1e-5
 
 @inlined
 def lay_out(memory, values, row, inverse):
-    """Copy a row to whole cache lines, and compute the inverse variances of its features."""
+    """Copy a row to whole cache lines, and compute the inverse variances of its features.
+
+    A feature that is missing is copied as its mean.
+    """
     n = memory.counts.n_rows
     for j in range(values.shape[0]):
-        row[j] = values[j]
+        row[j] = np.float32(memory.moments[j, 0]) if is_missing(values[j]) else values[j]
         variance = memory.moments[j, 1] / max(1, n)
         least = max(LEAST_VARIANCE, LEAST_RATIO * memory.moments[j, 0] ** 2)
         inverse[j] = 1.0 / variance if variance > least else 0.0

@@ -93,14 +93,22 @@ def preprocess_counts(learner, indices, values, first, scratch):
         scratch.conditioned[j] = np.float32(scale * out[j])
 
 
+@always_inlined
+def is_missing(value):
+    """Return whether a value is missing: NaN."""
+    return value != value
+
+
 @inlined
 def condition_scores(learner, indices, values, first, scratch):
     """Express each feature in deviations from its mean, with this row included in both."""
     clip, n_rows = learner.preprocessing.parameters[CLIP], learner.preprocessing.seen.n_rows
+    running, missing = learner.preprocessing.statistics, learner.preprocessing.missing
     decay = learner.decay.row.weight
     for j in range(first, values.shape[0]):
-        value = np.float64(values[j])
-        z = score_with(learner.preprocessing.statistics, indices[j], value, n_rows, decay)
+        f, z = indices[j], 0.0
+        if not is_missing(values[j]):
+            z = score_with(running, f, np.float64(values[j]), n_rows - missing[f], decay)
         scratch.conditioned[j] = np.float32(min(clip, max(-clip, z)))
 
 
@@ -157,8 +165,12 @@ def remember(learner, indices, values, codes, levels, weight):
     running = learner.preprocessing.statistics
     if learner.preprocessing.method == Z_SCORES:
         for j in range(first, values.shape[0]):
-            f = indices[j]
-            moments = with_value(running, f, np.float64(values[j]), n_before, weight)
+            f, missing = indices[j], learner.preprocessing.missing
+            if is_missing(values[j]):
+                missing[f] += weight
+                continue
+            n_known = n_before - missing[f]
+            moments = with_value(running, f, np.float64(values[j]), n_known, weight)
             running[f, MEAN], running[f, SQUARES] = moments
     elif learner.preprocessing.method == RANGES:
         for j in range(first, values.shape[0]):
