@@ -605,7 +605,7 @@ def test_parameters_can_be_read_set_and_shown():
         "delta": None,
         "r": None,
         "columns": "auto",
-        "on_mismatch": "raise",
+        "on_mismatch": "missing",
         "uncertainty": "auto",
         "tree": None,
         "label_budget": None,

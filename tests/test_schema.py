@@ -36,6 +36,7 @@ from kesler.data.schema.kinds import KINDS
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.schema.values import entries_of, parse, text_entry
+from kesler.errors import MismatchWarning
 
 Row = dict[str, Any]
 WORDS = "win cash team lunch prize now late meeting free money".split()
@@ -335,7 +336,7 @@ def test_every_estimator_learns_from_tables(tmp_path: Path, model: Any) -> None:
 
 @pytest.fixture
 def settled() -> OnlineClassifier:
-    return OnlineClassifier().fit(*make_rows(N_ROWS))
+    return OnlineClassifier(on_mismatch="raise").fit(*make_rows(N_ROWS))
 
 
 @pytest.mark.parametrize(
@@ -375,13 +376,37 @@ def test_a_cell_that_does_not_fit_can_count_as_missing(tmp_path: Path) -> None:
     odd[60]["hours"] = "soon"
     rows[70].pop("body", None)
     odd[70]["body"] = b"win"
-    one, other = (OnlineClassifier(on_mismatch="missing").fit(X, y) for X in (rows, odd))
-    assert contents(one, tmp_path) == contents(other, tmp_path)
+    one = OnlineClassifier().fit(rows, y)
+    with pytest.warns(MismatchWarning) as warned:
+        other = OnlineClassifier().fit(odd, y)
+    assert [str(each.message).split(" holds")[0] for each in warned] == [
+        "row 70, column 'body'",
+        "row 60, column 'hours'",
+    ]
+    np.testing.assert_array_equal(one.decision_function(rows), other.decision_function(rows))
+    other.save(tmp_path / "model.kesler")
+    for model in (other, copy.deepcopy(other), load(tmp_path / "model.kesler")):
+        (line,) = (line for line in str(model.schema_).split("\n") if line.startswith("hours"))
+        assert line.endswith("1 cell was no number, missing: 'soon'")
+
+
+def test_cells_that_do_not_fit_are_counted_in_any_split() -> None:
+    rows, y = make_rows(90)
+    for i in (60, 64, 75, 80):
+        rows[i]["hours"] = f"pending {i}"
+    with pytest.warns(MismatchWarning) as warned:
+        model = learnt_in_pieces(OnlineClassifier(), rows, y, [10, 61, 70, 90])
+    assert len(warned) == 1
+    assert model.schema_["hours"].counted_misfits == (
+        "4 cells were no number, missing: 'pending 60', 'pending 64', 'pending 75', ..."
+    )
 
 
 def test_a_given_kind_is_held_from_the_first_row() -> None:
     with pytest.raises(KeslerError, match="row 0, column 'hours' holds 'soon'"):
-        OnlineClassifier(columns={"hours": "number"}).fit([{"hours": "soon"}], ["a"])
+        OnlineClassifier(columns={"hours": "number"}, on_mismatch="raise").fit(
+            [{"hours": "soon"}], ["a"]
+        )
 
 
 def test_a_late_column_is_learnt_from_then_on(settled: OnlineClassifier) -> None:
@@ -406,7 +431,7 @@ def test_a_late_column_is_learnt_from_then_on(settled: OnlineClassifier) -> None
 )
 def test_what_is_no_table_is_refused_in_a_sentence(X: Any, message: str) -> None:
     with pytest.raises(KeslerError, match=message):
-        OnlineClassifier().fit(X, ["a", "b"])
+        OnlineClassifier(on_mismatch="raise").fit(X, ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -436,7 +461,7 @@ def test_a_cell_in_itself_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(KeslerError, match="row 0, column 'a'"):
-        OnlineClassifier().fit([{"a": loop, "b": "x"}], [0])
+        OnlineClassifier(on_mismatch="raise").fit([{"a": loop, "b": "x"}], [0])
 
 
 # ---- numbers as before ----------------------------------------------------------------------
@@ -515,8 +540,15 @@ def test_the_command_line_names_the_row_and_the_kind_that_do_not_fit(
     lines = ["size,kind", *(f"{i},{'ab'[i % 2]}" for i in range(70)), "big,a"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     learn = ["learn", str(tmp_path / "rows.csv"), "--label", "kind", "--model"]
-    assert main([*learn, str(tmp_path / "a.kesler"), "--number", "size"]) == 2
-    assert "row 70, column 'size' holds 'big'" in capsys.readouterr().err
+    refused = ["--number", "size", "--on-mismatch", "raise"]
+    assert main([*learn, str(tmp_path / "a.kesler"), *refused]) == 2
+    said = capsys.readouterr().err
+    assert "row 70, column 'size' holds 'big'" in said
+    assert "--on-mismatch" in said
+    assert main([*learn, str(tmp_path / "c.kesler"), "--number", "size"]) == 0
+    said = capsys.readouterr()
+    assert "such cells count as missing; --on-mismatch" in said.err
+    assert "given; 1 cell was no number, missing: 'big'" in said.out
     twice = ["--number", "size", "--date", "size"]
     assert main([*learn, str(tmp_path / "b.kesler"), *twice]) == 2
     assert "column 'size' is given as --number and as --date" in capsys.readouterr().err
@@ -558,6 +590,7 @@ CELLS = st.recursive(
     on_mismatch=st.sampled_from(["raise", "missing"]),
     at=st.integers(0, 6),
 )
+@pytest.mark.filterwarnings("ignore::kesler.errors.MismatchWarning")
 def test_any_rows_are_learnt_or_refused_in_a_sentence(
     tmp_path_factory: Any, rows: list[Row], kinds: dict[str, str], on_mismatch: str, at: int
 ) -> None:

@@ -64,7 +64,7 @@ GIVEN: dict[str, list[Any]] = {
     "replay": [1, Replay(1, size=20, seed=2)],
     "epochs": [2],
     "columns": [None, {}],
-    "on_mismatch": ["missing"],
+    "on_mismatch": ["raise"],
     "uncertainty": [True, False, "full"],
     "tree": [{"a": "ab", "b": "ab"}, Tree({"a": "ab", "b": "ab"}, {"c": "ab"})],
     "label_budget": [0.5, LabelBudget(0.25)],

@@ -16,3 +16,7 @@ class KeslerError(ValueError):
     ...
     kesler.errors.KeslerError: row 3 holds NaN: fill or drop missing values
     """
+
+
+class MismatchWarning(UserWarning):
+    """A cell that its column cannot hold counts as missing."""

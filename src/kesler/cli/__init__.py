@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
+from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
 from kesler.cli.arguments import parser
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, MismatchWarning
 
 # Arguments in messages of the library that are no settings, and the options that replace them.
 OPTIONS = {
@@ -39,6 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader of the output has closed it.
     """
     options = parser().parse_args(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", MismatchWarning)
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"kesler: {spoken(str(message))}", file=sys.stderr
+        )
+        return _run(options)
+
+
+def _run(options: Namespace) -> int:
     try:
         # A command is imported when it runs, since importing all of Kesler takes a second.
         module = options.command.replace("-", "_")

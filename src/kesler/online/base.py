@@ -74,7 +74,7 @@ class OnlineLearner:
 
     # Settings that are read of every estimator, also of those that do not offer them.
     columns: Any = None
-    on_mismatch: str = "raise"
+    on_mismatch: str = "missing"
     half_life: float | None = None
     epochs: int = 1
     kernel: Any = None

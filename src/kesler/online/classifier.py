@@ -153,8 +153,9 @@ default "auto"
         rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
         but numbers; otherwise, and with None, rows are numbers. With a mapping, which may be
         empty, rows of numbers are a table, too, in which NaN is a missing cell.
-    on_mismatch : "raise" or "missing", default "raise"
-        The effect of a cell that its column cannot hold: an error, or a missing cell.
+    on_mismatch : "missing" or "raise", default "missing"
+        The effect of a cell that its column cannot hold: a missing cell, which `schema_` counts and
+        the first of which in a column is a `MismatchWarning`; or an error.
     uncertainty : "auto", True, "full" or False, default "auto"
         Whether the probability of a new class, the confidence of predictions and prediction sets
         are learnt, as part of the model: True costs O(k) more for each row of k classes. "auto"
@@ -292,7 +293,7 @@ default "auto"
         delta: float | None = None,
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
-        on_mismatch: str = "raise",
+        on_mismatch: str = "missing",
         uncertainty: Use = "auto",
         tree: Given | None = None,
         label_budget: float | Query | None = None,

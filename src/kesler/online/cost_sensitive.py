@@ -142,7 +142,7 @@ class CostSensitiveClassifier(OnlineClassifier):
         delta: float | None = None,
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
-        on_mismatch: str = "raise",
+        on_mismatch: str = "missing",
     ) -> None:
         contract.keep_settings(self, locals())
 

@@ -149,7 +149,7 @@ class Ensemble(OnlineClassifier):
         demotion: float = 0.9,
         share: float = 0.003,
         columns: Mapping[str, Any] | str | None = "auto",
-        on_mismatch: str = "raise",
+        on_mismatch: str = "missing",
         uncertainty: Use = "auto",
         label_budget: float | Query | None = None,
     ) -> None:

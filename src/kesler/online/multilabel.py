@@ -192,7 +192,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         delta: float | None = None,
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
-        on_mismatch: str = "raise",
+        on_mismatch: str = "missing",
         uncertainty: Use = "auto",
     ) -> None:
         contract.keep_settings(self, locals())

@@ -185,7 +185,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         delta: float | None = None,
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
-        on_mismatch: str = "raise",
+        on_mismatch: str = "missing",
         uncertainty: Use = "auto",
     ) -> None:
         contract.keep_settings(self, locals())

@@ -159,7 +159,7 @@ class OnlineLabelRanker(OnlineLearner):
         delta: float | None = None,
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
-        on_mismatch: str = "raise",
+        on_mismatch: str = "missing",
     ) -> None:
         contract.keep_settings(self, locals())
 

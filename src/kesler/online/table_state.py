@@ -108,7 +108,8 @@ class TableState:
 
     def begun(self, schema: Schema, *, again: bool) -> TableState:
         """Return the state with this schema, before any row if `again`."""
-        return replace(self, schema=schema, moments={} if again else self.moments)
+        counted = schema if again else schema.with_misfits_of(self.schema)
+        return replace(self, schema=counted, moments={} if again else self.moments)
 
     def with_kept(self, kept: tuple[Batch, ...]) -> TableState:
         """Return the state with these rows, none of them if there are enough.

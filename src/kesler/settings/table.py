@@ -300,9 +300,12 @@ _TABLE = (
     Setting("columns", "kinds of the columns of a table", members="estimator"),
     Setting(
         "on_mismatch",
-        "effect of a cell that its column cannot hold: raise, or missing",
-        default="raise",
+        "effect of a cell that its column cannot hold: missing, where such cells are counted, or "
+        "raise",
+        default="missing",
         members="estimator",
+        choices=lambda: ("missing", "raise"),
+        read=str,
     ),
     Setting("decision", "how labels follow from scores"),
     Setting("order", "the labels from the lowest to the highest", default=None),

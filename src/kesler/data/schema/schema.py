@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ from kesler.errors import KeslerError
 
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
+MOST_SHOWN = 3  # cells that a column cannot hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Column:
         "format" of a date, "length" of a vector.
     reason : str
         Why it is of this kind.
+    n_misfits, misfits : int, tuple of str
+        The number of cells that it could not hold and that count as missing, and the first of them.
 
     Raises
     ------
@@ -42,6 +45,8 @@ class Column:
     kind: str
     options: Options = field(default_factory=dict)
     reason: str = field(default="given", compare=False)
+    n_misfits: int = field(default=0, compare=False)
+    misfits: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
@@ -64,7 +69,8 @@ class Column:
 
     def __reduce__(self) -> Any:
         """Return what pickles hold; read-only mappings cannot be pickled."""
-        return Column, (self.name, self.kind, dict(self.options), self.reason)
+        counted = self.n_misfits, self.misfits
+        return Column, (self.name, self.kind, dict(self.options), self.reason, *counted)
 
     def __deepcopy__(self, memo: Any) -> Column:
         return self  # nothing in it changes
@@ -72,7 +78,32 @@ class Column:
     def to_json(self) -> dict[str, Any]:
         """Return the column as JSON can hold it."""
         options = {k: list(v) if isinstance(v, tuple) else v for k, v in self.options.items()}
-        return {"name": self.name, "kind": self.kind, "options": options, "reason": self.reason}
+        stored = {"name": self.name, "kind": self.kind, "options": options, "reason": self.reason}
+        counted = {"n_misfits": self.n_misfits, "misfits": list(self.misfits)}
+        return {**stored, **counted} if self.n_misfits else stored
+
+    def with_misfits(self, n: int, found: Sequence[str]) -> Column:
+        """Return the column with n more cells that it cannot hold, of which some are found."""
+        if not n:
+            return self
+        shown = tuple(dict.fromkeys((*self.misfits, *found)))[:MOST_SHOWN]
+        return replace(self, n_misfits=self.n_misfits + n, misfits=shown)
+
+    @property
+    def counted_misfits(self) -> str:
+        """What the column could not hold, in words; "" if nothing.
+
+        Examples
+        --------
+        >>> Column("len", "number").with_misfits(3, ["'pending'"]).counted_misfits
+        "3 cells were no number, missing: 'pending', ..."
+        """
+        if not self.n_misfits:
+            return ""
+        what = self.parser.what.removeprefix("a ")
+        cells = "1 cell was" if self.n_misfits == 1 else f"{self.n_misfits:,} cells were"
+        more = ", ..." if self.n_misfits > len(self.misfits) else ""
+        return f"{cells} no {what}, missing: {', '.join(self.misfits)}{more}"
 
 
 _EXPLAINED = (
@@ -135,6 +166,11 @@ class Schema:
                 return column
         raise KeyError(name)
 
+    def with_misfits_of(self, earlier: Schema) -> Schema:
+        """Return the schema with the cells that did not fit the columns of an earlier one."""
+        known = {c.name: (c.n_misfits, c.misfits) for c in earlier if c.n_misfits}
+        return Schema(tuple(c.with_misfits(*known[c.name]) if c.name in known else c for c in self))
+
     def of_kind(self, kind: str) -> list[Column]:
         """Return the columns of a kind."""
         return [column for column in self.columns if column.kind == kind]
@@ -169,7 +205,8 @@ class Schema:
 
 def _line_of(column: Column) -> tuple[str, str, str]:
     shown = ", ".join(f"{name}={value}" for name, value in column.options.items())
-    return column.name, f"{column.kind} ({shown})" if shown else column.kind, column.reason
+    why = "; ".join(filter(None, (column.reason, column.counted_misfits)))
+    return column.name, f"{column.kind} ({shown})" if shown else column.kind, why
 
 
 def _column_of_json(stored: Any) -> Column:
@@ -181,7 +218,12 @@ def _column_of_json(stored: Any) -> Column:
     ):
         raise KeslerError(f"the schema in this file describes a column as {short(stored)}")
     tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    return Column(str(name), str(kind), tuples, str(reason))
+    n_misfits, misfits = entries.get("n_misfits", 0), entries.get("misfits", [])
+    if not (_whole(n_misfits) and n_misfits >= 0 and isinstance(misfits, list)):
+        raise KeslerError(f"the schema in this file describes a column as {short(stored)}")
+    return Column(
+        str(name), str(kind), tuples, str(reason), n_misfits, tuple(map(str, misfits[:MOST_SHOWN]))
+    )
 
 
 def given_columns(columns: Any) -> dict[str, Column]:
