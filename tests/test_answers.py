@@ -358,7 +358,7 @@ OF_MULTILABEL = [
     *("classifiers_multilabel_output_format_predict", "estimator_sparse_tag"),
     *("classifiers_multilabel_output_format_predict_proba",),
     *("dict_unchanged", "dont_overwrite_parameters", "dtype_object"),
-    *("estimators_nan_inf", "estimators_overwrite_params", "estimators_pickle", "fit2d_1sample"),
+    *("estimators_overwrite_params", "estimators_pickle", "fit2d_1sample"),
     *("f_contiguous_array_estimator", "fit2d_predict1d", "fit_check_is_fitted", "fit_idempotent"),
     *("all_zero_sample_weights_error", "methods_sample_order_invariance", "n_features_in"),
     *("methods_subset_invariance", "pipeline_consistency", "readonly_memmap_input"),

@@ -489,7 +489,7 @@ def test_estimators_without_a_budget_say_so():
         progressive_validate(OnlineClassifier(), X, Y, np.full(N_ROWS, 2.0), label_budget=0.2)
 
 
-@pytest.mark.parametrize("bad", [np.full(6, np.nan), np.zeros(5), "a text", None])
+@pytest.mark.parametrize("bad", [np.full(6, np.inf), np.zeros(5), "a text", None])
 def test_bad_rows_are_refused_and_not_counted(bad):
     model = OnlineClassifier(label_budget=0.2).fit(X, Y)
     with pytest.raises((KeslerError, ValueError, TypeError)):

@@ -146,11 +146,10 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
 def framed_rows(X: Any, vocabulary: Vocabulary, *, takes_missing: bool) -> Rows:
     """Return rows of mappings whose names are the columns of the data frame of the training.
 
-    Columns that are not named are missing, 0 unless the learner takes missing values.
+    Columns that are not named are 0.
     """
     entries = [X] if isinstance(X, Mapping) else X
-    absent = np.nan if takes_missing else 0.0
-    array = np.full((len(entries), len(vocabulary)), absent, dtype=np.float32)
+    array = np.zeros((len(entries), len(vocabulary)), dtype=np.float32)
     for row, entry in enumerate(entries):
         unknown = next((name for name in entry if name not in vocabulary.indices), None)
         if unknown is not None:

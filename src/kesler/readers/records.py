@@ -111,7 +111,7 @@ class Records:
     >>> Records(table, Names(Vocabulary(), grow=True)).example(
     ...     {"kind": "A", "size": 2, "colour": "red"}
     ... )
-    Example(label='A', entry={'size': 2.0, 'colour=red': 1.0}, weight=1.0)
+    Example(label='A', entry={'size': 2.0, 'colour=red': 1.0}, weight=1.0, id=None)
     """
 
     def __init__(

@@ -77,7 +77,7 @@ def parse_row(line: bytes) -> Example:
     Examples
     --------
     >>> parse_row(b"+1 3:0.5 7:2 # a comment")
-    Example(label=1, entry={3: 0.5, 7: 2.0}, weight=1.0)
+    Example(label=1, entry={3: 0.5, 7: 2.0}, weight=1.0, id=None)
     """
     label, *tokens = decode(line).partition("#")[0].split() or [""]
     if not label:
