@@ -180,7 +180,7 @@ def test_numbers_are_z_scores_of_the_rows_so_far_with_the_row() -> None:
 
 def test_scales_of_numbers_are_forgotten_with_the_half_life(tmp_path: Path) -> None:
     numbers = [*[0.0, 2.0] * 100, *[10.0, 30.0] * 100]
-    rows, y = [{"x": number} for number in numbers], [0, 1] * 200
+    rows, y = [{"x": number, "kind": "a"} for number in numbers], [0, 1] * 200
     for half_life, mean in ((None, 10.5), (10.0, 20.0)):
         model = OnlineClassifier(columns={}, half_life=half_life).fit(rows, y)
         model.save(tmp_path / "a.kesler")
@@ -470,7 +470,7 @@ def test_a_cell_in_itself_is_refused() -> None:
 def test_rows_of_numbers_have_no_schema(tmp_path: Path) -> None:
     X, y = np.random.default_rng(0).normal(size=(60, 3)), [0, 1, 2] * 20
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    for rows in (X, sparse.csr_array(X), frame, frame.to_dict("records")):
+    for rows in (X, sparse.csr_array(X), frame):
         auto, none = (OnlineClassifier(columns=c).fit(rows, y) for c in ("auto", None))
         assert auto.schema_ is None
         none.columns = "auto"

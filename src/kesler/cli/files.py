@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
+from kesler.data.schema.measurements import are_measurements
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.datasets.dataset import RecordDataset
@@ -55,7 +56,8 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
 
     Without options of columns, a file is a table if one of its first rows holds a text of several
     words, a date, a list, an identifier or a number in another notation than 1234.5: as a category,
-    each of these would be new in most rows.
+    each of these would be new in most rows. So it is if all cells are numbers but for gaps, and if
+    JSON lines hold the same numbers each.
     """
     found = reading(options)
     if "text" in found or "as_table" in found:
@@ -69,7 +71,15 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     if _is_json(options) and _is_of_words_alone(schema):
         return found  # words alone are read without a schema, in much less time
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
-    return {**found, "as_table": True} if needs_kinds else found
+    is_table = needs_kinds or _is_measured(schema, rows, of_json=_is_json(options))
+    return {**found, "as_table": True} if is_table else found
+
+
+def _is_measured(schema: Schema, rows: Any, *, of_json: bool) -> bool:
+    """Return whether rows are measurements that are dense only if they are read as a table."""
+    if of_json:
+        return are_measurements(rows.columns)
+    return any(None in rows.columns[name] for name in schema.measurements)
 
 
 def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:

@@ -91,8 +91,9 @@ def row_and_names(model: Model, learner: AnyLearner, x: Any) -> tuple[Rows | Eve
     if table is None:
         row: Rows | Event = model._row(x, learner)
     else:
-        x = reader.columns.entries_to_score(model, table)[0]
-        row = reader.named_rows(model, x, learn=False)
+        row = reader.table_rows(model, table)
+        if not row.dense:
+            x = reader.columns.entries_to_score(model, table)[0]
     by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
     if not by_name or row.dense:
         return row, names_of_model(reader)

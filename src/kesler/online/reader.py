@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 AUTO = "auto"
-NOT_LEARNT = ("identifier", "ignore")
 
 
 class Reader:
@@ -53,7 +52,7 @@ class Reader:
 
     def begin_again(self) -> None:
         """Forget the names of features and sub-experts; the objects themselves are not changed."""
-        self.names = self.sub_experts = None
+        self.names = self.sub_experts = self.width = self.column_names = None
 
     # ---- rows -------------------------------------------------------------------------------
 
@@ -61,7 +60,7 @@ class Reader:
         """Yield the rows in X in blocks; nothing of them is stored."""
         table = self.columns.table_of(model, X)
         if table is not None:
-            X = self.columns.entries_to_score(model, table)
+            return inputs.blocks(self.table_rows(model, table))
         X, ratings, texts = self.apart(model, X)
         if texts:
             data: Any = self.text_rows(model, X, None, learn=False)
@@ -76,10 +75,20 @@ class Reader:
         """Return rows of a reader of files as the learner scores them."""
         table = self.columns.read_table(model, rows)
         if table is not None:
-            entries = self.columns.entries_to_score(model, table)
-            rows = self.named_rows(model, entries, learn=False)
+            rows = self.table_rows(model, table)
         inputs.require_width(rows, self.width, more=True)
         return replace(rows, ratings=self.numbered(model, rows.ratings, learn=False))
+
+    def table_rows(self, model: Model, table: Table) -> Rows:
+        """Return rows of a table as they are scored."""
+        names = self.columns.measured(self.takes_missing(model))
+        if not names:
+            entries = self.columns.entries_to_score(model, table)
+            return self.named_rows(model, entries, learn=False)
+        from kesler.data.schema.measurements import array_of_cells
+
+        cells = self.columns.parsed(model, table)
+        return Rows.from_dense(array_of_cells(cells, names, table.n_rows))
 
     def apart(self, model: Model, X: Any) -> tuple[Any, Ratings | None, bool]:
         """Return the attributes and the ratings in X, and whether the attributes are texts."""
@@ -238,8 +247,7 @@ class Reader:
         """Return one row, by names or by position."""
         table = self.columns.table_of_row(model, x)
         if table is not None:
-            entries = self.columns.entries_to_score(model, table)
-            return self.named_rows(model, entries, learn=learn)
+            return self.table_rows(model, table)
         x, ratings = inputs.apart(x, rated=model._takes_ratings())
         if ratings is None:
             return self._features_of(model, x, learn=learn)
@@ -266,8 +274,10 @@ class Reader:
         New feature names are added if `learn`, even if the row could not be read.
         """
         event, kind = learner.event, type(x)
-        if self.columns.state is not None or learner.takes_ratings:
+        if learner.takes_ratings:
             return False
+        if self.columns.state is not None:
+            return kind in DICTIONARIES and self._read_measured(x, learner)
         if kind is str or kind in DICTIONARIES:
             names = self.names
             if names is None or self.width is not None:
@@ -282,6 +292,21 @@ class Reader:
             return x.shape == (self.width,) and event.read_array(x, takes_missing=takes_missing)
         listed = None if self.names is not None else inputs.listed_features(x)
         return listed is not None and event.read_pair(*listed, self.width)
+
+    def _read_measured(self, x: Any, learner: AnyLearner) -> bool:
+        """Read a mapping that names all columns of a table of numbers, in their order."""
+        state, names = self.columns.known, self.names
+        if (
+            state.kept is not None
+            or names is None
+            or not self.columns.measured(learner.takes_missing)
+        ):
+            return False
+        event, n = learner.event, len(names)
+        if not event.read_mapping(x, names, joins=False) or event.n_entries != n:
+            return False
+        event.dense = bool((event.indices == np.arange(n)).all())
+        return event.dense
 
     def forget_names(self, n_names: int) -> None:
         """Forget the names of features beyond so many, of a row that was read but not learnt."""
@@ -338,6 +363,19 @@ class ColumnReader:
 
     def __init__(self) -> None:
         self.state: TableState | None = None
+        self._measured: tuple[Any, list[str]] = (None, [])
+
+    def measured(self, takes_missing: bool) -> list[str]:
+        """Return the names of the columns if rows are learnt as those of an array, else none.
+
+        They are if all columns are of numbers and the learner takes missing values.
+        """
+        schema = self.schema
+        if schema is None or not takes_missing:
+            return []
+        if schema is not self._measured[0]:
+            self._measured = schema, schema.measurements
+        return self._measured[1]
 
     @property
     def known(self) -> TableState:
@@ -417,6 +455,8 @@ class ColumnReader:
 
     def require_given(self, model: Model) -> None:
         """Raise if the user named a column of which no row has a cell."""
+        from kesler.data.schema.schema import NOT_LEARNT
+
         state = self.state
         known = [] if state is None else [column.name for column in state.schema]
         for name, column in given_columns(model).items() if state else ():
@@ -428,13 +468,19 @@ class ColumnReader:
 
     # ---- features ---------------------------------------------------------------------------
 
+    def parsed(self, model: Model, table: Table) -> dict[str, list[Any]]:
+        """Return the parsed cells of each column of rows that are not learnt."""
+        from kesler.data.schema import values
+
+        given, choice = given_columns(model), on_mismatch(model)
+        usable = values.usable(table, given, choice)
+        return values.parse(usable, self.known.schema, given, choice, learn=False)[0]
+
     def entries_to_score(self, model: Model, table: Table) -> list[dict[str, float]]:
         """Return the features of rows that are not learnt."""
         from kesler.data.schema import values
 
-        state, given, choice = self.known, given_columns(model), on_mismatch(model)
-        usable = values.usable(table, given, choice)
-        cells, _ = values.parse(usable, state.schema, given, choice, learn=False)
+        state, cells = self.known, self.parsed(model, table)
         entries, _ = values.entries_of(
             cells, table.n_rows, state.schema, state.moments, None, learn=False
         )

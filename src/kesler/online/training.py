@@ -8,7 +8,7 @@ again. It is therefore the same for any split of the rows into batches.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.rows import Rows
-from kesler.errors import KeslerError
+from kesler.data.rows import Rows, Vocabulary
+from kesler.errors import KeslerError, MismatchWarning
 from kesler.learner.combinations import require_half_life
 from kesler.learner.events import NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
@@ -29,8 +29,9 @@ from kesler.online.reader import given_columns, n_learnt, on_mismatch
 
 if TYPE_CHECKING:
     from kesler.data.schema.records import Table
+    from kesler.data.schema.schema import Schema
     from kesler.online.model import Model
-    from kesler.online.table_state import Batch
+    from kesler.online.table_state import Batch, TableState
 
 _SORTED = (
     "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
@@ -169,22 +170,65 @@ def table_blocks(
     if again:
         model._learner = None
         reader.begin_again()
-    columns.state = state.begun(schema, again=again)
-    for earlier in state.kept if again else ():
-        for block in _blocks_of(model, earlier):
-            model._learn(*block)
+    _begin_table(model, state, schema, again=again)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
     yield from _blocks_of(model, batch)
 
 
+def _begin_table(model: Model, state: TableState, schema: Schema, *, again: bool) -> None:
+    """Set the schema; if it is another than before, learn the rows that were kept again."""
+    columns = model._input.columns
+    columns.state = state.begun(schema, again=again)
+    for earlier in state.kept if again and state.kept else ():
+        for block in _blocks_of(model, earlier):
+            model._learn(*block)
+
+
+def _warn_of_new(schema: Schema, names: Iterable[str]) -> None:
+    """Warn of a name that only later rows of measurements have, and that is not learnt."""
+    new = next((name for name in dict.fromkeys(names) if name not in schema), None)
+    if new is not None:
+        warnings.warn(
+            f"{new!r} is in none of the first rows, whose numbers are the features: it is not "
+            "learnt; give columns=None from the first row on if names of features come and go",
+            MismatchWarning,
+            stacklevel=2,
+        )
+
+
+def _measured_blocks(
+    model: Model, array: npt.NDArray[np.float32], targets: Targets, weights: Weights
+) -> Iterator[Block]:
+    """Yield blocks of rows of numbers, whose features are the columns."""
+    reader = model._input
+    model._prepared(dense=True)
+    reader.names = reader.names or Vocabulary.of(reader.columns.known.schema.measurements)
+    start = 0
+    for rows in inputs.blocks(array):
+        part = slice(start, start := start + len(rows))
+        yield rows, targets[part], None if weights is None else weights[part]
+
+
 def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
     from kesler.data.schema import values
+    from kesler.data.schema.measurements import array_of_cells
 
-    model._prepared(dense=False)
     reader = model._input
     columns, state = reader.columns, reader.columns.known
+    names = columns.measured(reader.takes_missing(model))
+    if names:
+        _warn_of_new(state.schema, batch.table.columns)
+        table = batch.table.of_columns(set(state.schema.names))
+        cells, schema = values.parse(
+            table, state.schema, given_columns(model), on_mismatch(model), learn=True
+        )
+        columns.state = replace(state, schema=schema)
+        array = array_of_cells(cells, names, len(batch))
+        yield from _measured_blocks(model, array, batch.targets, batch.weights)
+        return
+    model._prepared(dense=False)
     moments, decay = state.moments, _decay(model.half_life)
     cells, schema = values.parse(
         batch.table, state.schema, given_columns(model), on_mismatch(model), learn=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -64,6 +64,11 @@ class Table:
         rows = [int(number) for number in numbers]
         columns = {name: [cells[i] for i in rows] for name, cells in self.columns.items()}
         return Table(len(rows), columns, self.named)
+
+    def of_columns(self, names: set[str]) -> Table:
+        """Return the table with those of its columns that have one of these names."""
+        kept = {name: cells for name, cells in self.columns.items() if name in names}
+        return replace(self, columns=kept)
 
     @staticmethod
     def concatenate(tables: Sequence[Table]) -> Table:

@@ -14,6 +14,7 @@ from kesler.errors import KeslerError
 
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
+NOT_LEARNT = ("identifier", "ignore")
 MOST_SHOWN = 3  # cells that a column cannot hold
 
 
@@ -170,6 +171,18 @@ class Schema:
         """Return the schema with the cells that did not fit the columns of an earlier one."""
         known = {c.name: (c.n_misfits, c.misfits) for c in earlier if c.n_misfits}
         return Schema(tuple(c.with_misfits(*known[c.name]) if c.name in known else c for c in self))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def measurements(self) -> list[str]:
+        """The names of the columns if all that are learnt are numbers, else none."""
+        learnt = [column for column in self.columns if column.kind not in NOT_LEARNT]
+        are_numbers = all(column.kind == "number" for column in learnt)
+        return [column.name for column in learnt] if are_numbers else []
 
     def of_kind(self, kind: str) -> list[Column]:
         """Return the columns of a kind."""
