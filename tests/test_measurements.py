@@ -70,7 +70,7 @@ def test_any_split_with_a_file_between_gives_the_same_model(gaps, cut, tmp_path)
 def test_a_name_that_only_later_rows_have_is_left_out_with_a_warning():
     X, y = shuffled(load_iris)
     model = OnlineClassifier(columns={}).partial_fit(named(X), y)
-    with pytest.warns(MismatchWarning, match=r"'f9' is in none of the first rows.*columns=None"):
+    with pytest.warns(MismatchWarning, match=r"'f9' is in none of the first 50 rows.*columns=None"):
         model.learn_one({**named(X)[0], "f9": 1.0}, y[0])
 
 

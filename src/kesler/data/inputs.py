@@ -369,9 +369,7 @@ def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
     return weights
 
 
-def require_values(
-    array: npt.NDArray[np.float32], *, takes_missing: bool, first_row: int = 0
-) -> None:
+def require_values(array: npt.NDArray[np.float32], *, takes_missing: bool) -> None:
     """Raise if an array of rows holds infinity, or NaN unless `takes_missing`."""
     refused = np.isinf(array) if takes_missing else ~np.isfinite(array)
     if not refused.any():
@@ -379,10 +377,10 @@ def require_values(
     row, column = np.argwhere(refused)[0]
     if np.isnan(array[row, column]):
         raise KeslerError(
-            f"row {first_row + row}, feature {column} is NaN, and this learner takes no missing "
+            f"row {row}, feature {column} is NaN, and this learner takes no missing "
             'values: fill or drop them, or choose preprocessing="z-scores" or the default learner'
         )
     raise KeslerError(
-        f"row {first_row + row}, feature {column} is infinity or too large for float32: drop or "
+        f"row {row}, feature {column} is infinity or too large for float32: drop or "
         "rescale such values"
     )

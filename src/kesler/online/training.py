@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kesler.data.schema.records import Table
     from kesler.data.schema.schema import Schema
     from kesler.online.model import Model
-    from kesler.online.table_state import Batch, TableState
+    from kesler.online.table_state import Batch
 
 _SORTED = (
     "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
@@ -170,28 +170,25 @@ def table_blocks(
     if again:
         model._learner = None
         reader.begin_again()
-    _begin_table(model, state, schema, again=again)
+    columns.state = state.begun(schema, again=again)
+    for earlier in state.kept if again else ():
+        for block in _blocks_of(model, earlier):
+            model._learn(*block)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
     yield from _blocks_of(model, batch)
 
 
-def _begin_table(model: Model, state: TableState, schema: Schema, *, again: bool) -> None:
-    """Set the schema; if it is another than before, learn the rows that were kept again."""
-    columns = model._input.columns
-    columns.state = state.begun(schema, again=again)
-    for earlier in state.kept if again and state.kept else ():
-        for block in _blocks_of(model, earlier):
-            model._learn(*block)
-
-
 def _warn_of_new(schema: Schema, names: Iterable[str]) -> None:
     """Warn of a name that only later rows of measurements have, and that is not learnt."""
+    from kesler.data.schema.inference import N_ROWS
+
     new = next((name for name in dict.fromkeys(names) if name not in schema), None)
     if new is not None:
         warnings.warn(
-            f"{new!r} is in none of the first rows, whose numbers are the features: it is not "
-            "learnt; give columns=None from the first row on if names of features come and go",
+            f"{new!r} is in none of the first {N_ROWS} rows, whose numbers are the features, and "
+            "is not learnt: put a row that has it among these; in Python, columns=None learns "
+            "names that come and go",
             MismatchWarning,
             stacklevel=2,
         )

@@ -482,12 +482,9 @@ class Expansion(NamedTuple):
     the value of the feature of the intercept, 0 for none; clip : of z-scores; bandwidth : of random
     features; decay : the factor of the weights of rows at each row, 1 without a half-life; moments
     : mean and sum of squared deviations of each input; missing : the sum of the weights of the rows
-    in which an input was missing; sample : rows that quantiles are computed
-    from;
-    edges, n_edges : upper edges of the bins of each input but the last, and their number;
-    pair_edges,
-    n_pair_edges : those of the bins of pairs; members : the two inputs of each pair; projection,
-    phases : of random features.
+    in which an input was missing; sample : rows that quantiles are computed from; edges, n_edges :
+    upper edges of the bins of each input but the last, and their number; pair_edges, n_pair_edges :
+    those of the bins of pairs; members : the two inputs of each pair; projection, phases : random.
     """
 
     scores: int
