@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.measurements import are_measurements
-from kesler.data.schema.records import table_of
+from kesler.data.schema.records import Unfit, table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.datasets.dataset import RecordDataset
 from kesler.datasets.loaders import load
@@ -84,6 +84,8 @@ def _is_measured(schema: Schema, rows: Any, *, of_json: bool) -> bool:
 
 def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:
     """Return whether the cells of a column as categories would be new in most rows."""
+    if any(isinstance(cell, Unfit) for cell in cells):
+        return True  # ignored with a warning, where a list of names and values is refused
     if column.kind != "number":
         return column.kind in NOT_ONE_HOT
     return any(isinstance(cell, str) and parse_number(cell) is None for cell in cells)

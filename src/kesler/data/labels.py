@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Hashable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,15 @@ Examples
 
 
 def plain(label: Label) -> Label:
-    """Return a NumPy number or text as the Python one that it equals."""
+    """Return a NumPy number or text, or a decimal number, as the usual one that it equals.
+
+    Examples
+    --------
+    >>> plain(np.int64(3)), plain(Decimal("3.00")), plain(Decimal("1.3"))
+    (3, 3, 1.3)
+    """
+    if isinstance(label, Decimal):
+        return int(label) if label == label.to_integral_value() else float(label)
     return label.item() if isinstance(label, (np.number, np.bool_, np.character)) else label
 
 

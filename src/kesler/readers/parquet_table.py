@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import classes_of
 from kesler.data.rows import Rows
+from kesler.data.schema.arrow import arrow_columns
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
 from kesler.errors import KeslerError
 from kesler.readers.features import LARGEST, Names
@@ -113,9 +114,20 @@ def batch_of(table: Any, columns: Columns, kind: str) -> Batch:
 
 
 def _decoded(array: Any) -> Any:
+    """Return an array of categories as texts and of decimals as numbers; others as they are."""
     from pyarrow import types
 
+    if types.is_decimal(array.type):
+        return array.cast("float64")
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
+
+
+def simple(batch: Any) -> Any:
+    """Return a pyarrow.RecordBatch whose columns are those of `arrow_columns`."""
+    from pyarrow import RecordBatch
+
+    columns = arrow_columns(batch)
+    return RecordBatch.from_arrays([*columns.values()], [*columns])
 
 
 def _is_numeric(array: Any) -> bool:
@@ -247,7 +259,7 @@ class BatchScanner:
 
 
 # Each of pyarrow's own errors is one of these as well.
-DAMAGE = (OSError, ValueError, TypeError, KeyError, NotImplementedError)
+DAMAGE = (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError)
 BATCH_ROWS = 4096
 
 
@@ -258,7 +270,7 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
     """
     with readable(path, "Parquet", *DAMAGE):
         file = opened(path)
-    header = file.schema_arrow.names
+        header = header_of(file.schema_arrow)
     fields.require_columns(header)
     records = Records(fields, names)
     batches = Batches(path, file)
@@ -318,8 +330,13 @@ class Batches:
         first_row = 1
         with readable(self._path, "Parquet", *DAMAGE), file:
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
-                yield first_row, batch
+                yield first_row, simple(batch)
                 first_row += len(batch)
+
+
+def header_of(schema: Any) -> list[str]:
+    """Return the names of the columns in a pyarrow.Schema, as `simple` names them."""
+    return [*arrow_columns(schema.empty_table())]
 
 
 def opened(path: str) -> Any:

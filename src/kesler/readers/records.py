@@ -161,7 +161,7 @@ class Records:
         # A vocabulary with indicators comes from a sparse table, which this one continues.
         known = self._names.vocabulary.indices
         goes_on_sparse = any("=" in name and name not in first for name in known)
-        is_numeric = all(isinstance(value, int | float) for value in first.values())
+        is_numeric = all(isinstance(_plain(value), int | float) for value in first.values())
         return bool(first) and is_numeric and not goes_on_sparse
 
     def _in_order(self, first: Mapping[str, Any]) -> dict[str, None]:
@@ -207,9 +207,9 @@ def _dense_entry(record: Mapping[str, Any], columns: dict[str, None]) -> dict[st
     if odd:
         raise BadRow(f"{odd[0]!r} is not in both this record and the first one: {DENSE}")
     for column in columns:
-        if not isinstance(record[column], int | float):
+        if not isinstance(_plain(record[column]), int | float):
             raise BadRow(f"{column!r} holds {record[column]!r}, which is no number: {DENSE}")
-    return {column: _as_float(column, record[column]) for column in columns}
+    return {column: _as_float(column, _plain(record[column])) for column in columns}
 
 
 def _sparse_entry(record: Mapping[str, Any]) -> dict[str, float]:
@@ -220,8 +220,33 @@ def _sparse_entry(record: Mapping[str, Any]) -> dict[str, float]:
         elif isinstance(value, str):
             entry.update({f"{field}={value}": 1.0} if value else {})
         elif value is not None:
-            raise BadRow(f"{field!r} holds a {type(value).__name__}, not a number or a string")
+            entry.update(_of_other_type(field, value))
     return entry
+
+
+def _of_other_type(field: str, value: Any) -> dict[str, float]:
+    """Return the entry of the fields of a mapping, or of a number of another type."""
+    from kesler.data.schema.records import DEEPEST, nested
+
+    fields = nested(value) if field.count(".") < DEEPEST else None
+    if fields is not None:
+        return _sparse_entry({f"{field}.{name}": each for name, each in fields.items()})
+    plain = _plain(value)
+    if isinstance(plain, int | float | str | None):
+        return _sparse_entry({field: plain})
+    raise BadRow(f"{field!r} holds a {type(value).__name__}, not a number or a string")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of another type as a number or a text if it is one; else as it is."""
+    if isinstance(value, int | float | str | None):
+        return value
+    from kesler.data.schema.cells import UnfitError, plain
+
+    try:
+        return plain(value)
+    except UnfitError:
+        return value
 
 
 def _as_float(field: str, value: float) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -93,27 +95,38 @@ def _number(number: int | float) -> Cell:
 
 def _converted(cell: Any) -> Cell:
     """Return a cell that is not of one of Python's usual types."""
-    if isinstance(cell, (np.datetime64, date, time)) or _is_not_a_time(cell):
-        return _moment(cell)
-    if isinstance(cell, Decimal) and cell.is_nan():
-        return None
-    if isinstance(cell, (np.floating, Decimal)):
-        return _number(float(cell))
-    if isinstance(cell, np.generic):
-        return plain(cell.item())
-    if isinstance(cell, (set, frozenset)):
-        return _items(sorted(cell, key=short))
-    if isinstance(cell, (list, tuple, np.ndarray)):
-        return _items(cell)
-    if isinstance(cell, (str, int, float)):  # of a subclass
-        return plain(next(k for k in (str, bool, int, float) if isinstance(cell, k))(cell))
-    if type(cell).__name__ == "NAType":  # pandas.NA
-        return None
+    of_pandas = OF_PANDAS.get(type(cell).__name__)
+    if of_pandas is not None:
+        return of_pandas(cell)
+    for kind, convert in CONVERSIONS:
+        if isinstance(cell, kind):
+            return convert(cell)
     raise UnfitError(f"{short(cell)} ({type(cell).__name__})")
 
 
-def _is_not_a_time(cell: Any) -> bool:
-    return type(cell).__name__ == "NaTType"
+def _member(cell: Enum) -> Cell:
+    """Return the category that a member of an enumeration stands for: its text, or its name."""
+    return plain(cell.value if isinstance(cell.value, str) else cell.name)
+
+
+def _decimal(cell: Decimal) -> Cell:
+    return None if cell.is_nan() else _number(float(cell))
+
+
+def _duration(cell: Any) -> Cell:
+    """Return the seconds of a duration."""
+    if isinstance(cell, np.timedelta64):
+        cell = cell.astype("timedelta64[us]").item() if cell == cell else None
+    if cell is None:
+        return None
+    if isinstance(cell, timedelta):
+        return cell.total_seconds()
+    raise UnfitError(f"{short(cell)} microseconds")
+
+
+def _time(cell: time) -> Cell:
+    """Return the seconds since midnight."""
+    return (datetime.combine(EPOCH, cell.replace(tzinfo=None)) - EPOCH).total_seconds()
 
 
 def _moment(cell: Any) -> Cell:
@@ -138,6 +151,31 @@ def _items(cells: Sequence[Any] | Any) -> Cell:
     if odd is not None:
         raise UnfitError(f"{short(cells)} (a list with a {type(odd).__name__} in it)")
     return [item for item in items if item is not None] or None
+
+
+CONVERSIONS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
+    ((np.datetime64, date), _moment),
+    ((timedelta, np.timedelta64), _duration),
+    (time, _time),
+    (Decimal, _decimal),
+    (UUID, str),
+    (Enum, _member),
+    (np.floating, lambda cell: _number(float(cell))),
+    (np.generic, lambda cell: plain(cell.item())),
+    ((set, frozenset), lambda cell: _items(sorted(cell, key=short))),
+    ((list, tuple, np.ndarray), _items),
+    # Of subclasses, of which bool is one of int's.
+    *((kind, lambda cell, kind=kind: plain(kind(cell))) for kind in (str, bool, int, float)),
+)
+"""What a cell of other types is read as; the first type that it is an instance of determines it."""
+
+OF_PANDAS: dict[str, Callable[[Any], Cell]] = {
+    "NAType": lambda cell: None,
+    "NaTType": lambda cell: None,
+    "Interval": str,
+    "Period": lambda cell: _moment(cell.start_time),
+}
+"""The same of types of pandas, which need not be installed, by their names."""
 
 
 def short(value: Any) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from kesler.data.schema.arrow import arrow_columns
 from kesler.data.schema.cells import Cell, UnfitError, plain, plain_column, short
 from kesler.data.schema.schema import OF_ARRAY, OF_TEXTS
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 
 NUMBERS = frozenset((int, float, bool))
+DEEPEST = 8  # levels of mappings within mappings that are columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def _has_text(cells: Iterable[Any]) -> bool:
 
 def _is_numeric(frame: Any) -> bool:
     """Return whether all columns of a frame hold numbers or truth values."""
-    if _is_of_pandas(frame):  # needs no further library
+    if _library_of(frame) == "pandas":  # needs no further library
         if all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes):
             return True
     import narwhals as nw
@@ -135,8 +137,8 @@ def _is_numeric(frame: Any) -> bool:
     return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in dtypes)
 
 
-def _is_of_pandas(frame: Any) -> bool:
-    return type(frame).__module__.partition(".")[0] == "pandas"
+def _library_of(frame: Any) -> str:
+    return type(frame).__module__.partition(".")[0]
 
 
 def _columns_of_pandas(frame: Any) -> tuple[list[Any], list[list[Any]]]:
@@ -235,8 +237,12 @@ def table_of(X: Any, text: str = OF_TEXTS) -> Table:
 
 
 def _of_frame(X: Any) -> Table:
-    if _is_of_pandas(X):
+    library = _library_of(X)
+    if library == "pandas":
         given, lists = _columns_of_pandas(X)
+    elif library == "pyarrow":
+        arrays = arrow_columns(X)
+        given, lists = [*arrays], [array.to_pylist() for array in arrays.values()]
     else:
         columns = _columns_of(X)
         given, lists = [column.name for column in columns], [c.to_list() for c in columns]
@@ -245,8 +251,18 @@ def _of_frame(X: Any) -> Table:
         odd = next(name for name in given if not isinstance(name, str))
         raise KeslerError(f"the column name {odd!r} is not text: rename the columns of X")
     named = names or [f"{OF_ARRAY}{i}" for i in range(len(given))]
-    cells = {name: _cells(found) for name, found in zip(named, lists, strict=True)}
+    cells: dict[str, list[Any]] = {}
+    for name, found in zip(named, lists, strict=True):
+        cells.update(_columns_in(name, found))
     return Table(len(X), cells, named=bool(names))
+
+
+def _columns_in(name: str, cells: list[Any]) -> dict[str, list[Any]]:
+    """Return a column, or the columns of the fields of its mappings as ``outer.inner``."""
+    found = plain_column(cells)
+    if found is None and any(nested(cell) is not None for cell in cells):
+        return _of_mappings([{} if cell is None else {name: cell} for cell in cells]).columns
+    return {name: list(map(_cell, cells)) if found is None else found}
 
 
 def _of_lists(rows: Sequence[Any]) -> Table:
@@ -270,7 +286,7 @@ def _of_mappings(rows: Sequence[Any]) -> Table:
                 f"row {number} of X is {short(row)} ({type(row).__name__}), but row 0 is a "
                 "mapping: give a mapping of names of columns to cells for each row"
             )
-        for name, cell in _flat(row, number):
+        for name, cell in flat(row, number):
             cells = columns.get(name)
             if cells is None:
                 cells = columns[name] = [None] * len(rows)
@@ -278,18 +294,51 @@ def _of_mappings(rows: Sequence[Any]) -> Table:
     return Table(len(rows), columns)
 
 
-def _flat(row: Mapping[Any, Any], number: int, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Yield the cells of a mapping; those of a mapping within it as ``outer.inner``."""
+def flat(row: Mapping[Any, Any], number: int = 0, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield the cells of a mapping; those of a mapping within it as ``outer.inner``.
+
+    Raises
+    ------
+    KeslerError
+        If a name is not text.
+
+    Examples
+    --------
+    >>> dict(flat({"size": 3, "from": {"name": "Ann", "team": None}}))
+    {'size': 3, 'from.name': 'Ann', 'from.team': None}
+    """
     for name, cell in row.items():
         if not isinstance(name, str):
             raise KeslerError(
                 f"row {number} of X names a column {short(name)} ({type(name).__name__}): names of "
                 "columns are texts"
             )
-        if isinstance(cell, Mapping) and prefix.count(".") < 8:
-            yield from _flat(cell, number, f"{prefix}{name}.")
-        else:
+        inner = nested(cell) if prefix.count(".") < DEEPEST else None
+        if inner is None:
             yield f"{prefix}{name}", _cell(cell)
+            continue
+        for whole, each in flat(inner, number, f"{prefix}{name}."):
+            if whole.removeprefix(prefix) in row:
+                raise KeslerError(f"row {number} of X names the column {whole!r} twice: rename one")
+            yield whole, each
+
+
+def nested(cell: Any) -> Mapping[Any, Any] | None:
+    """Return the fields of a mapping, or of pairs, as Arrow gives maps; None of other cells.
+
+    Examples
+    --------
+    >>> nested({"a": 1}), nested([("a", 1), (2, 3)]), nested(["a", "b"])
+    ({'a': 1}, {'a': 1, '2': 3}, None)
+    """
+    kind = type(cell)
+    if kind in NUMBERS or kind is str or cell is None:
+        return None
+    if isinstance(cell, Mapping):
+        return {str(name): value for name, value in cell.items()}
+    if kind is not list or not all(type(each) is tuple and len(each) == 2 for each in cell):
+        return None
+    return {str(name): value for name, value in cell} or None
 
 
 def _cells(column: list[Any]) -> list[Any]:

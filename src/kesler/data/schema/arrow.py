@@ -1,0 +1,58 @@
+"""Columns of Arrow tables, also those of Parquet files, with types that Python has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kesler.errors import KeslerError
+
+
+def arrow_columns(table: Any) -> dict[str, Any]:
+    """Return the arrays of a pyarrow.Table or RecordBatch, of structs those of their fields.
+
+    The fields of a struct are columns ``outer.inner``. Times in nanoseconds, which Python does not
+    have, are in microseconds.
+
+    Raises
+    ------
+    KeslerError
+        If two columns have one name.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"size": [1, 2], "from": [{"name": "Ann"}, {"name": "Bob"}]})
+    >>> [(name, array.to_pylist()) for name, array in arrow_columns(table).items()]
+    [('size', [1, 2]), ('from.name', ['Ann', 'Bob'])]
+    """
+    found: dict[str, Any] = {}
+    for outer, column in zip(table.schema.names, table.columns, strict=True):
+        for name, array in _fields(outer, column):
+            if name in found:
+                raise KeslerError(f"the table names a column twice ({name!r}): rename its columns")
+            found[name] = array
+    return found
+
+
+def _fields(name: str, array: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a column, or the columns of the fields of a struct."""
+    from pyarrow import types
+
+    if types.is_struct(array.type):
+        for field, values in zip(array.type, array.flatten(), strict=True):
+            yield from _fields(f"{name}.{field.name}", values)
+    else:
+        kind = _of_python(array.type)
+        yield name, array if kind is array.type else array.cast(kind, safe=False)
+
+
+def _of_python(kind: Any) -> Any:
+    """Return a type as it is, or one in microseconds in place of one in nanoseconds."""
+    from pyarrow import duration, time64, timestamp, types
+
+    if getattr(kind, "unit", "") != "ns":
+        return kind
+    if types.is_timestamp(kind):
+        return timestamp("us", kind.tz)
+    return duration("us") if types.is_duration(kind) else time64("us")
