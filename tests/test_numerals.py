@@ -88,7 +88,8 @@ def test_the_column_decides_what_is_ambiguous(
     texts: list[str], options: dict[str, Any], reason: str
 ) -> None:
     (column,) = infer({"x": texts}, {})
-    assert (column.kind, dict(column.options), column.reason) == ("number", options, reason)
+    shown = "; ".join(filter(None, (column.reason, column.example)))
+    assert (column.kind, dict(column.options), shown) == ("number", options, reason)
 
 
 def test_different_units_are_no_numbers() -> None:

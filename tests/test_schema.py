@@ -387,7 +387,7 @@ def test_a_cell_that_does_not_fit_can_count_as_missing(tmp_path: Path) -> None:
     other.save(tmp_path / "model.kesler")
     for model in (other, copy.deepcopy(other), load(tmp_path / "model.kesler")):
         (line,) = (line for line in str(model.schema_).split("\n") if line.startswith("hours"))
-        assert line.endswith("1 cell was no number, missing: 'soon'")
+        assert line.endswith("1 of 70 cells was no number, missing: 'soon'")
 
 
 def test_cells_that_do_not_fit_are_counted_in_any_split() -> None:
@@ -398,7 +398,7 @@ def test_cells_that_do_not_fit_are_counted_in_any_split() -> None:
         model = learnt_in_pieces(OnlineClassifier(), rows, y, [10, 61, 70, 90])
     assert len(warned) == 1
     assert model.schema_["hours"].counted_misfits == (
-        "4 cells were no number, missing: 'pending 60', 'pending 64', 'pending 75', ..."
+        "4 of 79 cells were no number, missing: 'pending 60', 'pending 64', 'pending 75', ..."
     )
 
 
@@ -548,7 +548,7 @@ def test_the_command_line_names_the_row_and_the_kind_that_do_not_fit(
     assert main([*learn, str(tmp_path / "c.kesler"), "--number", "size"]) == 0
     said = capsys.readouterr()
     assert "such cells count as missing; --on-mismatch" in said.err
-    assert "given; 1 cell was no number, missing: 'big'" in said.out
+    assert "given; 1 of 71 cells was no number, missing: 'big'" in said.out
     twice = ["--number", "size", "--date", "size"]
     assert main([*learn, str(tmp_path / "b.kesler"), *twice]) == 2
     assert "column 'size' is given as --number and as --date" in capsys.readouterr().err

@@ -108,7 +108,7 @@ class TableState:
 
     def begun(self, schema: Schema, *, again: bool) -> TableState:
         """Return the state with this schema, before any row if `again`."""
-        counted = schema if again else schema.with_misfits_of(self.schema)
+        counted = schema if again else schema.counted_as(self.schema)
         return replace(self, schema=counted, moments={} if again else self.moments)
 
     def with_kept(self, kept: tuple[Batch, ...]) -> TableState:

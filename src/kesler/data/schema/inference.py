@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from kesler.data.schema.cells import Cell, UnfitError, is_gap
-from kesler.data.schema.kinds import DATE_FORMATS, number_of, parse_date
-from kesler.data.schema.numerals import closest_notation, notation
-from kesler.data.schema.schema import Column, Schema
+from kesler.data.schema.date_formats import closest_formats, date_formats, example_of
+from kesler.data.schema.kinds import Options, category_of, number_of
+from kesler.data.schema.numerals import Notation, closest_notation, notation
+from kesler.data.schema.schema import Column, Reading, Schema
 from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, units
 
 N_ROWS = 50
@@ -23,7 +25,6 @@ LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
 UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
-BEGINS_DATE = re.compile(r"\d{1,4}[-/.](?:\d{1,2}|[A-Za-z]{3})[-/.]\d{1,4}")
 
 
 def infer(table: Mapping[str, Sequence[Cell]], given: Mapping[str, Column]) -> Schema:
@@ -54,10 +55,10 @@ def column_of(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> 
         return given[name]
     if name in given:
         return _completed(given[name], known)
-    kind, options, why = _inferred(name, known)
-    n_missing = len(cells) - len(_stated(known) if kind in ("number", "date") else known)
+    found = _inferred(name, known)
+    n_missing = len(cells) - len(_stated(known) if found.kind in ("number", "date") else known)
     missing = f"{n_missing} of {len(cells)} cells missing; " if n_missing else ""
-    return Column(name, kind, options, f"{missing}{why}")
+    return replace(found, reason=f"{missing}{found.reason}")
 
 
 def _is_open(column: Column) -> bool:
@@ -73,38 +74,49 @@ def _is_open(column: Column) -> bool:
 
 def _completed(column: Column, known: list[Any]) -> Column:
     """Return a column with the options that are inferred from its cells."""
+    texts = [cell for cell in _stated(known) if isinstance(cell, str)]
     if column.kind == "text":
-        texts = [cell for cell in known if isinstance(cell, str)]
-        return Column(column.name, "text", _options_of(texts), column.reason)
+        return replace(column, options=_options_of([c for c in known if isinstance(c, str)]))
     if column.kind == "number":
-        texts = [cell for cell in _stated(known) if isinstance(cell, str)]
-        return Column(column.name, "number", closest_notation(texts), column.reason)
+        return _in_notation(column, closest_notation(texts) or Notation({}))
     if column.kind == "date":
-        texts = [cell.strip() for cell in known if isinstance(cell, str)]
-        fits = [form for n in range(len(texts)) if (form := date_format(texts[: n + 1]))]
-        form = fits[-1] if fits else None
-        return Column(column.name, "date", {"format": form}) if form else column
+        written = [category_of(c, {}) for c in _stated(known) if isinstance(c, (str, int, float))]
+        return _in_formats(column, closest_formats(written), written)
     lengths = [len(cell) for cell in known if isinstance(cell, list)]
-    return Column(column.name, "vector", {"length": lengths[0]}) if lengths else column
+    return replace(column, options={"length": lengths[0]}) if lengths else column
 
 
-def _inferred(name: str, known: list[Any]) -> tuple[str, dict[str, Any], str]:
-    """Return the kind, the options and the reason for cells that are not missing."""
+def _in_notation(column: Column, found: Notation) -> Column:
+    """Return a column of numbers in a notation."""
+    others = tuple(map(Reading, found.others))
+    return replace(column, options=found.options, others=others, example=found.example)
+
+
+def _in_formats(column: Column, formats: Sequence[Options], texts: Sequence[str]) -> Column:
+    """Return a column of dates in the first of some formats."""
+    if not formats:
+        return column
+    others, example = tuple(map(Reading, formats[1:])), example_of(formats, texts)
+    return replace(column, options=formats[0], others=others, example=example)
+
+
+def _inferred(name: str, known: list[Any]) -> Column:
+    """Return the column of cells that are not missing."""
     if any(isinstance(cell, list) for cell in known):
-        return _of_lists(known)
+        return _of_lists(name, known)
     if all(isinstance(cell, bool) for cell in known):
-        return "category", {}, "truth values"
+        return Column(name, "category", reason="truth values")
     stated = _stated(known)
     if stated and all(isinstance(cell, datetime) for cell in stated):
-        return "date", {}, "dates"
+        return Column(name, "date", reason="dates")
     found = _notation_of(stated)
     if found is not None:
-        return _of_numbers(name, stated, *found)
+        return _of_numbers(name, stated, found)
     texts = [str(cell).strip() for cell in stated]
-    form = date_format(texts) if all(isinstance(cell, str) for cell in stated) else None
-    if texts and form is not None:
-        return "date", {"format": form}, "texts that are dates"
-    return _of_texts(name, [str(cell).strip() for cell in known])
+    formats = date_formats(texts) if all(isinstance(cell, str) for cell in stated) else []
+    if formats:
+        return _in_formats(Column(name, "date", reason="texts that are dates"), formats, texts)
+    return Column(name, *_of_texts(name, [str(cell).strip() for cell in known]))
 
 
 def _stated(known: Sequence[Any]) -> list[Any]:
@@ -112,8 +124,8 @@ def _stated(known: Sequence[Any]) -> list[Any]:
     return [cell for cell in known if not is_gap(cell)]
 
 
-def _of_lists(known: list[Any]) -> tuple[str, dict[str, Any], str]:
-    """Return the kind of a column with lists: a vector if all are of numbers and of one length."""
+def _of_lists(name: str, known: list[Any]) -> Column:
+    """Return the column of cells with lists: a vector if all are of numbers and of one length."""
     lengths = {len(cell) if isinstance(cell, list) else 0 for cell in known}
     numbers = all(
         isinstance(item, (int, float)) and not isinstance(item, bool)
@@ -121,34 +133,33 @@ def _of_lists(known: list[Any]) -> tuple[str, dict[str, Any], str]:
         for item in (cell if isinstance(cell, list) else [""])
     )
     if numbers and len(lengths) == 1 and lengths != {1}:
-        return "vector", {"length": lengths.pop()}, "lists of numbers of one length"
-    return "tags", {}, "lists"
+        length = {"length": lengths.pop()}
+        return Column(name, "vector", length, "lists of numbers of one length")
+    return Column(name, "tags", reason="lists")
 
 
-def _notation_of(cells: list[Any]) -> tuple[dict[str, Any], str] | None:
-    """Return the options under which all cells are numbers, and a doubt; None if some are not."""
+def _notation_of(cells: list[Any]) -> Notation | None:
+    """Return the notation in which all cells are numbers; None if some are not."""
     found = notation([cell for cell in cells if isinstance(cell, str)])
     if not cells or found is None:
         return None
     try:
         for cell in cells:
-            number_of(cell, found[0])
+            number_of(cell, found.options)
     except UnfitError:
         return None
     return found
 
 
-def _of_numbers(
-    name: str, known: list[Any], options: dict[str, Any], doubt: str
-) -> tuple[str, dict[str, Any], str]:
-    """Return the kind of a column of numbers: an identifier if it counts or is named as one."""
-    numbers = [found for cell in known if (found := number_of(cell, options)) is not None]
+def _of_numbers(name: str, known: list[Any], found: Notation) -> Column:
+    """Return the column of numbers: an identifier if it counts or is named as one."""
+    numbers = [n for cell in known if (n := number_of(cell, found.options)) is not None]
     distinct = len(set(numbers)) == len(numbers) >= MANY
     whole = all(number == int(number) for number in numbers)
     steps = {b - a for a, b in pairwise(numbers)}
     if distinct and whole and (steps in ({1.0}, {-1.0}) or _names_id(name)):
-        return "identifier", {}, "whole numbers, all different; ignored"
-    return "number", options, f"numbers; {doubt}" if doubt else "numbers"
+        return Column(name, "identifier", reason="whole numbers, all different; ignored")
+    return _in_notation(Column(name, "number", reason="numbers"), found)
 
 
 def _names_id(name: str) -> bool:
@@ -192,25 +203,3 @@ def _options_of(texts: list[str]) -> dict[str, Any]:
 def _is_code(text: str) -> bool:
     """Return whether a text is one word with a digit in it, or a long one."""
     return not any(map(str.isspace, text)) and (len(text) > 20 or any(map(str.isdigit, text)))
-
-
-def date_format(texts: list[str]) -> str | None:
-    """Return the first format in which all texts are dates; None if there is none.
-
-    Examples
-    --------
-    >>> date_format(["01/02/2020", "31/12/2020"]), date_format(["2020-01-02 10:00"])
-    ('%d/%m/%Y', 'iso')
-    """
-    if not all(map(BEGINS_DATE.match, texts)):
-        return None
-    return next((form for form in DATE_FORMATS if _all_fit(texts, form)), None)
-
-
-def _all_fit(texts: list[str], form: str) -> bool:
-    try:
-        for text in texts:
-            parse_date(text, form)
-    except UnfitError:
-        return False
-    return True

@@ -5,24 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from kesler.data.schema.cells import EPOCH, LARGEST, Cell, UnfitError, is_gap, short
+from kesler.data.schema.cells import LARGEST, Cell, UnfitError, is_gap, short
+from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, moment_at, reader_of, tidy
+from kesler.data.schema.languages import ENGLISH
 from kesler.data.schema.numerals import amount
 
 SEPARATORS = re.compile(r"[,;|]")
-
-ISO = "iso"
-DATE_FORMATS = (
-    ISO,
-    *(
-        day + time
-        for day in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%b-%y", "%d-%b-%Y", "%Y/%m/%d")
-        for time in (" %H:%M:%S", " %H:%M", "")
-    ),
-)
-"""The forms in which dates are read, the first that fits all known cells of a column wins."""
 
 Options = Mapping[str, Any]
 
@@ -149,29 +140,25 @@ def date_of(cell: Cell, options: Options) -> datetime | None:
 
     Examples
     --------
-    >>> str(date_of("31/12/2020 23:59", {"format": "%d/%m/%Y %H:%M"}))
+    >>> str(date_of("31/12/2020 11:59 PM", {"format": "%d/%m/%Y"}))
     '2020-12-31 23:59:00'
-    >>> str(date_of("2020-12-31", {}))
-    '2020-12-31 00:00:00'
+    >>> str(date_of("2020-12-31", {})), str(date_of(86400000, {"format": "epoch-ms"}))
+    ('2020-12-31 00:00:00', '1970-01-02 00:00:00')
     """
     if isinstance(cell, datetime):
         return cell
-    if isinstance(cell, str):
-        return None if is_gap(cell) else parse_date(cell.strip(), options.get("format", ISO))
-    try:
-        return EPOCH + timedelta(seconds=number_of(cell, options) or 0.0)
-    except OverflowError:
-        raise UnfitError(short(cell)) from None
-
-
-def parse_date(text: str, form: str) -> datetime:
-    """Return the date that a text states in one of `DATE_FORMATS`, without its time zone."""
-    try:
-        if form == ISO:
-            return datetime.fromisoformat(text).replace(tzinfo=None)
-        return datetime.strptime(text, form)
-    except ValueError:
-        raise UnfitError(short(text)) from None
+    if is_gap(cell):
+        return None
+    form = options.get("format", ISO)
+    if not isinstance(cell, str) and "%" not in form:
+        found = moment_at((number_of(cell, options) or 0.0) * EPOCHS.get(form, 1.0))
+    else:
+        text = cell if isinstance(cell, str) else category_of(cell, options)
+        read = reader_of(form, options.get("language", ENGLISH))
+        found = read(tidy(text)) if len(text) <= LONGEST else None
+    if found is None:
+        raise UnfitError(short(cell))
+    return found
 
 
 def nothing_of(cell: Cell, options: Options) -> None:
@@ -191,7 +178,7 @@ KINDS = {
             ("decimal", "unit"),
             {int: float, float: float, bool: float},
         ),
-        Kind("date", "a date", date_of, ("format",)),
+        Kind("date", "a date", date_of, ("format", "language")),
         Kind("vector", "a list of numbers", vector_of, ("length",)),
         Kind("tags", "a list of tags", tags_of),
         Kind("identifier", "anything", nothing_of),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,7 @@ CURRENCIES = frozenset(
     "kr Kr Rs Rs. Rp Fr. Ft Kč zł lei RM R".split()
 )
 LONGEST_UNIT = 8  # characters
+_UNIT = re.compile(r"[°‰]|/?[^\W\d_]")  # how units begin
 SMALLEST_GROUPED = 1000
 
 _MINUS, _SPACES = "\u2212\u2012\u2013\ufe63", "\u2009\u202f\u00a0\t"
@@ -58,7 +60,7 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     >>> amount("-1.234,5 kg", ",", "kg"), amount("1 234,50 €", ","), amount("12 kg")
     (-1234.5, 1234.5, None)
     """
-    found = _form(decimal).fullmatch(_ascii(text, decimal))
+    found = _form(decimal).fullmatch(western(text, decimal))
     if found is None or (found["open"] is None) != (found["close"] is None):
         return None
     before, behind = found["before"] or "", found["behind"] or ""
@@ -82,8 +84,8 @@ def _size(digits: str, decimal: str) -> float | None:
         return None
 
 
-def _ascii(text: str, decimal: str) -> str:
-    """Return a text with the digits, signs and spaces of ASCII."""
+def western(text: str, decimal: str = ".") -> str:
+    """Return a text with the digits, signs and spaces of ASCII, where it has others."""
     text = text.strip()
     if not text.isascii():
         text = "".join(chr(ord(c) - 0xFEE0) if "\uff01" <= c <= "\uff5e" else c for c in text)
@@ -97,8 +99,24 @@ def _is_currency(sign: str) -> bool:
     return sign in CURRENCIES or any(unicodedata.category(c) == "Sc" for c in sign)
 
 
-def notation(texts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
-    """Return the options under which all texts are numbers, and a doubt about them; else None.
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How the numbers of a column are written.
+
+    Parameters
+    ----------
+    options : the options of the column.
+    others : other options under which all of its texts are numbers.
+    example : a text that is another number under these, in words; "" if there is none.
+    """
+
+    options: dict[str, Any]
+    others: tuple[dict[str, Any], ...] = ()
+    example: str = ""
+
+
+def notation(texts: Sequence[str]) -> Notation | None:
+    """Return the notation in which all texts are numbers; None if there is none.
 
     Where the thousands of one notation could be the fractions of the other, as in "1.234", the
     column decides: fractions of always three digits have whole numbers below 1000 beside them in
@@ -106,10 +124,10 @@ def notation(texts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
 
     Examples
     --------
-    >>> notation(["1.234,5", "7"]), notation(["3 kg", "4.5 kg"]), notation(["1.234", "99"])
-    (({'decimal': ','}, ''), ({'unit': 'kg'}, ''), ({'decimal': ','}, ''))
-    >>> notation(["1.234", "2.345"])
-    ({}, "'1.234' could be 1234")
+    >>> notation(["1.234,5", "7"]).options, notation(["3 kg", "4.5 kg"]).options
+    ({'decimal': ','}, {'unit': 'kg'})
+    >>> notation(["1.234", "2.345"]).example
+    "'1.234' could be 1234"
     """
     unit = _common_unit(texts)
     numbers = {sign: [amount(text, sign, unit) for text in texts] for sign in DECIMALS}
@@ -117,40 +135,42 @@ def notation(texts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
     if not fit:
         return None
     with_unit = {"unit": unit} if unit else {}
+    point, comma = with_unit, {"decimal": ",", **with_unit}
+    if len(fit) == 1 or not texts:
+        return Notation(comma if fit == [","] else point)
     pairs = list(zip(texts, numbers["."], numbers[","], strict=True))
-    doubtful = [text for text, one, other in pairs if one != other] if len(fit) == 2 else []
+    doubtful = [text for text, one, other in pairs if one != other]
     alike = [one for _, one, other in pairs if one == other and one is not None]
     points = doubtful and not any("," in text for text in doubtful)
-    if fit == [","] or (points and alike and max(map(abs, alike)) < SMALLEST_GROUPED):
-        return {"decimal": ",", **with_unit}, ""
-    if not doubtful:
-        return with_unit, ""
-    return with_unit, f"{doubtful[0].strip()!r} could be {amount(doubtful[0], ',', unit):g}"
+    if points and alike and max(map(abs, alike)) < SMALLEST_GROUPED:
+        return Notation(comma, (point,))
+    text = min(doubtful, default="").strip()
+    example = f"{text!r} could be {amount(text, ',', unit):g}" if text else ""
+    return Notation(point, (comma,), example)
 
 
-def closest_notation(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the options under which most of the texts are numbers.
+def closest_notation(texts: Sequence[str]) -> Notation | None:
+    """Return the notation in which most of the texts are numbers; None if none is one.
 
     Examples
     --------
-    >>> closest_notation(["1,5", "pending", "2,25"])
+    >>> closest_notation(["1,5", "pending", "2,25"]).options
     {'decimal': ','}
     """
     counted = [text for text in texts if notation([text]) is not None]
     unit = _common_unit(counted)
     fits = [[text for text in counted if amount(text, d, unit) is not None] for d in DECIMALS]
-    found = notation(max(fits, key=len))
-    return found[0] if found else {}
+    return notation(max(fits, key=len))
 
 
 def _common_unit(texts: Sequence[str]) -> str:
     """Return what is behind all of the numbers, "" if it differs or is no unit of its own."""
     units = {_behind(text) for text in texts} - {"", "%"}
     unit = units.pop() if len(units) == 1 else ""
-    is_word = 0 < len(unit) <= LONGEST_UNIT and (unit[0].isalpha() or unit[0] in "°‰/")
+    is_word = bool(_UNIT.match(unit)) and len(unit) <= LONGEST_UNIT
     return "" if not is_word or unit in MULTIPLIERS or _is_currency(unit) else unit
 
 
 def _behind(text: str) -> str:
-    match = re.search(r"[\d.,]-?\s*([^\d\s.,'+()-][^\s()]*)\)?$", _ascii(text, "."))
+    match = re.search(r"[\d.,]-?\s*([^\d\s.,'+()-][^\s()]*)\)?$", western(text, "."))
     return match[1] if match else ""

@@ -8,7 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from kesler.data.schema.cells import short
-from kesler.data.schema.kinds import DATE_FORMATS, KINDS, Kind, Options
+from kesler.data.schema.dates import EPOCHS, ISO, form_of
+from kesler.data.schema.kinds import KINDS, Kind, Options
+from kesler.data.schema.languages import is_language
 from kesler.data.schema.numerals import DECIMALS, LONGEST_UNIT
 from kesler.errors import KeslerError
 
@@ -16,6 +18,25 @@ OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
 NOT_LEARNT = ("identifier", "ignore")
 MOST_SHOWN = 3  # cells that a column cannot hold
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Other options under which all cells of a column so far can be read.
+
+    Parameters
+    ----------
+    options : mapping
+        The options.
+    n_cells : int
+        The number of cells learnt that are another value under them.
+    """
+
+    options: Options
+    n_cells: int = 0
+
+    def __reduce__(self) -> Any:
+        return Reading, (dict(self.options), self.n_cells)  # read-only mappings cannot be pickled
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +51,17 @@ class Column:
         One of the kinds in :data:`kesler.data.schema.kinds.KINDS`.
     options : mapping
         What else is known of it: "ngrams" and "chars" of a text, "decimal" and "unit" of a number,
-        "format" of a date, "length" of a vector.
+        "format" and "language" of a date, "length" of a vector.
     reason : str
         Why it is of this kind.
+    n_cells : int
+        The number of cells learnt that are not missing.
     n_misfits, misfits : int, tuple of str
-        The number of cells that it could not hold and that count as missing, and the first of them.
+        The number of them that it could not hold and that count as missing, and the first of them.
+    others : tuple of Reading
+        What its cells so far can be as well.
+    example : str
+        A cell that is another value under the first of these, in words; "" if there is none.
 
     Raises
     ------
@@ -46,8 +73,11 @@ class Column:
     kind: str
     options: Options = field(default_factory=dict)
     reason: str = field(default="given", compare=False)
+    n_cells: int = field(default=0, compare=False)
     n_misfits: int = field(default=0, compare=False)
     misfits: tuple[str, ...] = field(default=(), compare=False)
+    others: tuple[Reading, ...] = field(default=(), compare=False)
+    example: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
@@ -70,7 +100,7 @@ class Column:
 
     def __reduce__(self) -> Any:
         """Return what pickles hold; read-only mappings cannot be pickled."""
-        counted = self.n_misfits, self.misfits
+        counted = self.n_cells, self.n_misfits, self.misfits, self.others, self.example
         return Column, (self.name, self.kind, dict(self.options), self.reason, *counted)
 
     def __deepcopy__(self, memo: Any) -> Column:
@@ -81,14 +111,31 @@ class Column:
         options = {k: list(v) if isinstance(v, tuple) else v for k, v in self.options.items()}
         stored = {"name": self.name, "kind": self.kind, "options": options, "reason": self.reason}
         counted = {"n_misfits": self.n_misfits, "misfits": list(self.misfits)}
-        return {**stored, **counted} if self.n_misfits else stored
+        others = [{"options": dict(each.options), "n_cells": each.n_cells} for each in self.others]
+        doubt = {"others": others, "example": self.example} if others else {}
+        n_cells = {"n_cells": self.n_cells} if self.n_cells else {}
+        return {**stored, **n_cells, **(counted if self.n_misfits else {}), **doubt}
 
-    def with_misfits(self, n: int, found: Sequence[str]) -> Column:
-        """Return the column with n more cells that it cannot hold, of which some are found."""
-        if not n:
-            return self
+    def counted(self, n_cells: int, n: int = 0, found: Sequence[str] = ()) -> Column:
+        """Return the column with further cells, n of which it cannot hold, such as found."""
         shown = tuple(dict.fromkeys((*self.misfits, *found)))[:MOST_SHOWN]
-        return replace(self, n_misfits=self.n_misfits + n, misfits=shown)
+        n_cells, n_misfits = self.n_cells + n_cells, self.n_misfits + n
+        return replace(self, n_cells=n_cells, n_misfits=n_misfits, misfits=shown)
+
+    def counted_as(self, other: Column) -> Column:
+        """Return the column with the cells that another one has counted."""
+        read = {_key(each.options): each.n_cells for each in other.others}
+        others = tuple(
+            replace(each, n_cells=each.n_cells + read.get(_key(each.options), 0))
+            for each in self.others
+        )
+        counted = self.counted(other.n_cells, other.n_misfits, other.misfits)
+        return replace(counted, others=others)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the column can hold less than half of its cells."""
+        return 2 * self.n_misfits > self.n_cells
 
     @property
     def counted_misfits(self) -> str:
@@ -96,28 +143,48 @@ class Column:
 
         Examples
         --------
-        >>> Column("len", "number").with_misfits(3, ["'pending'"]).counted_misfits
-        "3 cells were no number, missing: 'pending', ..."
+        >>> Column("len", "number").counted(20_000, 4, ["'pending'"]).counted_misfits
+        "4 of 20,000 cells were no number, missing: 'pending', ..."
         """
         if not self.n_misfits:
             return ""
         what = self.parser.what.removeprefix("a ")
-        cells = "1 cell was" if self.n_misfits == 1 else f"{self.n_misfits:,} cells were"
+        were = "was" if self.n_misfits == 1 else "were"
         more = ", ..." if self.n_misfits > len(self.misfits) else ""
-        return f"{cells} no {what}, missing: {', '.join(self.misfits)}{more}"
+        cells = f"{self.n_misfits:,} of {self.n_cells:,} cells {were} no {what}, missing"
+        return f"{cells}: {', '.join(self.misfits)}{more}"
+
+    @property
+    def remedy(self) -> str:
+        """The argument that names this column.
+
+        Examples
+        --------
+        >>> Column("when", "date", {"format": "%d/%m/%Y"}).remedy
+        "columns={'when': {'kind': 'date', 'format': '%d/%m/%Y'}}"
+        """
+        given = {"kind": self.kind, **self.options} if self.options else self.kind
+        return f"columns={{{self.name!r}: {given!r}}}"
+
+
+def _key(options: Options) -> Any:
+    return tuple(sorted(options.items()))
 
 
 _EXPLAINED = (
     'a text takes "ngrams" (1 to 3: the longest run of words) and "chars" (from, to: the lengths '
     'of runs of characters, 1 to 8), a number "decimal" ("." or ",") and "unit" (what follows it), '
-    'a date "format" (as in strptime), a vector "length"'
+    'a date "format" ("iso", "epoch", "epoch-ms", or as in strptime, such as "%d/%m/%Y", which any '
+    'time may follow) and "language" (such as "de", of names of months), a vector "length"'
 )
 
 
 def _holds(option: str, value: Any) -> bool:
     """Return whether the value of an option is valid."""
     if option == "format":
-        return isinstance(value, str) and (value in DATE_FORMATS or "%" in value)
+        return isinstance(value, str) and (value in (ISO, *EPOCHS) or form_of(value) is not None)
+    if option == "language":
+        return is_language(value)
     if option == "decimal":
         return isinstance(value, str) and value in DECIMALS
     if option == "unit":
@@ -167,10 +234,10 @@ class Schema:
                 return column
         raise KeyError(name)
 
-    def with_misfits_of(self, earlier: Schema) -> Schema:
-        """Return the schema with the cells that did not fit the columns of an earlier one."""
-        known = {c.name: (c.n_misfits, c.misfits) for c in earlier if c.n_misfits}
-        return Schema(tuple(c.with_misfits(*known[c.name]) if c.name in known else c for c in self))
+    def counted_as(self, earlier: Schema) -> Schema:
+        """Return the schema with the cells that the columns of an earlier one have counted."""
+        known = {column.name: column for column in earlier}
+        return Schema(tuple(c.counted_as(known[c.name]) if c.name in known else c for c in self))
 
     @property
     def names(self) -> list[str]:
@@ -218,7 +285,7 @@ class Schema:
 
 def _line_of(column: Column) -> tuple[str, str, str]:
     shown = ", ".join(f"{name}={value}" for name, value in column.options.items())
-    why = "; ".join(filter(None, (column.reason, column.counted_misfits)))
+    why = "; ".join(filter(None, (column.reason, column.example, column.counted_misfits)))
     return column.name, f"{column.kind} ({shown})" if shown else column.kind, why
 
 
@@ -230,13 +297,34 @@ def _column_of_json(stored: Any) -> Column:
         options, dict
     ):
         raise KeslerError(f"the schema in this file describes a column as {short(stored)}")
-    tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    n_misfits, misfits = entries.get("n_misfits", 0), entries.get("misfits", [])
-    if not (_whole(n_misfits) and n_misfits >= 0 and isinstance(misfits, list)):
+    n_cells, n_misfits = entries.get("n_cells", 0), entries.get("n_misfits", 0)
+    misfits = entries.get("misfits", [])
+    if not (0 <= _number(n_misfits) and 0 <= _number(n_cells) and isinstance(misfits, list)):
         raise KeslerError(f"the schema in this file describes a column as {short(stored)}")
-    return Column(
-        str(name), str(kind), tuples, str(reason), n_misfits, tuple(map(str, misfits[:MOST_SHOWN]))
-    )
+    column = Column(str(name), str(kind), _tuples(options), str(reason))
+    counted = column.counted(n_cells, n_misfits, tuple(map(str, misfits)))
+    return replace(counted, **_doubt_of_json(column, entries))
+
+
+def _tuples(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+
+
+def _number(value: Any) -> int:
+    return value if _whole(value) else -1
+
+
+def _doubt_of_json(column: Column, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the other readings of a column, and the example."""
+    others = entries.get("others", [])
+    if not (isinstance(others, list) and all(isinstance(o, dict) for o in others)):
+        raise KeslerError(f"the schema in this file describes a column as {short(entries)}")
+    readings = [
+        Reading(replace(column, options=_tuples(o["options"])).options, _number(o.get("n_cells")))
+        for o in others
+        if isinstance(o.get("options"), dict)
+    ]
+    return {"others": tuple(readings), "example": str(entries.get("example", ""))}
 
 
 def given_columns(columns: Any) -> dict[str, Column]:
@@ -268,5 +356,5 @@ def _given(name: Any, value: Any) -> Column:
         )
     if not isinstance(value, Mapping):
         return Column(name, value)
-    options = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items() if k != "kind"}
+    options = _tuples({key: each for key, each in value.items() if key != "kind"})
     return Column(name, value.get("kind", ""), options)

@@ -11,14 +11,13 @@ from datetime import datetime
 from functools import cache, lru_cache, partial
 from itertools import combinations
 from typing import Any
-from warnings import warn
 
-from kesler.data.schema.cells import UnfitError, seconds_of
+from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.inference import column_of
+from kesler.data.schema.reading import ColumnReader, mismatch, warn_of
 from kesler.data.schema.records import Table, Unfit
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.texts import tokenize
-from kesler.errors import KeslerError, MismatchWarning
 
 LENGTHS = {
     "text": 0.75,
@@ -73,7 +72,9 @@ def parse(
     values, columns = Values(), list(schema.columns)
     for i, column in enumerate(columns):
         if column.name in table.columns:
-            values[column.name], columns[i] = _parsed_column(column, table, on_mismatch)
+            cells = table.columns[column.name]
+            reader = ColumnReader(table.first_row, on_mismatch, learn=learn)
+            values[column.name], columns[i] = reader.read(column, cells)
     return values, Schema(tuple(columns)) if learn else schema
 
 
@@ -108,58 +109,11 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
         ignored = name in given and given[name].kind in ("identifier", "ignore")
         what = "a text, a number, a date or a list of texts or numbers"
         if on_mismatch == "raise" and not ignored:
-            raise _mismatch(name, table.first_row + row, what, cells[row].what)
+            raise mismatch(name, table.first_row + row, what, cells[row].what)
         if not ignored:
-            _warn_of(name, table.first_row + row, what, cells[row].what)
+            warn_of(name, table.first_row + row, what, cells[row].what)
         columns[name] = [None if isinstance(c, Unfit) else c for c in cells]
     return replace(table, columns=columns)
-
-
-def _parsed_column(column: Column, table: Table, on_mismatch: str) -> tuple[list[Any], Column]:
-    """Return the parsed cells of a column, and the column with those counted that do not fit."""
-    cells, kind = table.columns[column.name], column.parser
-    found = kind.parse_all(cells)
-    if found is not None:
-        return found, column
-    found, odd = [], list[str]()
-    for row, cell in enumerate(cells, start=table.first_row):
-        try:
-            found.append(None if cell is None else kind.parse(cell, column.options))
-        except UnfitError as error:
-            if on_mismatch == "raise":
-                raise _mismatch(column.name, row, _held_by(column), str(error)) from None
-            if not odd and not column.n_misfits:
-                _warn_of(column.name, row, _held_by(column), str(error))
-            found.append(None)
-            odd.append(str(error))
-    return found, column.with_misfits(len(odd), odd)
-
-
-def _held_by(column: Column) -> str:
-    """Return what a column holds, in words."""
-    what = column.parser.what
-    if column.options.get("format"):
-        what += f" in the form {column.options['format']}"
-    if column.options.get("length"):
-        what += f" of the length {column.options['length']}"
-    return what
-
-
-def _warn_of(name: str, row: int, what: str, found: str) -> None:
-    warn(
-        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
-        'such cells count as missing; on_mismatch="raise" refuses them',
-        MismatchWarning,
-        stacklevel=2,
-    )
-
-
-def _mismatch(name: str, row: int, what: str, found: str) -> KeslerError:
-    return KeslerError(
-        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
-        'correct the cell, set on_mismatch="missing" so that such cells count as missing, or name '
-        f'another kind with columns={{{name!r}: "category"}} or "ignore"'
-    )
 
 
 def entries_of(

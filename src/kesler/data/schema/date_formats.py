@@ -1,0 +1,171 @@
+"""The format of a column of dates, from its first cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, forms_of, reader_of, tidy
+from kesler.data.schema.languages import ENGLISH, languages_in
+
+Options = Mapping[str, Any]
+
+_OF_ISO = re.compile(r"\d{4}-(?:\d\d-\d\d|W\d\d)(?!\d)")
+_DAY = re.compile(r"\d{8}")
+_EPOCH = re.compile(r"-?\d{9,19}(?:\.\d+)?")
+_BETWEEN_NUMBERS = re.compile(r"[\s/.,년年月월-]{1,3}|\s?(?:tháng|thg)\s?")
+MOST = 4  # formats of a column that are followed
+_NAME = "name"
+ORDERS = ("dmy", "mdy", "ymd", "dby", "bdy", "ybd", "ydb")
+"""The orders of day, month, name of the month and year; those before are preferred."""
+
+
+def closest_formats(texts: Sequence[str]) -> list[Options]:
+    """Return the options with which most of the texts are dates, for a column named as one.
+
+    Examples
+    --------
+    >>> closest_formats(["soon", "20240131", "20240201"])
+    [{'format': '%Y%m%d'}]
+    """
+    found, read = list[Options](), list[str]()
+    for text in texts:
+        fits = date_formats([*read, text], named=True)
+        if fits:
+            found, read = fits, [*read, text]
+    return found
+
+
+def date_formats(texts: Sequence[str], *, named: bool = False) -> list[Options]:
+    """Return the options with which all texts are dates, the likeliest first.
+
+    Where day and month could be exchanged, it is the reading whose dates are closer to each other,
+    else the one with the day first.
+
+    Parameters
+    ----------
+    texts : the cells.
+    named : whether the column is known to hold dates, which numbers then can be.
+
+    Examples
+    --------
+    >>> date_formats(["01/02/2020", "12/31/2020"]), date_formats(["3. März 2020"])
+    ([{'format': '%m/%d/%Y'}], [{'format': '%d. %b %Y', 'language': 'de'}])
+    >>> date_formats(["01/02/2024 09:00", "01/03/2024 17:00"])
+    [{'format': '%m/%d/%Y'}, {'format': '%d/%m/%Y'}]
+    """
+    if not texts or max(map(len, texts)) > LONGEST:
+        return []
+    tidied = list(map(tidy, texts))
+    fits = []
+    for place, (usual, options) in enumerate(_candidates(tidied[0], named)):
+        moments = moments_of(tidied, options)
+        if None not in moments:
+            fits.append((not usual, _spread(moments), place, options))
+    return [options for *_, options in sorted(fits, key=lambda fit: fit[:3])][:MOST]
+
+
+def example_of(formats: Sequence[Options], texts: Sequence[str]) -> str:
+    """Return a text that is another date in the second of some formats, in words; else "".
+
+    Examples
+    --------
+    >>> example_of([{"format": "%d/%m/%Y"}, {"format": "%m/%d/%Y"}], ["01/01/2024", "02/01/2024"])
+    "'02/01/2024' could be 2024-02-01"
+    """
+    tidied = sorted({tidy(text) for text in texts if len(text) <= LONGEST})
+    readings = [moments_of(tidied, options) for options in formats[:2]]
+    pairs = zip(tidied, *readings, strict=True) if len(readings) == 2 else ()
+    found = ((text, other) for text, one, other in pairs if one and other and one != other)
+    return next((f"{text!r} could be {other:%Y-%m-%d}" for text, other in found), "")
+
+
+def moments_of(texts: Sequence[str], options: Options) -> list[Any]:
+    """Return the dates that tidy texts state, None where one states none."""
+    return list(map(reader_of(options["format"], options.get("language", ENGLISH)), texts))
+
+
+def _spread(moments: Sequence[datetime]) -> float:
+    """Return the squared times between successive dates, which do not depend on the order."""
+    return sum((b - a).total_seconds() ** 2 for a, b in pairwise(sorted(set(moments))))
+
+
+def _candidates(text: str, named: bool) -> Iterator[tuple[bool, Options]]:
+    """Yield the formats that a text could be in, and whether they are usual."""
+    if named and text.lstrip("-").replace(".", "", 1).isdigit():
+        yield from ((True, {"format": form}) for form in _of_digits(text))
+        return
+    if _OF_ISO.match(text) or (named and reader_of(ISO)(text) is not None):
+        yield True, {"format": ISO}
+        return
+    for code in languages_in(text):
+        language = {} if code == ENGLISH else {"language": code}
+        for usual, form in _in_language(text, code):
+            yield usual, {"format": form, **language}
+
+
+def _of_digits(text: str) -> Iterator[str]:
+    """Yield the formats of a number: a day without separators, or the time from 1970."""
+    if _DAY.fullmatch(text):
+        yield "%Y%m%d"
+    if _EPOCH.fullmatch(text):
+        yield list(EPOCHS)[min(3, (len(text.lstrip("-").partition(".")[0]) - 9) // 3)]
+
+
+def _in_language(text: str, code: str) -> Iterator[tuple[bool, str]]:
+    """Yield the formats of a day at the begin of a text, or behind a time."""
+    start, time, part = _expressions(code)
+    at = found.end() if (found := start.match(text)) else 0
+    pieces, before = _pieces(part, text, at), ""
+    if pieces is None and (found := time.match(text)) is not None:
+        pieces, before = _pieces(part, text, found.end()), "%T "
+    if pieces is not None:
+        (first, one, two), parts = pieces
+        for usual, order in _orders(parts, has_points="." in one):
+            yield usual, f"{before}{first}%{order[0]}{one}%{order[1]}{two}%{order[2]}"
+
+
+def _pieces(part: re.Pattern[str], text: str, at: int) -> tuple[list[str], list[str]] | None:
+    """Return what is before each of the three parts of a day, and these, from a place on."""
+    gaps, parts = list[str](), list[str]()
+    while len(parts) < 3 and (found := part.match(text, at)) is not None:
+        gaps.append(" %T " if found["gap"] is None else found["gap"].replace("%", "%%"))
+        parts.append(found["number"] or _NAME)
+        at = found.end()
+    if len(parts) < 3:
+        return None
+    are_apart = _NAME in parts or (not gaps[0] and all(map(_BETWEEN_NUMBERS.fullmatch, gaps[1:])))
+    return (gaps, parts) if are_apart else None
+
+
+@lru_cache(maxsize=64)
+def _expressions(code: str) -> tuple[re.Pattern[str], ...]:
+    """Return a day of the week, a time, and a part of a day with what is before it."""
+    forms = forms_of(code)
+    day = rf"(?:\(?{forms['a']}\)?[.,]*\s*)?"
+    part = (
+        rf"(?:\s+{forms['T']}\s+(?=\d{{4}})|(?P<gap>\D{{0,14}}?))"
+        rf"(?:(?P<number>\d+)(?:(?:st|nd|rd|th|er|º|ª)(?![^\W\d_]))?|{forms['b']})"
+    )
+    return tuple(re.compile(each, re.IGNORECASE) for each in (day, rf"{forms['T']}[\s,]+", part))
+
+
+def _orders(parts: Sequence[str], *, has_points: bool) -> Iterator[tuple[bool, str]]:
+    """Yield the directives that the three parts of a day could be, and whether they are usual."""
+    for order in ORDERS:
+        found = "".join(map(_directive, order, parts))
+        if len(found) == len(parts):
+            yield not (has_points and order == "mdy"), found
+
+
+def _directive(meant: str, part: str) -> str:
+    """Return the directive of a part of a date, "" if it cannot be what is meant."""
+    if meant == "b" or part == _NAME:
+        return "b" if meant == "b" and part == _NAME else ""
+    if meant == "y":
+        return {4: "Y", 2: "y"}.get(len(part), "")
+    return meant if len(part) <= 2 else ""

@@ -1,0 +1,222 @@
+"""Dates as people write them: the date that a text states in a format.
+
+A format is written as for `datetime.strptime`, in a language for its names of months and days. A
+time of day may follow it in any form, and the day of the week may stand on either side.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+
+from kesler.data.schema.languages import ENGLISH, Language, language_of
+from kesler.data.schema.numerals import western
+
+ISO = "iso"
+OF_ISO = ("%Y-%m-%d", "%G-W%V-%u", "%G-W%V", "%Y-%j")
+"""The formats of ISO 8601: days, days of weeks, weeks and days of years."""
+
+EPOCHS = {"epoch": 1.0, "epoch-ms": 1e-3, "epoch-us": 1e-6, "epoch-ns": 1e-9}
+"""The units of numbers that count from 1970, in seconds."""
+
+LONGEST = 100  # characters of a date
+CENTURY = 69  # two digits from this number on are years before 2000, as in POSIX
+
+_ZONES = (
+    "Z UTC GMT UT TU WET WEST BST IST CET MEZ CEST MESZ EET EEST MSK TRT GST PKT NPT WIB ICT SGT "
+    "HKT PHT JST KST AWST ACST ACDT AEST AEDT NZST NZDT HST AKST AKDT PST PDT MST MDT CST CDT EST "
+    "EDT AST ADT NST NDT BRT ART CLT SAST EAT WAT CAT"
+)
+_ZONE = (
+    rf"(?-i:(?:(?:{_ZONES.replace(' ', '|')})(?![^\W\d_]))?(?:[+-]\d\d?(?::?\d\d)?)?"
+    r"(?:[A-Z][a-z]+(?:/[A-Za-z_]+)+)?(?:\s*[\[(][^\])\d]{1,40}[\])])?)"
+)
+_BEFORE_TIME = (  # words between a date and a time in the CLDR
+    r"[\s,\u060c:T|(-]+(?:(?:um|at|à|a las?|alle(?: ore)?|ore|às|om|kl|klo|v|ve|o|godz|la|ob|u|"
+    r"saat|στις|в|о|у|ساعت|في الساعة|الساعة|בשעה|เวลา|lúc)\.?\s+)?"
+)
+_BEHIND_TIME = r"(?:\s?(?:Uhr|h|ч\.|น\.))?"
+_BEHIND_DATE = r"(?:\s?(?:[гр]\.|d\.|\(a\)|[.日일]))?"
+
+_FORMS = {
+    "Y": r"(?P<Y>[12]\d{3})",
+    "y": r"(?P<y>\d\d)",
+    "m": r"(?P<m>1[0-2]|0?[1-9])",
+    "d": r"(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|º|ª)?",
+    "j": r"(?P<j>[0-3]\d\d)",
+    "G": r"(?P<G>[12]\d{3})",
+    "V": r"(?P<V>[0-5]\d)",
+    "u": r"(?P<u>[1-7])",
+    "H": r"(?P<H>2[0-4]|[01]?\d)",
+    "I": r"(?P<H>1[0-2]|0?\d)",
+    "M": r"(?P<M>[0-5]\d|\d(?=[분分]))",
+    "S": r"(?P<S>60|[0-5]\d|\d(?=[초秒]))",
+    "f": r"(?P<f>\d{1,9})",
+    "z": _ZONE,
+    "Z": _ZONE,
+    "%": "%",
+}
+"""What the directives of formats stand for, except those of a language in `forms_of`."""
+
+_TOKENS = re.compile(r"%(?P<directive>.?)|(?P<space>\s+)|(?P<sign>.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A format in a language, as an expression whose groups have the names of directives."""
+
+    expression: re.Pattern[str]
+    language: Language
+
+    def date_in(self, text: str) -> datetime | None:
+        """Return the date that a text states in this form, None if it states none."""
+        match = self.expression.fullmatch(text)
+        if match is None:
+            return None
+        parts = {name: part for name, part in match.groupdict().items() if part is not None}
+        try:
+            day = _day(parts, self.language)
+            start = datetime(day.year, day.month, day.day)
+            return start + self._time(parts) if "H" in parts else start
+        except (ValueError, OverflowError):  # the 30th of February
+            return None
+
+    def _time(self, parts: Mapping[str, str]) -> timedelta:
+        half = parts.get("before") or parts.get("p")
+        hours = int(parts["H"])
+        if half is not None:
+            hours = hours % 12 + 12 * self.language.halves[_plain(half)] if hours <= 12 else hours
+        fraction = int(parts.get("f", "0").ljust(9, "0")) // 1000
+        minutes, seconds = int(parts.get("M", 0)), int(parts.get("S", 0))
+        return timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=fraction)
+
+
+def _day(parts: Mapping[str, str], language: Language) -> date:
+    """Return the day of the parts of a match; raise ValueError if there is none."""
+    if "G" in parts:
+        return date.fromisocalendar(int(parts["G"]), int(parts["V"]), int(parts.get("u", 1)))
+    year = int(parts["Y"]) if "Y" in parts else int(parts["y"])
+    if "Y" not in parts:
+        year += 1900 if year >= CENTURY else 2000
+    if "j" in parts:
+        day = date(year, 1, 1) + timedelta(days=int(parts["j"]) - 1)
+        if day.year != year:
+            raise ValueError("no day of this year")
+        return day
+    month = language.months[_plain(parts["B"])] + 1 if "B" in parts else int(parts.get("m", 1))
+    return date(year, month, int(parts.get("d", 1)))
+
+
+def _plain(name: str) -> str:
+    return name.lower().rstrip(".")
+
+
+@lru_cache(maxsize=256)
+def form_of(form: str, code: str = ENGLISH) -> Form | None:
+    """Return a format in a language; None if it has no year, or directives that are not known.
+
+    Examples
+    --------
+    >>> form_of("%d. %B %Y", "de").date_in("3. März 2026, 10:05 Uhr")
+    datetime.datetime(2026, 3, 3, 10, 5)
+    >>> form_of("%m/%d/%y").date_in("2/28/26 11:59 PM").isoformat(), form_of("%H:%M")
+    ('2026-02-28T23:59:00', None)
+    """
+    language = language_of(code)
+    known, tokens = forms_of(code), list(_TOKENS.finditer(form))
+    named = [token["directive"] for token in tokens if token["directive"] is not None]
+    directives = [directive for directive in named if directive != "%"]
+    is_known = len({*directives}) == len(directives) and known.keys() >= {*directives}
+    if not is_known or {*"YyG"}.isdisjoint(directives):
+        return None
+    pieces = [_piece(token, known) for token in tokens]
+    day, time = rf"(?:\(?{known['a']}\)?[.,]*\s*)?", "" if {*"HIT"} & {*directives} else known["T"]
+    behind = rf"{_BEHIND_DATE}(?:,?\s*\(?{known['a']}\)?)?"
+    rest = rf"(?:{_BEFORE_TIME}{time})?" if time else ""
+    try:
+        expression = re.compile(rf"{day}{''.join(pieces)}{behind}{rest}", re.IGNORECASE)
+    except re.error:  # two directives of one meaning
+        return None
+    return Form(expression, language)
+
+
+def _piece(token: re.Match[str], known: Mapping[str, str]) -> str:
+    """Return the expression for a directive, spaces, or a sign, which spaces may surround."""
+    if token["space"] is not None:
+        return r"\s+"
+    if token["directive"] is not None:
+        return known[token["directive"]]
+    sign = re.escape(token["sign"])
+    return sign if token["sign"].isalpha() else rf"\s*{sign}\s*"
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return the expression for any of some names; a point may follow."""
+    longest = sorted(names, key=len, reverse=True)
+    return rf"(?:{'|'.join(map(re.escape, longest))})\.?" if longest else "(?!)"
+
+
+@lru_cache(maxsize=64)
+def forms_of(code: str) -> dict[str, str]:
+    """Return what the directives stand for in a language, `%T` for any time of day."""
+    language = language_of(code)
+    half, month, day = map(_any_of, (language.halves, language.months, language.days))
+    seconds = rf"(?:[:.]|[분分]\s?){_FORMS['S']}(?:[.,:]{_FORMS['f']})?[초秒]?"
+    minutes = rf"[:.h시时時点]\s?{_FORMS['M']}(?:{seconds}|[분分])?"
+    time = (  # a number alone is no hour
+        rf"(?:(?P<before>{half})\s*)?{_FORMS['H']}(?:{minutes}|(?=\s*{half}))"
+        rf"(?:\s*(?P<p>{half}))?{_BEHIND_TIME}(?:\s*{_ZONE})\)?"
+    )
+    month = rf"(?<![a-z])(?P<B>{month})(?![^\W\d_])"
+    names = {"b": month, "B": month, "a": day, "A": day}
+    return {**_FORMS, **names, "p": rf"(?P<p>{half})", "T": time}
+
+
+def tidy(text: str) -> str:
+    """Return a text as formats read it: in composed letters, with the digits of ASCII."""
+    return text.strip() if text.isascii() else western(unicodedata.normalize("NFC", text))
+
+
+def reader_of(form: str, code: str = ENGLISH) -> Callable[[str], datetime | None]:
+    """Return the function that reads tidy texts in a format, None where they state no date.
+
+    Examples
+    --------
+    >>> read = reader_of("iso")
+    >>> str(read("2026-W05")), str(read("2026-02-03 10:00:05,250 UTC")), read("soon")
+    ('2026-01-26 00:00:00', '2026-02-03 10:00:05.250000', None)
+    """
+    if form == ISO:
+        return _of_iso
+    if form in EPOCHS:
+        return lambda text: _of_epoch(text, EPOCHS[form])
+    found = form_of(form, code)
+    assert found is not None  # options of columns are validated
+    return found.date_in
+
+
+def _of_iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        forms = filter(None, map(form_of, OF_ISO))
+        return next(filter(None, (form.date_in(text) for form in forms)), None)
+
+
+def _of_epoch(text: str, unit: float) -> datetime | None:
+    try:
+        return moment_at(float(text) * unit)
+    except ValueError:
+        return None
+
+
+def moment_at(seconds: float) -> datetime | None:
+    """Return the date so many seconds after the begin of 1970; None if there is none."""
+    try:
+        return datetime(1970, 1, 1) + timedelta(seconds=seconds)
+    except OverflowError:
+        return None

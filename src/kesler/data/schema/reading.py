@@ -1,0 +1,165 @@
+"""Cells of a column as values; what does not fit, and options that later cells rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from warnings import warn
+
+from kesler.data.schema.cells import UnfitError, short
+from kesler.data.schema.schema import Column, Reading
+from kesler.errors import KeslerError, MismatchWarning
+
+Odd = dict[int, str]
+"""What the cells are that a column cannot hold, by their rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReader:
+    """Parses the cells of columns.
+
+    Parameters
+    ----------
+    first_row : the number of the first row in its source.
+    on_mismatch : "raise", or "missing": a cell that its column cannot hold is then missing.
+    learn : whether the rows are learnt, so that they can rule out the options of a column.
+    """
+
+    first_row: int
+    on_mismatch: str
+    learn: bool
+
+    def read(self, column: Column, cells: Sequence[Any]) -> tuple[list[Any], Column]:
+        """Return the parsed cells, and the column after them.
+
+        From the first cell on that only other options can read, the column has these.
+
+        Raises
+        ------
+        KeslerError
+            If a cell does not fit the column, unless such cells count as missing.
+        """
+        found, odd = parsed(column, cells)
+        if self.learn and column.others and cells:
+            others, row = _followed(column, cells, found, odd)
+            column, found = replace(column, others=others), found[:row]
+            odd = {at: what for at, what in odd.items() if at < row}
+        self._report(column, odd)
+        n_cells = len(found) - cells[: len(found)].count(None)
+        column = column.counted(n_cells, len(odd), [*odd.values()])
+        if len(found) == len(cells):
+            return found, _without_settled_example(column)
+        rest = replace(self, first_row=self.first_row + len(found))
+        rest._warn_of_change(column, cells[len(found)])
+        more, column = rest.read(_changed(column), cells[len(found) :])
+        return [*found, *more], column
+
+    def _report(self, column: Column, odd: Odd) -> None:
+        """Raise an error for the first cell that does not fit, or warn of the first of all."""
+        if odd:
+            row, what = next(iter(odd.items()))
+            place = column.name, self.first_row + row, _held_by(column), what
+            if self.on_mismatch == "raise":
+                raise mismatch(*place)
+            if not column.n_misfits:
+                warn_of(*place)
+
+    def _warn_of_change(self, column: Column, cell: Any) -> None:
+        """Warn that a column has other options from a cell on, if earlier cells were others."""
+        after = _changed(column)
+        if n := column.others[0].n_cells:
+            cells = f"{n:,} cell before was" if n == 1 else f"{n:,} cells before were"
+            warn(
+                f"row {self.first_row}, column {column.name!r} holds {short(cell)}, so that it "
+                f"holds {_held_by(after)}, not {_held_by(column)}: from here on it is read so, and "
+                f"{cells} learnt as another value; to learn all cells so, name it: {after.remedy}",
+                MismatchWarning,
+                stacklevel=2,
+            )
+
+
+def parsed(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
+    """Return the values of cells, None where one is missing, and those that do not fit."""
+    kind, options = column.parser, column.options
+    direct = kind.parse_all(cells)
+    if direct is not None:
+        return direct, {}
+    found, odd = list[Any](), Odd()
+    for row, cell in enumerate(cells):
+        try:
+            found.append(None if cell is None else kind.parse(cell, options))
+        except UnfitError as error:
+            found.append(None)
+            odd[row] = str(error)
+    return found, odd
+
+
+def _followed(
+    column: Column, cells: Sequence[Any], found: list[Any], odd: Odd
+) -> tuple[tuple[Reading, ...], int]:
+    """Return the other readings that remain, and the row up to which the options hold.
+
+    That is the first row whose cell they cannot read, but one of the others, by which all cells
+    before can be read; it comes first of those that remain.
+    """
+    read = [parsed(replace(column, options=each.options), cells) for each in column.others]
+    n = len(cells)
+    limits = [min((row for row in unfit if row not in odd), default=n) for _, unfit in read]
+    ends = [
+        next((row for row in odd if row not in unfit and row < limit), n)
+        for (_, unfit), limit in zip(read, limits, strict=True)
+    ]
+    end = min(ends)
+    remaining = []
+    for each, (values, _), limit, at in zip(column.others, read, limits, ends, strict=True):
+        if at == end and limit >= end:
+            differing = sum(map(_differ, found[:end], values[:end]))
+            remaining.append(replace(each, n_cells=each.n_cells + differing))
+    return tuple(remaining), end
+
+
+def _differ(one: Any, other: Any) -> bool:
+    return one is not None and one != other
+
+
+def _changed(column: Column) -> Column:
+    """Return the column with the first of its other readings."""
+    first, *others = column.others
+    return replace(column, options=first.options, others=tuple(others), example="")
+
+
+def _without_settled_example(column: Column) -> Column:
+    """Return the column without an example of a doubt that its cells have settled."""
+    return column if any(each.n_cells for each in column.others) else replace(column, example="")
+
+
+def _held_by(column: Column) -> str:
+    """Return what a column holds, in words."""
+    what = column.parser.what
+    if column.options.get("format"):
+        what += f" in the form {column.options['format']}"
+    if column.options.get("decimal"):
+        what += f" with the decimal sign {column.options['decimal']!r}"
+    if column.options.get("length"):
+        what += f" of the length {column.options['length']}"
+    return what
+
+
+def warn_of(name: str, row: int, what: str, found: str) -> None:
+    """Warn of a cell that counts as missing."""
+    warn(
+        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
+        'such cells count as missing; on_mismatch="raise" refuses them',
+        MismatchWarning,
+        stacklevel=2,
+    )
+
+
+def mismatch(name: str, row: int, what: str, found: str) -> KeslerError:
+    """Return the error for a cell that its column cannot hold."""
+    return KeslerError(
+        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
+        'correct the cell, set on_mismatch="missing" so that such cells count as missing, or name '
+        f'another kind with columns={{{name!r}: "category"}} or "ignore"'
+    )
