@@ -130,7 +130,11 @@ BAD = {
     "no-column.csv": ("a,b\n1,2\n", ("--label", "kind"), ["no column 'kind'"]),
     "unsaid.csv": ("a,b\n1,2\n", (), ["--label"]),
     "unknown.txt": ("one two three\n", (), ["give --format"]),
-    "bytes.vw": (b"a | x\n\xff\xfe | y\n", (), ["line 2", "not UTF-8"]),
+    "bytes.vw": (
+        b"a | x\n\xff\xfe | y\n",
+        ("--encoding", "utf-8"),
+        ["line 2", "not UTF-8", "--encoding"],
+    ),
     "cut.npz": (b"PK\x03\x04 not all of it", (), ["can't be read"]),
     "cut.vw.gz": (b"\x1f\x8b\x08\x00cut", (), ["can't be read"]),
 }

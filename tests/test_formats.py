@@ -15,7 +15,8 @@ from commands import kesler
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.readers import READERS, open_stream
-from kesler.readers.lines import COMPRESSED, Lines
+from kesler.readers.compression import SUFFIXES
+from kesler.readers.lines import Lines
 from kesler.readers.opening import format_of
 from kesler.readers.reader import Reader
 from test_readers import entries
@@ -172,7 +173,7 @@ def test_features_that_are_not_known_join_nothing_where_none_may(tmp_path, name)
 
 def test_no_suffix_is_of_two_formats_or_of_a_compression():
     suffixes = [suffix for each in READERS.values() for suffix in each.suffixes]
-    assert len(suffixes) == len(set(suffixes)) and not set(suffixes) & set(COMPRESSED)
+    assert len(suffixes) == len(set(suffixes)) and not set(suffixes) & set(SUFFIXES)
     assert sum(each.directories for each in READERS.values()) == 1
 
 
@@ -255,9 +256,10 @@ def test_a_bad_line_is_named_or_skipped(tmp_path, name):
     whole = path.read_bytes()
     path.write_bytes(whole + b"\xff\xfe\n")
     n_lines = len(whole.splitlines())
+    options = {**options, "format": name, "encoding": "utf-8"}
     with pytest.raises(KeslerError, match=f"rows, line {n_lines + 1}: "):
-        read(path, format=name, **options)
-    stream = open_stream(path, format=name, skip_bad=True, **options)
+        read(path, **options)
+    stream = open_stream(path, skip_bad=True, **options)
     assert (len(entries(stream)), stream.n_bad) == (len(TABLE), 1)
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 import time
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -314,10 +315,12 @@ def test_the_share_of_a_file_grows_to_one(tmp_path, write):
     assert sum(len(text) for _, text in whole.chunks()) == whole.n_bytes and whole.share == 1
 
 
-def test_the_share_of_a_compressed_file_is_unknown(tmp_path):
-    path = tmp_path / "rows.gz"
-    path.write_bytes(b"")
-    assert math.isnan(Lines(str(path)).share) and math.isnan(Lines("-").share)
+def test_the_share_of_what_has_no_size_is_unknown(tmp_path):
+    path = tmp_path / "rows.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rows.vw", "1 | a\n")
+    lines = Lines(str(path))
+    assert len(list(lines)) == 1 and math.isnan(lines.share) and math.isnan(Lines("-").share)
 
 
 def test_what_is_logged_by_default_is_silent():

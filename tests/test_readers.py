@@ -124,6 +124,7 @@ def test_bad_rows_are_skipped_and_counted(tmp_path, name, content, options):
     lines = content.encode().splitlines(keepends=True)
     spoilt = b"".join([*lines[:-1], b"\xff\n", lines[-1], b"\xfe|{,:\n"])
     path = write(tmp_path, name, spoilt)
+    options = {**options, "encoding": "utf-8"}
     stream = open_stream(path, skip_bad=True, **options)
     assert entries(stream) == read(write(tmp_path, "good-" + name, content), **options)
     assert (stream.n_rows, stream.n_bad) == (3, 2)
@@ -313,8 +314,8 @@ def test_a_compressed_file_cut_short_is_a_sentence(tmp_path, suffix, compress):
     path = write(tmp_path, "rows.svm" + suffix, compress(lines)[:-200])
     with pytest.raises(KeslerError, match=rf"rows\.svm\{suffix} can't be read .* cut short"):
         read(path)
-    with pytest.raises(KeslerError, match="cut short"):
-        read(write(tmp_path, "rows.svm" + suffix, lines))
+    plain = read(write(tmp_path, "rows.svm", lines))
+    assert read(write(tmp_path, "rows.svm" + suffix, lines)) == plain  # the name decides nothing
 
 
 @pytest.mark.parametrize("suffix, compress", COMPRESSED.items())
@@ -326,7 +327,7 @@ def test_a_compressed_file_with_damaged_bytes_is_refused(tmp_path, suffix, compr
         damaged[place : place + 9] = b"\xff" * len(damaged[place : place + 9])
         path = write(tmp_path, "rows.svm" + suffix, bytes(damaged))
         with pytest.raises(KeslerError):
-            read(path)
+            read(path, encoding="utf-8")
 
 
 def test_gzip_is_read_where_isal_is_not_installed(tmp_path):

@@ -127,6 +127,7 @@ CASES = [
 def test_a_bad_row_is_a_sentence(tmp_path, name, good, options, bad, sentence):
     lines = good.encode() + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n"
     path = write(tmp_path, name, lines)
+    options = {**options, "encoding": "utf-8"}
     line = lines.count(b"\n")
     with pytest.raises(KeslerError, match=rf"{name}, line {line}: .*{sentence}") as raised:
         read(path, **options)
@@ -144,7 +145,7 @@ def test_a_bad_row_is_a_sentence(tmp_path, name, good, options, bad, sentence):
         ("y,a\n1,2\n", {"label": "z"}, r"rows\.csv has no column 'z': it has 'y', 'a'"),
         ("y,a\n1,2\n", {"label": "y", "text": "b"}, "has no column 'b': it has 'y', 'a'"),
         ("y,a,a\n1,2,3\n", {"label": "y"}, "has more than one column 'a'"),
-        (b"y,\xff\n1,2\n", {"label": "y"}, r"rows\.csv, line 1: .*not UTF-8"),
+        (b"y,\xff\n1,2\n", {"label": "y", "encoding": "utf-8"}, r"rows\.csv, line 1: .*not UTF-8"),
         ("y,a\rb\n1,2\n", {"label": "y"}, r"rows\.csv, line 1: it is not CSV"),
     ],
 )

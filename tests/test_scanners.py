@@ -4,6 +4,7 @@ import gc
 import gzip
 import threading
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesler.data.rows import Vocabulary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import lines, open_stream, scanner, stream, vw
 from test_readers import write
 from test_readers_laws import mutations
@@ -27,7 +28,8 @@ def directory(tmp_path_factory):
 
 def read_all(path, small, chunk=1 << 20, vocabulary=(), **options):
     """Return the content of a stream, read in Python up to `small` bytes and in such chunks."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingWarning)
         patch.setattr(lines, "SMALL", small)
         patch.setattr(lines, "CHUNK", chunk)
         patch.setattr(scanner, "ROOM", 1)

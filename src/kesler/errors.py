@@ -1,4 +1,4 @@
-"""The exception that Kesler raises for errors that a user can correct."""
+"""The exception that Kesler raises for errors that a user can correct, and its warnings."""
 
 
 class KeslerError(ValueError):
@@ -20,3 +20,7 @@ class KeslerError(ValueError):
 
 class MismatchWarning(UserWarning):
     """A cell that its column cannot hold counts as missing."""
+
+
+class ReadingWarning(UserWarning):
+    """A file was read in a way that was found in it, and that may be wrong."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from kesler.cli.arguments import parser
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError, MismatchWarning, ReadingWarning
 
 # Arguments in messages of the library that are no settings, and the options that replace them.
 OPTIONS = {
@@ -19,6 +19,7 @@ OPTIONS = {
     "max_line=...": "--max-line",
     "max_line=": "--max-line ",
     "format=...": "--format",
+    "encoding=...": "--encoding",
     "label=...": "--label",
     "text=...": "--text",
     "id=...": "--id",
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser().parse_args(arguments)
     with warnings.catch_warnings():
-        warnings.simplefilter("default", MismatchWarning)
+        for each in (MismatchWarning, ReadingWarning):
+            warnings.simplefilter("default", each)
         warnings.showwarning = lambda message, *_, **__: print(
             f"kesler: {spoken(str(message))}", file=sys.stderr
         )

@@ -135,6 +135,12 @@ def _reading(command: ArgumentParser) -> None:
         help="skip and count rows that cannot be read (default: stop at the first such row)",
     )
     add(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of text, such as windows-1252 (default: by the byte order mark, else utf-8, "
+        "else found in the text and named on standard error)",
+    )
+    add(
         "--max-line",
         type=_positive,
         metavar="BYTES",

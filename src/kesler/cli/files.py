@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def reading(options: Namespace) -> dict[str, Any]:
     """Return the reading options that are given on the command line."""
-    given = {name: getattr(options, name) for name in ("format", "label", "text")}
+    given = {name: getattr(options, name) for name in ("format", "label", "text", "encoding")}
     found = {name: value for name, value in given.items() if value is not None}
     kinds = columns(options)
     return found if kinds is None else {**found, "as_table": True}
@@ -107,12 +107,16 @@ def _is_of_short_texts(source: str) -> bool:
 
 def _is_json(options: Namespace) -> bool:
     """Return whether INPUT is JSON lines, whose field "text" is a text unless told otherwise."""
-    return (options.format or format_of(options.input, Lines(options.input))) == "jsonl"
+    return (options.format or _found_format(options)) == "jsonl"
+
+
+def _found_format(options: Namespace) -> str:
+    return format_of(options.input, Lines(options.input, encoding=options.encoding))
 
 
 def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
     """Return the first rows of a file as a table; None if its format has no columns."""
-    if not has_columns(options.input, options.format):
+    if not has_columns(options.input, options.format, options.encoding):
         return None
     given = {**how, "as_table": True, "block_rows": N_ROWS, "require_labels": False}
     try:

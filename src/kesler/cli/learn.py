@@ -16,7 +16,7 @@ from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.learner.combinations import require_epochs
 from kesler.online.classifier import OnlineClassifier
-from kesler.readers.lines import STANDARD_INPUT
+from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.stream import Block, Stream
 
 

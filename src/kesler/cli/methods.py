@@ -18,7 +18,7 @@ from kesler.errors import KeslerError
 from kesler.evaluation.named import learner_of
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
-from kesler.readers.lines import STANDARD_INPUT
+from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.opening import has_columns
 from kesler.readers.stream import Block, Stream
 from kesler.settings.table import SETTINGS
@@ -175,7 +175,7 @@ def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
     if not model.has_text_lengths_:
         return {}
     may_look = options.format is not None or Path(options.input).is_file()
-    has_fields = may_look and has_columns(options.input, options.format)
+    has_fields = may_look and has_columns(options.input, options.format, options.encoding)
     words = partial(model._input.words_of, model)
     return {"words": words, **({"text": "text"} if has_fields else {})}
 

@@ -124,7 +124,7 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     occurs most often in it. A cell is a number if it can be parsed as one, missing if it is empty,
     else a string. Labels remain text, so that 007 and 7 are two classes.
     """
-    delimiter = _delimiter(lines.first())
+    delimiter = _delimiter(_first(lines))
     rows = _numbered_rows(lines, delimiter)
     header = _header(rows, fields)
     records = Records(fields, names)
@@ -151,6 +151,15 @@ def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
 def begins_csv(line: str) -> bool:
     """Return whether a first line is CSV: it contains a comma, a semicolon or a tab."""
     return bool(set(line) & set(DELIMITERS))
+
+
+def _first(lines: Lines) -> bytes:
+    n_lines = 1
+    while len(held := lines.ahead(n_lines)) == n_lines:
+        if held[-1].strip():
+            return held[-1]
+        n_lines += 1
+    return b""
 
 
 def _delimiter(header: bytes) -> str:

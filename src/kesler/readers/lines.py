@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import lzma
+import io
 import math
 import re
-import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.readers.reader import BadRow, readable
-
-try:
-    from isal import igzip, isal_zlib
-except ImportError:  # there is no wheel for this processor
-    import gzip
-    import zlib
-
-    open_gzip: Callable[[str], Any] = gzip.open
-    InflateError: type[Exception] = zlib.error
-else:  # inflates several times faster than zlib
-    open_gzip = igzip.open
-    InflateError = cast(type[Exception], isal_zlib.error)
+from kesler.readers.compression import STANDARD_INPUT, Begun, first_bytes, source_name, unpacked
+from kesler.readers.encodings import WIDE, Utf8, require_encoding, wide_encoding
+from kesler.readers.reader import LASTING, BadRow
 
 Text = npt.NDArray[np.uint8]
 
 BEYOND = 64  # bytes that may be read past the end of a text
 LONGEST_LINE = 1 << 26
 """The default of the most bytes of a line, which are all held in memory."""
-LASTING = 4  # buffers for the texts of a file, used in turn
 SHORT_TOKEN = 64  # bytes; tokens up to this length are extracted together, which is faster
 NEWLINE = ord("\n")
 LINE_END = re.compile(rb"\n")
@@ -156,12 +142,8 @@ def is_utf8(text: Text) -> bool:
     return True
 
 
-STANDARD_INPUT = "-"
-COMPRESSED: dict[str, Callable[[str], Any]] = {
-    ".gz": open_gzip,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
+BUFFER = 1 << 16  # bytes that are read at once while lines are read one by one
+AHEAD = 1 << 18  # bytes of lines that are looked at before they are read
 CHUNK = 1 << 18  # bytes, which fit in a core's own cache while they are scanned
 # Compiled code is loaded after this number of bytes: Python reads fewer in about the time that
 # loading takes, and nothing is compiled for them.
@@ -169,14 +151,16 @@ SMALL = 1 << 18
 
 
 class Lines:
-    """The lines of a source as bytes, numbered from 1, read once.
+    """The lines of a source as bytes in UTF-8, numbered from 1, read once.
 
     Parameters
     ----------
     source : str
-        A path, whose suffix determines the compression, or ``-`` for standard input.
+        A path, or ``-`` for standard input. The first bytes show whether it is compressed.
     longest : int
         The largest number of bytes of a line, at least `CHUNK`.
+    encoding : str or None
+        The encoding of the text; None if it is to be found.
 
     Attributes
     ----------
@@ -184,28 +168,38 @@ class Lines:
         Whether the source is standard input, where more data may arrive at any time.
     n_bytes : int
         Number of bytes read so far, after decompression.
+    encoding : str or None
+        As given.
 
     Raises
     ------
     KeslerError
-        If `longest` is too small; on reading, if the file cannot be opened, is cut short or
-        damaged, or a line is too long.
+        If `longest` is too small or there is no such encoding; on reading, if the file cannot be
+        opened, is cut short or damaged, or a line is too long.
     """
 
-    def __init__(self, source: str, longest: int = LONGEST_LINE) -> None:
+    def __init__(
+        self, source: str, longest: int = LONGEST_LINE, encoding: str | None = None
+    ) -> None:
         if longest < CHUNK:
             raise KeslerError(f"max_line={longest!r} is too small: give {CHUNK:,} bytes or more")
+        require_encoding(encoding)
         self.is_piped = source == STANDARD_INPUT
         self.n_bytes = 0
         self._source = source
-        self._peeked: list[tuple[int, bytes]] = []
-        self._in_chunks: list[bool] = []
-        self._rest: Iterator[tuple[int, Any]] = _numbered(source, longest, self._in_chunks)
+        self._longest = longest
+        self.encoding = encoding
+        self._n_read: Callable[[], float] = lambda: 0
+        self._is_peeked = False
+        self._is_raw = False
+        self._in_chunks = False
+        self._ahead = deque[tuple[int, bytes]]()
+        self._rest: Iterator[tuple[int, Any]] = self._read()
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Yield all lines, including empty ones."""
-        while self._peeked:
-            yield self._counted(self._peeked.pop(0))
+        while self._ahead:
+            yield self._counted(self._ahead.popleft())
         yield from map(self._counted, self._rest)
 
     @property
@@ -217,18 +211,18 @@ class Lines:
     def share(self) -> float:
         """How much of the source has been read, from 0 to 1; NaN if its size is unknown."""
         path = Path(self._source)
-        if self.is_piped or path.suffix.lower() in COMPRESSED or not path.is_file():
+        if self.is_piped or not path.is_file():
             return math.nan
-        return min(1.0, self.n_bytes / (path.stat().st_size or 1))
+        return min(self._n_read() / (path.stat().st_size or 1), 1.0)  # NaN remains NaN
 
     def chunks(self) -> Generator[tuple[int, Text], None, None]:
         """Yield the lines as texts with the numbers of their first lines; the last ends as well.
 
         `read_texts` says how long a text is valid.
         """
-        for number, line in self._peeked:
+        for number, line in self._ahead:
             yield number, text_of(line if line.endswith(b"\n") else line + b"\n")
-        self._in_chunks.append(True)
+        self._in_chunks = True
         for number, text in self._rest:
             self.n_bytes += len(text)
             yield number, text
@@ -240,17 +234,74 @@ class Lines:
     def first(self) -> bytes:
         """Return the first line that is neither empty nor a comment, or an empty line.
 
-        The line remains to be read.
+        The line remains to be read. It is as it is in the file unless its encoding is known.
         """
-        for number, line in self._rest:
-            self._peeked.append((number, line))
-            if line.strip() and not line.startswith(b"#"):
-                return bytes(line)
-        return b""
+        self._is_peeked = True
+        lines = iter(lambda: next(self._rest)[1], b"")
+        found = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
+        self._is_peeked = False
+        return found.removeprefix(codecs.BOM_UTF8).strip().splitlines()[0] if found else b""
+
+    def ahead(self, n_lines: int) -> list[bytes]:
+        """Return the next lines, which remain to be read; fewer if they have many bytes."""
+        while len(self._ahead) < n_lines and sum(len(line) for _, line in self._ahead) < AHEAD:
+            numbered = next(self._rest, None)
+            if numbered is None:
+                break
+            self._ahead.append(numbered)
+        return [line for _, line in self._ahead]
+
+    def as_they_are(self) -> Iterator[bytes]:
+        """Yield the lines in no encoding, as they are in the file."""
+        self._is_raw = True
+        return (line for _, line in self)
 
     def _counted(self, numbered: tuple[int, bytes]) -> tuple[int, bytes]:
         self.n_bytes += len(numbered[1])
         return numbered
+
+    def _read(self) -> Iterator[tuple[int, Any]]:
+        """Yield lines that are peeked at, then lines, and then texts of several lines."""
+        with unpacked(self._source) as (packed, self._n_read):
+            start = first_bytes(packed, tuple(WIDE))
+            encoding = self.encoding or wide_encoding(start)
+            file: Any = io.BufferedReader(Begun(packed, start))
+            if encoding is not None:
+                file = self._in_utf8(file, encoding)
+            # They may show that this is mail, whose messages have encodings of their own.
+            peeked = b""
+            while self._is_peeked:
+                line = self._line(file, 1)
+                peeked += line
+                yield 1, line
+            if peeked:
+                file = io.BufferedReader(Begun(file, peeked))
+            if encoding is None and not self._is_raw:
+                file = self._in_utf8(file, None)
+            yield from self._numbered(file)
+
+    def _in_utf8(self, file: Any, encoding: str | None) -> io.BufferedReader:
+        text = Utf8(file, source_name(self._source), encoding, self.is_piped)
+        return io.BufferedReader(text, BUFFER)
+
+    def _line(self, file: Any, number: int) -> bytes:
+        line: bytes = file.readline(self._longest + 1)
+        if len(line) > self._longest and not line.endswith(b"\n"):
+            raise too_long(number, self._longest)
+        return line
+
+    def _numbered(self, file: Any) -> Iterator[tuple[int, Any]]:
+        number = 1
+        while line := self._line(file, number):
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            number += 1
+            if self._in_chunks:
+                # A pipe may be empty for a while, so only the data that is available is read.
+                read_into = file.readinto1 if self.is_piped else file.readinto
+                yield from read_texts(read_into, CHUNK, number, self._longest)
+
+
+NO_TEXT = "is not UTF-8 text (encoding=... names another encoding)"
 
 
 def decode(line: bytes) -> str:
@@ -258,7 +309,9 @@ def decode(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise BadRow(f"byte {error.start + 1} is not UTF-8 text") from None
+        raise BadRow(
+            f"byte {error.start + 1} is not UTF-8 text (encoding=... names another)"
+        ) from None
 
 
 def require_text(text: str) -> None:
@@ -266,40 +319,6 @@ def require_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise BadRow(f"character {error.start + 1} is not UTF-8 text") from None
-
-
-def source_name(source: str) -> str:
-    """Return the name of a source in messages."""
-    return "standard input" if source == STANDARD_INPUT else source
-
-
-def _numbered(source: str, longest: int, in_chunks: list[bool]) -> Iterator[tuple[int, Any]]:
-    """Yield lines, and texts of several lines as soon as `in_chunks` is not empty."""
-    errors = (EOFError, OSError, InflateError, lzma.LZMAError)
-    with readable(source_name(source), "text", *errors), _opened(source) as file:
-        number = 1
-        while line := file.readline(longest + 1):
-            if len(line) > longest and not line.endswith(b"\n"):
-                raise too_long(number, longest)
-            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            number += 1
-            if in_chunks:
-                break
-        else:
-            return
-        # A pipe may be empty for a while, so only the data that is available is read.
-        read_into = file.readinto1 if source == STANDARD_INPUT else file.readinto
-        yield from read_texts(read_into, CHUNK, number, longest)
-
-
-def _opened(source: str) -> AbstractContextManager[Any]:
-    if source == STANDARD_INPUT:
-        return nullcontext(sys.stdin.buffer)
-    opener = COMPRESSED.get(Path(source).suffix.lower(), _plain)
-    file: AbstractContextManager[Any] = opener(source)
-    return file
-
-
-def _plain(path: str) -> Any:
-    return open(path, "rb")
+        raise BadRow(
+            f"character {error.start + 1} is not UTF-8 text (encoding=... names another)"
+        ) from None

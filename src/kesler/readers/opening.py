@@ -14,16 +14,11 @@ from kesler.datasets.dataset import Dataset, RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.readers.arrays import array_reader, npz_reader
+from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name
 from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.features import Names
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
-from kesler.readers.lines import (
-    COMPRESSED,
-    LONGEST_LINE,
-    STANDARD_INPUT,
-    Lines,
-    source_name,
-)
+from kesler.readers.lines import LONGEST_LINE, Lines
 from kesler.readers.mail import begins_mail, mail_reader
 from kesler.readers.parquet_table import parquet_reader
 from kesler.readers.reader import Example, Reader
@@ -70,6 +65,11 @@ class Format:
     def is_piped(self) -> bool:
         """Whether it can be read from standard input."""
         return "lines" in self.takes
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is text in one encoding."""
+        return self.is_piped and "path" not in self.takes
 
     @property
     def has_fields(self) -> bool:
@@ -127,7 +127,7 @@ def format_of(source: str, lines: Lines) -> str:
     if Path(source).is_dir():
         return next(name for name, each in READERS.items() if each.directories)
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
-    plain = [suffix for suffix in suffixes if suffix not in COMPRESSED]
+    plain = [suffix for suffix in suffixes if suffix not in SUFFIXES]
     for name, each in READERS.items():
         if plain and plain[-1] in each.suffixes:
             return name
@@ -202,14 +202,16 @@ def open_stream(
     skip_rows: int = 0,
     block_rows: int = 1024,
     max_line: int = LONGEST_LINE,
+    encoding: str | None = None,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
     Parameters
     ----------
     source : str or path
-        A file, compressed (.gz, .bz2, .xz) or not; a directory of mail; ``-`` for standard input;
-        ``dataset:letter`` or another set of :func:`kesler.datasets.load`.
+        A file, compressed (gzip, bzip2, xz, Zstandard, a zip archive of one file) or not; a
+        directory of mail; ``-`` for standard input; ``dataset:letter`` or another set of
+        :func:`kesler.datasets.load`.
     format : str, optional
         A name of `kesler.readers.READERS`. By default it is inferred from the name of the source or
         from the first line; see `kesler.readers.opening`.
@@ -246,6 +248,9 @@ def open_stream(
     max_line : int, default 64 MiB
         Maximum number of bytes of a line of text, after decompression, at least 256 KiB. A longer
         line is an error, before more memory is taken.
+    encoding : str, optional
+        The encoding of text, such as ``"windows-1252"``. By default it is that of the byte order
+        mark, or else UTF-8 if the text can be; or else it is found, with a `ReadingWarning`.
 
     Returns
     -------
@@ -278,7 +283,7 @@ def open_stream(
     texts = () if as_table else _split(text)
     fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
-    lines = Lines(path, max_line)
+    lines = Lines(path, max_line, encoding)
     return Stream(
         _reader(path, lines, format, fields, names),
         fields.source,
@@ -299,23 +304,31 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
 
 def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
     if path.startswith(PREFIX):
-        if format or fields.label is not None or fields.text or fields.id is not None:
-            raise KeslerError(f"{path} needs no format, label, text or id: leave them out")
+        given = (format, fields.label, fields.id, lines.encoding)
+        if fields.text or any(each is not None for each in given):
+            raise KeslerError(
+                f"{path} needs no format, label, text, id or encoding: leave them out"
+            )
         return dataset_reader(path, names, fields)
     if path != STANDARD_INPUT and not os.path.exists(path):
         raise KeslerError(f"{path} does not exist: check the path")
     found = _fitting(format or format_of(path, lines), path, fields, names)
-    given = {
+    if lines.encoding is not None and not found.is_text:
+        raise KeslerError(
+            f"{fields.source} is read in a format that says its own encoding: leave out "
+            "encoding=..."
+        )
+    arguments = {
         "lines": lines,
         "path": path,
         "fields": fields,
         "names": names,
         "require_labels": fields.require_labels,
     }
-    return found.open(**{name: given[name] for name in found.takes})
+    return found.open(**{name: arguments[name] for name in found.takes})
 
 
-def has_columns(source: str, format: str | None = None) -> bool:
+def has_columns(source: str, format: str | None = None, encoding: str | None = None) -> bool:
     """Return whether a file has columns, or fields: whether it is CSV, JSON lines or Parquet.
 
     Examples
@@ -323,7 +336,7 @@ def has_columns(source: str, format: str | None = None) -> bool:
     >>> has_columns("a file", "csv"), has_columns("a file", "svmlight")
     (True, False)
     """
-    name = format or format_of(source, Lines(source))
+    name = format or format_of(source, Lines(source, encoding=encoding))
     return name in READERS and READERS[name].has_fields
 
 

@@ -186,6 +186,9 @@ class Scanning(NamedTuple):
     scanner: Callable[[], Scanner]
 
 
+LASTING = 4  # pieces that are valid at once, as their buffers are used in turn
+
+
 class Pieces(Protocol):
     """A source that is read row by row at first, and in pieces from any row on."""
 

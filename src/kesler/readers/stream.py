@@ -17,8 +17,8 @@ import numpy.typing as npt
 from kesler.data.labels import class_of
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
-from kesler.readers.lines import LASTING
 from kesler.readers.reader import (
+    LASTING,
     BadRow,
     Example,
     Origin,

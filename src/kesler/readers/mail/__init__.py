@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
-from kesler.readers.lines import COMPRESSED, Lines, source_name
+from kesler.readers.lines import Lines
 from kesler.readers.mail.index import Place, index
 from kesler.readers.mail.labels import report
 from kesler.readers.mail.message import message_tokens
@@ -45,7 +46,7 @@ def mail_reader(path: str, lines: Lines, names: Names, require_labels: bool) -> 
     def parse(place: Place) -> Example:
         return Example(place.label, message_tokens(place.message()))
 
-    is_copied = lines.is_piped or Path(path).suffix.lower() in COMPRESSED
+    is_copied = lines.is_piped or is_compressed(path)
     found = (
         _copied(path, lines, require_labels)
         if is_copied
@@ -59,7 +60,7 @@ def _copied(path: str, lines: Lines, require_labels: bool) -> Iterator[tuple[str
     with TemporaryDirectory() as directory:
         copy = Path(directory, Path(path).stem)
         with copy.open("wb") as file:
-            file.writelines(line for _, line in lines)
+            file.writelines(lines.as_they_are())
         for place in _labelled(index(str(copy)), source_name(path), require_labels):
             named = place._replace(folder=None) if lines.is_piped else place
             yield f"at byte {place.offset}", named
